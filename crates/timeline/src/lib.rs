@@ -1,0 +1,20 @@
+//! What a measurement is: a [`Run`] of programs, each with its repetitions,
+//! their times, counts and latency histograms.
+//!
+//! This crate knows nothing of simulation, of storage or of the store. It
+//! holds data and the arithmetic that every other crate must agree on (how a
+//! repetition becomes KB/s), and nothing else.
+
+pub mod environment;
+pub mod histogram;
+pub mod protocol;
+pub mod repetition;
+pub mod run;
+pub mod units;
+
+pub use environment::{Device, Environment, Filesystem, Place};
+pub use histogram::Histogram;
+pub use protocol::{CacheMode, Protocol, Statistic};
+pub use repetition::{DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use run::{Overhead, ProgramResult, Run, RunState, World};
+pub use units::Nanoseconds;

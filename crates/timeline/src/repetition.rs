@@ -1,0 +1,240 @@
+//! One repetition of one program: what each worker took, and where its bytes
+//! came from.
+
+use crate::histogram::Histogram;
+use crate::units::{KIB, Nanoseconds};
+use serde::{Deserialize, Serialize};
+
+/// What one worker measured of itself in one repetition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerMeasure {
+    /// The drive that the worker ran on, counted from 0.
+    pub drive: u32,
+    /// When the first timed call was issued, since the repetition's start.
+    pub started: Nanoseconds,
+    /// From the first timed call until the last one returned.
+    pub elapsed: Nanoseconds,
+    /// The same, until fsync of all that was written returned as well. Absent
+    /// where nothing was written.
+    pub durable: Option<Nanoseconds>,
+    /// CPU time in user mode, of the worker alone.
+    pub user: Nanoseconds,
+    /// CPU time in the kernel, charged to the worker.
+    pub system: Nanoseconds,
+    /// The bytes that count for KB/s: a copy's once, a mix's both ways.
+    pub payload_bytes: u64,
+    /// Bytes that read calls returned.
+    pub read_bytes: u64,
+    /// Bytes that write calls took.
+    pub written_bytes: u64,
+    /// Read and write calls.
+    pub calls: u64,
+    /// Context switches because the worker waited.
+    pub voluntary_switches: u64,
+    /// Context switches because something else ran.
+    pub involuntary_switches: u64,
+    /// Page faults served from memory.
+    pub minor_faults: u64,
+    /// Page faults that needed storage.
+    pub major_faults: u64,
+    /// Bytes that storage delivered on behalf of this worker, as its kernel
+    /// accounts them; absent where it does not.
+    pub storage_read_bytes: Option<u64>,
+    /// Latency of each read call; empty where calls were not timed.
+    pub read_latency: Histogram,
+    /// Latency of each write call.
+    pub write_latency: Histogram,
+}
+
+impl WorkerMeasure {
+    /// When the last timed call returned, since the repetition's start.
+    fn ended(&self) -> Nanoseconds {
+        self.started + self.elapsed
+    }
+
+    /// When the last fsync returned, since the repetition's start.
+    fn durable_end(&self) -> Nanoseconds {
+        self.started + self.durable.unwrap_or(self.elapsed)
+    }
+
+    /// CPU time charged to the worker.
+    pub fn cpu(&self) -> Nanoseconds {
+        self.user + self.system
+    }
+}
+
+/// How much of the files that a program reads was in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residency {
+    /// Bytes of the files that the program was going to read.
+    pub file_bytes: u64,
+    /// Of these, in the page cache right before the timed part.
+    pub before_bytes: u64,
+    /// In the page cache right after it.
+    pub after_bytes: u64,
+}
+
+/// What a block device's own counters moved by during the timed part: all of
+/// the machine's traffic on it, not the program's alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTraffic {
+    /// The device's name in sysfs, as `vda`.
+    pub device: String,
+    /// Bytes read from it.
+    pub read_bytes: u64,
+    /// Bytes written to it.
+    pub written_bytes: u64,
+    /// Milliseconds that it had at least one request in flight.
+    pub busy_ms: u64,
+}
+
+/// One repetition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Run, but kept out of the figures.
+    pub discarded: bool,
+    /// Every worker's measure; at least one.
+    pub workers: Vec<WorkerMeasure>,
+    /// Residency of the files that were read; absent where none was, or where
+    /// the system cannot tell.
+    pub residency: Option<Residency>,
+    /// The counters of the devices underneath.
+    pub devices: Vec<DeviceTraffic>,
+}
+
+impl Repetition {
+    /// From the start of the first worker to the end of the last.
+    pub fn elapsed(&self) -> Nanoseconds {
+        span(self.workers.iter(), WorkerMeasure::ended)
+    }
+
+    /// The same until everything written was synced; absent where nothing was
+    /// written.
+    pub fn durable(&self) -> Option<Nanoseconds> {
+        let any = self.workers.iter().any(|worker| worker.durable.is_some());
+        any.then(|| span(self.workers.iter(), WorkerMeasure::durable_end))
+    }
+
+    /// KB/s as in 1983, until the last call returned; over several drives the
+    /// sum of what each of them did.
+    pub fn kb_per_s(&self) -> f64 {
+        self.per_drive(|workers| {
+            let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
+            rate(payload, span(workers.iter().copied(), WorkerMeasure::ended))
+        })
+    }
+
+    /// KB/s until everything was synced; absent where nothing was written.
+    pub fn durable_kb_per_s(&self) -> Option<f64> {
+        self.durable()?;
+        Some(self.per_drive(|workers| {
+            let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
+            rate(
+                payload,
+                span(workers.iter().copied(), WorkerMeasure::durable_end),
+            )
+        }))
+    }
+
+    /// CPU share of the programs in percent of elapsed time, as `time` in csh
+    /// prints it; over several drives the sum.
+    pub fn cpu_percent(&self) -> f64 {
+        self.per_drive(|workers| {
+            let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu()).sum();
+            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            if elapsed.0 == 0 {
+                0.0
+            } else {
+                100.0 * cpu.0 as f64 / elapsed.0 as f64
+            }
+        })
+    }
+
+    /// Bytes that count for KB/s.
+    pub fn payload_bytes(&self) -> u64 {
+        self.total(|worker| worker.payload_bytes)
+    }
+
+    /// The sum of one count over all workers.
+    pub fn total(&self, count: impl Fn(&WorkerMeasure) -> u64) -> u64 {
+        self.workers.iter().map(count).sum()
+    }
+
+    /// How many drives ran the program.
+    pub fn drives(&self) -> u32 {
+        self.workers
+            .iter()
+            .map(|worker| worker.drive + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Sums a figure over the drives.
+    fn per_drive(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
+        (0..self.drives())
+            .map(|drive| {
+                let workers: Vec<_> = self
+                    .workers
+                    .iter()
+                    .filter(|worker| worker.drive == drive)
+                    .collect();
+                figure(&workers)
+            })
+            .sum()
+    }
+}
+
+/// From the earliest start to the latest `end`.
+fn span<'a>(
+    workers: impl Iterator<Item = &'a WorkerMeasure> + Clone,
+    end: impl Fn(&WorkerMeasure) -> Nanoseconds,
+) -> Nanoseconds {
+    let started = workers
+        .clone()
+        .map(|worker| worker.started)
+        .min()
+        .unwrap_or_default();
+    workers.map(end).max().unwrap_or_default().since(started)
+}
+
+/// KB/s; 0 of no time.
+fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
+    if elapsed.0 == 0 {
+        0.0
+    } else {
+        bytes as f64 / KIB as f64 / elapsed.seconds()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(drive: u32, started_ms: u64, elapsed_ms: u64, kib: u64) -> WorkerMeasure {
+        WorkerMeasure {
+            drive,
+            started: Nanoseconds::from_millis(started_ms),
+            elapsed: Nanoseconds::from_millis(elapsed_ms),
+            user: Nanoseconds::from_millis(elapsed_ms / 4),
+            payload_bytes: kib * KIB,
+            ..WorkerMeasure::default()
+        }
+    }
+
+    #[test]
+    fn two_drives_sum_and_two_readers_share() {
+        let two_drives = Repetition {
+            workers: vec![worker(0, 0, 1000, 500), worker(1, 0, 2000, 500)],
+            ..Default::default()
+        };
+        assert_eq!(two_drives.kb_per_s(), 750.0);
+        assert_eq!(two_drives.cpu_percent(), 50.0);
+        let two_readers = Repetition {
+            workers: vec![worker(0, 0, 1000, 500), worker(0, 500, 1500, 500)],
+            ..Default::default()
+        };
+        assert_eq!(two_readers.kb_per_s(), 500.0);
+        assert_eq!(two_readers.elapsed(), Nanoseconds::from_millis(2000));
+        assert_eq!(two_readers.durable(), None);
+    }
+}

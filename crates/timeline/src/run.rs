@@ -1,0 +1,128 @@
+//! A run: one suite or program on one target, with all that is needed to
+//! repeat and to judge it.
+
+use crate::environment::Environment;
+use crate::protocol::{CacheMode, Protocol};
+use crate::repetition::Repetition;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which of the two worlds a run belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum World {
+    /// Real storage.
+    Host,
+    /// A modelled computer in virtual time.
+    Model,
+}
+
+/// How far a run came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "state", content = "error")]
+pub enum RunState {
+    /// Under way, or killed.
+    Running,
+    /// All its programs ran.
+    Finished,
+    /// Ended by the user before its last program.
+    Interrupted,
+    /// Ended by an error, whose text this is.
+    Failed(String),
+}
+
+/// What the measuring itself costs, measured on the same machine right before
+/// the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// Nanoseconds of one read of `/dev/null`, timed as every call is: the
+    /// least that a call can take.
+    pub null_call_ns: f64,
+    /// Of these, what the timing of the call adds.
+    pub timing_ns: f64,
+}
+
+/// One program's results within a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgramResult {
+    /// The program's name, as `write_8192`.
+    pub program: String,
+    /// Its parameters, all of them, in their canonical text.
+    pub parameters: BTreeMap<String, String>,
+    /// The parameters that tell this result from its siblings in the suite,
+    /// and those that the user set: what a table must show.
+    pub distinguishing: Vec<String>,
+    /// Its place in the suite's table, which need not be the order of running.
+    pub row: u32,
+    /// Drives that ran the program at once.
+    pub drives: u32,
+    /// The file system's kind and block size, as `ext4/4096`; a device's name.
+    pub filesystem: String,
+    /// Bytes that each worker's program moves.
+    pub size_bytes: u64,
+    /// Repetition, statistic and stopping rule.
+    pub protocol: Protocol,
+    /// Every repetition, the discarded ones first.
+    pub repetitions: Vec<Repetition>,
+    /// What a reader must know about these figures.
+    pub notes: Vec<String>,
+}
+
+impl ProgramResult {
+    /// The repetitions that count.
+    pub fn kept(&self) -> impl Iterator<Item = &Repetition> + Clone {
+        self.repetitions
+            .iter()
+            .filter(|repetition| !repetition.discarded)
+    }
+
+    /// The name with the parameters that tell it from its siblings:
+    /// `seqread layer=direct call_bytes=512`.
+    pub fn title(&self) -> String {
+        let mut title = self.program.clone();
+        for name in &self.distinguishing {
+            if let Some(value) = self.parameters.get(name) {
+                title += &format!(" {name}={value}");
+            }
+        }
+        title
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Ten hexadecimal digits; a unique prefix names the run.
+    pub id: String,
+    /// The version of diskperf that made it.
+    pub version: String,
+    /// The suite, or the program when it was run by itself.
+    pub suite: String,
+    /// The target as the user named it; several, joined by ` + `.
+    pub target: String,
+    /// Host or model.
+    pub world: World,
+    /// The user's own name for it.
+    pub label: Option<String>,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// When it started, in milliseconds of Unix time.
+    pub started_unix_ms: u64,
+    /// The command line, word by word.
+    pub command_line: Vec<String>,
+    /// What was asked of the page cache.
+    pub cache: CacheMode,
+    /// Whether the whole machine's caches were dropped before each repetition.
+    pub dropped_all_caches: bool,
+    /// How far it came.
+    #[serde(flatten)]
+    pub state: RunState,
+    /// The machine.
+    pub environment: Environment,
+    /// The cost of measuring; absent on a model, where it is nothing.
+    pub overhead: Option<Overhead>,
+    /// The programs, in the order of running.
+    pub results: Vec<ProgramResult>,
+    /// What a reader must know about the whole run.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,151 @@
+//! Units: nanoseconds as a newtype, and the sizes that people type and read.
+
+use serde::{Deserialize, Serialize};
+
+/// A time or a span of time, in whole nanoseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanoseconds(pub u64);
+
+impl Nanoseconds {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A whole number of milliseconds.
+    pub const fn from_millis(milliseconds: u64) -> Self {
+        Self(milliseconds * 1_000_000)
+    }
+
+    /// The same span in seconds, for rates and for people.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// `self - earlier`, or zero where `earlier` is the later one.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl std::ops::Add for Nanoseconds {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl std::iter::Sum for Nanoseconds {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, |total, span| total + span)
+    }
+}
+
+/// 1024 bytes; the KB of the historic tables.
+pub const KIB: u64 = 1 << 10;
+/// 1024 KiB.
+pub const MIB: u64 = 1 << 20;
+/// 1024 MiB.
+pub const GIB: u64 = 1 << 30;
+
+/// Why a size could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not a size: write a whole number of bytes, or one with K, M, G or T for powers of 1024 (4096, 8K, 8M, 1G)"
+)]
+pub struct SizeError {
+    text: String,
+}
+
+/// Reads a size in bytes: `4096`, `8K`, `8KiB`, `8M`, `1G`. All suffixes are
+/// powers of 1024, as in `dd` and `fio`; case does not matter.
+pub fn parse_size(text: &str) -> Result<u64, SizeError> {
+    let error = || SizeError {
+        text: text.to_owned(),
+    };
+    let trimmed = text.trim();
+    let digits = trimmed
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(trimmed.len());
+    let (number, suffix) = trimmed.split_at(digits);
+    let shift = match suffix.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err(error()),
+    };
+    let number: u64 = number.parse().map_err(|_| error())?;
+    number.checked_mul(1 << shift).ok_or_else(error)
+}
+
+/// Writes a size the way [`parse_size`] reads it, with the binary unit that
+/// keeps the number short: `8 MiB`, `512`, `1.5 GiB`.
+pub fn format_size(bytes: u64) -> String {
+    for (unit, name) in [(1 << 40, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
+        if bytes >= unit {
+            return if bytes % unit == 0 {
+                format!("{} {name}", bytes / unit)
+            } else {
+                format!("{:.1} {name}", bytes as f64 / unit as f64)
+            };
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// Writes a span with the unit that keeps three digits: `850 ns`, `12.3 µs`,
+/// `4.56 ms`, `1.23 s`.
+pub fn format_nanoseconds(span: Nanoseconds) -> String {
+    let ns = span.0 as f64;
+    let (value, unit) = match span.0 {
+        0..1_000 => return format!("{} ns", span.0),
+        1_000..1_000_000 => (ns / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let digits = if value < 10.0 {
+        2
+    } else if value < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("8k", 8192),
+            ("8K", 8192),
+            ("8KiB", 8192),
+            ("8M", 8 * MIB),
+            (" 8 MB ", 8 * MIB),
+            ("1G", GIB),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "8X", "-8", "8.5M", "99999999999G"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_spans_read_back() {
+        assert_eq!(format_size(8 * MIB), "8 MiB");
+        assert_eq!(format_size(1536), "1.5 KiB");
+        assert_eq!(format_size(511), "511 B");
+        assert_eq!(format_nanoseconds(Nanoseconds(850)), "850 ns");
+        assert_eq!(format_nanoseconds(Nanoseconds(12_340)), "12.3 µs");
+        assert_eq!(format_nanoseconds(Nanoseconds(4_560_000)), "4.56 ms");
+    }
+}
