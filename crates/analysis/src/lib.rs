@@ -1,1 +1,23 @@
-//! stub
+//! Reads runs and says what they mean: statistics, the summary of a program,
+//! where the time of a read call goes, the comparison of runs, and the tables,
+//! JSON, CSV and Markdown in which all this is printed.
+//!
+//! Everything here is a function of its arguments: no input or output, no
+//! clock, no look at the terminal (a width is an argument). It runs nothing
+//! and knows nothing of how a run came to be.
+
+pub mod cache;
+pub mod comparison;
+pub mod layers;
+pub mod report;
+pub mod statistics;
+pub mod summary;
+
+pub use cache::CacheVerdict;
+pub use comparison::{Comparison, compare};
+pub use report::Format;
+pub use statistics::Interval;
+pub use summary::{Summary, generator_limited};
+
+#[cfg(test)]
+mod fixtures;

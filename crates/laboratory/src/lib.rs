@@ -1,1 +1,32 @@
-//! stub
+//! From a plan to a run: everything that the command line (and later Python)
+//! calls.
+//!
+//! A [`Request`] is what the user asked for. [`plan::plan`] checks it against
+//! the machine without changing anything and makes a [`Plan`] for each run;
+//! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
+//! and a [`Recorder`] what was measured. Nothing here prints.
+
+pub mod clean;
+mod drive;
+mod error;
+pub mod execute;
+mod observer;
+mod overhead;
+mod pilot;
+pub mod plan;
+pub mod recorder;
+mod repetition;
+pub mod request;
+pub mod runs;
+mod target;
+
+pub use error::LaboratoryError;
+pub use observer::{Event, Observer};
+pub use plan::Plan;
+pub use recorder::Recorder;
+pub use request::{Request, SizeChoice};
+
+pub use diskperf_analysis as analysis;
+pub use diskperf_battery as battery;
+pub use diskperf_store as store;
+pub use diskperf_timeline as timeline;

@@ -1,1 +1,221 @@
-//! stub
+//! What a program may call, on both worlds: [`System`].
+//!
+//! A program is straight-line `async` code against `System` and cannot tell
+//! whether it runs on real storage or, later, on a modelled computer. On the
+//! host no future ever pends: a call *is* the system call, made on the
+//! worker's own thread ([`run_ready`] asserts it). On a model a call awaits
+//! virtual time.
+//!
+//! # Names
+//!
+//! A worker sees the name space that the shell scripts of 1983 saw:
+//!
+//! | name | what it is |
+//! |---|---|
+//! | `/mnt0/...`, `/mnt1/...` | the file system of drive 0, 1, ... |
+//! | `/dev/drive0`, ... | that drive itself, as a block device |
+//! | `/dev/null`, `/dev/zero` | as everywhere |
+//!
+//! # What is not here
+//!
+//! A program never spawns: the plan lists the workers and the runner makes
+//! each worker's `System`. Overlapped I/O will be a family of calls of its own
+//! (submit, wait) beside [`System::read`], because how software submits is
+//! part of what is measured; it is not hidden behind `read`.
+
+mod buffer;
+mod error;
+#[cfg(target_os = "linux")]
+pub mod host;
+mod options;
+
+pub use buffer::Buffer;
+pub use error::{Call, Errno, Error, Failure, Result};
+pub use options::{Open, Whence};
+
+use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// An open file of one worker: an index into its table of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File(pub(crate) usize);
+
+/// One worker's view of the computer that it runs on.
+pub enum System {
+    /// Real storage.
+    #[cfg(target_os = "linux")]
+    Host(Box<host::Host>),
+}
+
+/// Hands a call to whichever world this is; a call that differs between the
+/// worlds differs in there.
+macro_rules! on_each_world {
+    ($self:ident, $world:ident => $call:expr) => {
+        match $self {
+            #[cfg(target_os = "linux")]
+            System::Host($world) => $call,
+        }
+    };
+}
+
+/// Files.
+impl System {
+    /// open(2). A file that is created gets mode 0666, as `creat` did in 1983.
+    pub async fn open(&mut self, path: &str, how: Open) -> Result<File> {
+        on_each_world!(self, world => world.open(path, how))
+    }
+
+    /// read(2): how many bytes were read, 0 at the end of the file.
+    #[inline]
+    pub async fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
+        on_each_world!(self, world => world.read(file, buffer))
+    }
+
+    /// write(2): how many bytes were taken, which may be fewer than given.
+    #[inline]
+    pub async fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
+        on_each_world!(self, world => world.write(file, data))
+    }
+
+    /// lseek(2): the new offset from the start of the file.
+    #[inline]
+    pub async fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
+        on_each_world!(self, world => world.lseek(file, offset, whence))
+    }
+
+    /// ftruncate(2).
+    pub async fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
+        on_each_world!(self, world => world.ftruncate(file, length))
+    }
+
+    /// fsync(2).
+    pub async fn fsync(&mut self, file: File) -> Result<()> {
+        on_each_world!(self, world => world.fsync(file))
+    }
+
+    /// close(2).
+    pub async fn close(&mut self, file: File) -> Result<()> {
+        on_each_world!(self, world => world.close(file))
+    }
+
+    /// The length of an open file in bytes; of a device, its size.
+    pub async fn length(&mut self, file: File) -> Result<u64> {
+        on_each_world!(self, world => world.length(file))
+    }
+}
+
+/// Names.
+impl System {
+    /// unlink(2).
+    pub async fn unlink(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.unlink(path))
+    }
+
+    /// mkdir(2), with mode 0777.
+    pub async fn mkdir(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.mkdir(path))
+    }
+
+    /// rmdir(2).
+    pub async fn rmdir(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.rmdir(path))
+    }
+
+    /// rename(2).
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        on_each_world!(self, world => world.rename(from, to))
+    }
+}
+
+/// Time, and the other workers.
+impl System {
+    /// Time since an arbitrary moment that all workers of a run share.
+    pub fn now(&self) -> Nanoseconds {
+        on_each_world!(self, world => world.now())
+    }
+
+    /// Sleeps until [`System::now`] has reached `time`.
+    pub async fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
+        on_each_world!(self, world => world.sleep_until(time))
+    }
+
+    /// Uses the CPU in user mode for this long.
+    #[inline]
+    pub async fn compute(&mut self, span: Nanoseconds) -> Result<()> {
+        on_each_world!(self, world => world.compute(span))
+    }
+
+    /// Waits until every worker of the run has come here; returns the one
+    /// moment at which all were released.
+    pub async fn barrier(&mut self) -> Result<Nanoseconds> {
+        on_each_world!(self, world => world.barrier())
+    }
+
+    /// The worker's end of a pipe that the plan laid, by its number in the
+    /// worker's list of pipe ends. Each end can be taken once.
+    pub async fn pipe_end(&mut self, number: usize) -> Result<File> {
+        on_each_world!(self, world => world.pipe_end(number))
+    }
+}
+
+/// What the runner does around the timed part.
+impl System {
+    /// Starts the timed part: counts, CPU time and histograms begin at zero.
+    /// `origin` is the moment that the worker's start is given from.
+    pub fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
+        on_each_world!(self, world => world.start_measuring(origin))
+    }
+
+    /// Ends the timed part, then syncs every file that was written since it
+    /// started. The measure's drive and payload are left for the runner.
+    pub async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+        on_each_world!(self, world => world.finish_measuring())
+    }
+
+    /// Closes every file that the program left open, as the end of a process
+    /// does.
+    pub async fn close_all(&mut self) {
+        on_each_world!(self, world => world.close_all())
+    }
+
+    /// Writes the file's dirty pages out and drops it from the page cache.
+    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.drop_cached(path))
+    }
+
+    /// How much of the first `length` bytes of a file is in the page cache;
+    /// `None` where the system cannot tell.
+    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
+        on_each_world!(self, world => world.resident_bytes(path, length))
+    }
+
+    /// Drops every cache of the whole machine.
+    pub async fn drop_all_caches(&mut self) -> Result<()> {
+        on_each_world!(self, world => world.drop_all_caches())
+    }
+}
+
+/// Completes a future that must not wait: on the host a call is the system
+/// call, so a program's future is ready when it is first polled.
+///
+/// # Panics
+///
+/// When the future pends, which would mean that something other than a
+/// `System` was awaited.
+pub fn run_ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a future on the host pended; only calls of System may be awaited"),
+    }
+}
+
+/// Residency of several files, added up.
+pub fn sum_residency(parts: impl IntoIterator<Item = Residency>) -> Option<Residency> {
+    parts.into_iter().reduce(|sum, part| Residency {
+        file_bytes: sum.file_bytes + part.file_bytes,
+        before_bytes: sum.before_bytes + part.before_bytes,
+        after_bytes: sum.after_bytes + part.after_bytes,
+    })
+}

@@ -1,45 +1,36 @@
-//! Latency histogram: log-linear (HDR), three significant digits, from one
-//! nanosecond to thirteen days, so that no call can saturate it.
+//! Latencies: a recorder with all its memory from the start, for the calls
+//! that are being timed, and the histogram that it leaves, which is as small
+//! as what was recorded.
 
 use crate::units::Nanoseconds;
 use hdrhistogram::Histogram as Hdr;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The longest latency that is told apart: 2^50 ns, thirteen days.
 const HIGHEST_NS: u64 = 1 << 50;
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Latencies of one kind of call. Recording never allocates.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram {
+/// Counts latencies while calls are timed: log-linear (HDR), three significant
+/// digits, from one nanosecond to thirteen days, so that no call saturates it.
+/// Recording never allocates.
+#[derive(Clone, Debug)]
+pub struct LatencyRecorder {
     counts: Hdr<u64>,
 }
 
-impl Default for Histogram {
+impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Histogram {
-    /// An empty histogram, with all its memory.
-    pub fn new() -> Self {
         let counts = Hdr::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
             .expect("the bounds are constants that hdrhistogram accepts");
         Self { counts }
     }
+}
 
+impl LatencyRecorder {
     /// Counts one call.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
         self.counts.saturating_record(latency.0);
-    }
-
-    /// Adds the counts of another histogram.
-    pub fn merge(&mut self, other: &Self) {
-        self.counts
-            .add(&other.counts)
-            .expect("all histograms have the same bounds");
     }
 
     /// Forgets everything, and keeps the memory.
@@ -47,54 +38,117 @@ impl Histogram {
         self.counts.reset();
     }
 
-    /// How many calls were counted.
-    pub fn count(&self) -> u64 {
-        self.counts.len()
+    /// What was recorded.
+    pub fn histogram(&self) -> Histogram {
+        let bucket = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
+            (bucket.value_iterated_to(), bucket.count_at_value())
+        };
+        Histogram {
+            buckets: self.counts.iter_recorded().map(bucket).collect(),
+        }
+    }
+}
+
+/// Latencies with their counts, in ascending order. It travels as
+/// `[[latency_ns, count], ...]`, which any other program can read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
+pub struct Histogram {
+    buckets: Vec<(u64, u64)>,
+}
+
+impl Histogram {
+    /// Of no calls.
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// The latency below which `percentile` (0 to 100) of the calls lie.
+    /// Adds the counts of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        let mut merged = std::mem::take(&mut self.buckets);
+        merged.extend_from_slice(&other.buckets);
+        *self = merged.into();
+    }
+
+    /// How many calls were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The smallest latency that at least `percentile` (0 to 100) of the calls
+    /// do not exceed; zero of no calls.
     pub fn percentile(&self, percentile: f64) -> Nanoseconds {
-        Nanoseconds(self.counts.value_at_percentile(percentile))
+        let wanted = (self.count() as f64 * percentile / 100.0).ceil().max(1.0);
+        let mut seen = 0;
+        for (latency_ns, count) in &self.buckets {
+            seen += count;
+            if seen as f64 >= wanted {
+                return Nanoseconds(*latency_ns);
+            }
+        }
+        self.max()
     }
 
     /// Mean latency in nanoseconds; 0 of no calls.
     pub fn mean_ns(&self) -> f64 {
-        self.counts.mean()
+        let sum: f64 = self
+            .buckets
+            .iter()
+            .map(|(latency_ns, count)| *latency_ns as f64 * *count as f64)
+            .sum();
+        sum / self.count().max(1) as f64
     }
 
-    /// The shortest latency; 0 of no calls.
+    /// The shortest latency; zero of no calls.
     pub fn min(&self) -> Nanoseconds {
-        Nanoseconds(self.counts.min())
+        Nanoseconds(
+            self.buckets
+                .first()
+                .map_or(0, |(latency_ns, _)| *latency_ns),
+        )
     }
 
-    /// The longest latency; 0 of no calls.
+    /// The longest latency; zero of no calls.
     pub fn max(&self) -> Nanoseconds {
-        Nanoseconds(self.counts.max())
+        Nanoseconds(self.buckets.last().map_or(0, |(latency_ns, _)| *latency_ns))
     }
 
-    /// The occupied buckets as (latency in ns, count), in ascending order.
-    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts
-            .iter_recorded()
-            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+    /// (latency in ns, count), in ascending order.
+    pub fn buckets(&self) -> &[(u64, u64)] {
+        &self.buckets
     }
 }
 
-/// A histogram travels as its occupied buckets, `[[latency_ns, count], ...]`,
-/// which any other program can read.
-impl Serialize for Histogram {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.buckets())
+/// From (latency in ns, count) in any order.
+impl From<Vec<(u64, u64)>> for Histogram {
+    fn from(mut buckets: Vec<(u64, u64)>) -> Self {
+        buckets.sort_unstable_by_key(|(latency_ns, _)| *latency_ns);
+        buckets.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1 = earlier.1.saturating_add(later.1);
+            }
+            same
+        });
+        buckets.retain(|(_, count)| *count > 0);
+        Self { buckets }
     }
 }
 
-impl<'de> Deserialize<'de> for Histogram {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut histogram = Self::new();
-        for (latency_ns, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            histogram.counts.saturating_record_n(latency_ns, count);
-        }
-        Ok(histogram)
+impl From<Histogram> for Vec<(u64, u64)> {
+    fn from(histogram: Histogram) -> Self {
+        histogram.buckets
+    }
+}
+
+/// Of single latencies.
+impl FromIterator<Nanoseconds> for Histogram {
+    fn from_iter<I: IntoIterator<Item = Nanoseconds>>(latencies: I) -> Self {
+        latencies
+            .into_iter()
+            .map(|latency| (latency.0, 1))
+            .collect::<Vec<_>>()
+            .into()
     }
 }
 
@@ -104,11 +158,12 @@ mod tests {
 
     #[test]
     fn hours_fit_and_nanoseconds_are_told_apart() {
-        let mut histogram = Histogram::new();
+        let mut recorder = LatencyRecorder::default();
         let ten_hours = 36_000_000_000_000;
         for latency in [1, 2, 1000, ten_hours] {
-            histogram.record(Nanoseconds(latency));
+            recorder.record(Nanoseconds(latency));
         }
+        let histogram = recorder.histogram();
         assert_eq!(histogram.count(), 4);
         assert_eq!(histogram.percentile(25.0).0, 1);
         assert_eq!(histogram.percentile(50.0).0, 2);
@@ -117,19 +172,34 @@ mod tests {
     }
 
     #[test]
-    fn a_travelled_histogram_is_the_same() {
-        let mut histogram = Histogram::new();
+    fn merged_and_travelled_histograms_are_the_same() {
+        let (mut even, mut odd, mut all) = (
+            LatencyRecorder::default(),
+            LatencyRecorder::default(),
+            LatencyRecorder::default(),
+        );
         for i in 0..10_000_u64 {
-            histogram.record(Nanoseconds(i * i));
+            let half = if i % 2 == 0 { &mut even } else { &mut odd };
+            half.record(Nanoseconds(i * i));
+            all.record(Nanoseconds(i * i));
         }
-        let text = serde_json::to_string(&histogram).unwrap();
-        let back: Histogram = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.count(), histogram.count());
-        for percentile in [0.0, 50.0, 99.0, 99.9, 99.99, 100.0] {
-            assert_eq!(
-                back.percentile(percentile),
-                histogram.percentile(percentile)
-            );
-        }
+        let mut merged = even.histogram();
+        merged.merge(&odd.histogram());
+        assert_eq!(merged, all.histogram());
+        let text = serde_json::to_string(&merged).unwrap();
+        assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), merged);
+    }
+
+    #[test]
+    fn of_no_calls_everything_is_zero() {
+        let none = Histogram::new();
+        assert_eq!(
+            (none.count(), none.min(), none.max()),
+            (0, Nanoseconds(0), Nanoseconds(0))
+        );
+        assert_eq!(
+            (none.percentile(50.0), none.mean_ns()),
+            (Nanoseconds(0), 0.0)
+        );
     }
 }

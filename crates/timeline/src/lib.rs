@@ -13,7 +13,7 @@ pub mod run;
 pub mod units;
 
 pub use environment::{Device, Environment, Filesystem, Place};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, LatencyRecorder};
 pub use protocol::{CacheMode, Protocol, Statistic};
 pub use repetition::{DeviceTraffic, Repetition, Residency, WorkerMeasure};
 pub use run::{Overhead, ProgramResult, Run, RunState, World};

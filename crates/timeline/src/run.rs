@@ -60,6 +60,9 @@ pub struct ProgramResult {
     pub filesystem: String,
     /// Bytes that each worker's program moves.
     pub size_bytes: u64,
+    /// What was asked of the page cache for this program; its layer may ask
+    /// for something else than the run does.
+    pub cache: CacheMode,
     /// Repetition, statistic and stopping rule.
     pub protocol: Protocol,
     /// Every repetition, the discarded ones first.

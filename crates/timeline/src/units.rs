@@ -86,7 +86,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
 pub fn format_size(bytes: u64) -> String {
     for (unit, name) in [(1 << 40, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
         if bytes >= unit {
-            return if bytes % unit == 0 {
+            return if bytes.is_multiple_of(unit) {
                 format!("{} {name}", bytes / unit)
             } else {
                 format!("{:.1} {name}", bytes as f64 / unit as f64)

@@ -1,0 +1,28 @@
+# What a developer types. `make test` sets up what the tests need and runs all
+# of them; .ci/run calls it on a clean checkout.
+
+.PHONY: build test setup lint unit bench
+
+build:
+	cargo build --release
+
+test: setup lint unit
+
+# The tests make real file systems, partitions and loop devices. As root,
+# what is missing is installed; otherwise those tests say that they are skipped.
+setup:
+	./tools/setup
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	./tools/check-dependencies
+
+unit:
+	./tools/run-tests
+
+# Not part of the tests: nothing here asserts a time.
+bench:
+	cargo bench --package diskperf-system --bench overhead
+	./bench/start
+	./bench/same

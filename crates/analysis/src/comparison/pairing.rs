@@ -1,0 +1,108 @@
+//! Which result of one run belongs to which of another.
+
+use diskperf_timeline::{ProgramResult, Run};
+
+/// The results of two runs in pairs, each result in at most one.
+pub(super) struct Pairing<'a> {
+    pub(super) pairs: Vec<(&'a ProgramResult, &'a ProgramResult)>,
+    pub(super) base_only: Vec<&'a ProgramResult>,
+    pub(super) other_only: Vec<&'a ProgramResult>,
+}
+
+impl<'a> Pairing<'a> {
+    /// Pairs results of the same program and distinguishing parameters, those
+    /// that are most alike first: the same number of drives, then the same
+    /// kind of file system, then the same block size.
+    pub(super) fn of(base: &'a Run, other: &'a Run) -> Self {
+        let base = in_table_order(base);
+        let other = in_table_order(other);
+        let mut candidates = Vec::new();
+        for (b, base_result) in base.iter().enumerate() {
+            for (o, other_result) in other.iter().enumerate() {
+                let alone = is_alone(base_result, &base) && is_alone(other_result, &other);
+                if let Some(unlikeness) = unlikeness(base_result, other_result, alone) {
+                    candidates.push((unlikeness, b, o));
+                }
+            }
+        }
+        candidates.sort_unstable();
+        let mut partner: Vec<Option<usize>> = vec![None; base.len()];
+        let mut taken = vec![false; other.len()];
+        for (_, b, o) in candidates {
+            if partner[b].is_none() && !taken[o] {
+                partner[b] = Some(o);
+                taken[o] = true;
+            }
+        }
+        let mut pairing = Self {
+            pairs: Vec::new(),
+            base_only: Vec::new(),
+            other_only: Vec::new(),
+        };
+        for (result, partner) in base.iter().zip(partner) {
+            match partner {
+                Some(o) => pairing.pairs.push((result, other[o])),
+                None => pairing.base_only.push(result),
+            }
+        }
+        let left = other.iter().zip(taken).filter(|(_, taken)| !taken);
+        pairing.other_only = left.map(|(result, _)| *result).collect();
+        pairing
+    }
+}
+
+fn in_table_order(run: &Run) -> Vec<&ProgramResult> {
+    let mut results: Vec<&ProgramResult> = run.results.iter().collect();
+    results.sort_by_key(|result| result.row);
+    results
+}
+
+/// Whether its program occurs once only.
+fn is_alone(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
+    let same = |other: &&&ProgramResult| other.program == result.program;
+    results.iter().filter(same).count() == 1
+}
+
+/// How little alike two results are; `None` if they may not be compared.
+/// Parameters may differ only where no other result could be meant.
+fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
+    let parameters = !differing_parameters(base, other).is_empty();
+    if base.program != other.program || (parameters && !alone) {
+        return None;
+    }
+    let (base_kind, base_block) = kind_and_block(&base.filesystem);
+    let (other_kind, other_block) = kind_and_block(&other.filesystem);
+    let differences = [
+        parameters,
+        base.drives != other.drives,
+        base_kind != other_kind,
+        base_block != other_block,
+    ];
+    Some(
+        differences
+            .iter()
+            .fold(0, |sum, &differs| 2 * sum + u32::from(differs)),
+    )
+}
+
+/// `ext4/4096` as `ext4` and `4096`.
+fn kind_and_block(filesystem: &str) -> (&str, &str) {
+    filesystem.split_once('/').unwrap_or((filesystem, ""))
+}
+
+/// The distinguishing parameters of either in which the two differ.
+pub(super) fn differing_parameters<'a>(
+    base: &'a ProgramResult,
+    other: &'a ProgramResult,
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = base
+        .distinguishing
+        .iter()
+        .chain(&other.distinguishing)
+        .map(String::as_str)
+        .filter(|&name| base.parameters.get(name) != other.parameters.get(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,141 @@
+//! What makes two runs or two results less comparable than they look. Every
+//! warning names both values.
+
+use super::RunWarning;
+use super::pairing::differing_parameters;
+use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Place, ProgramResult, Protocol, Run, RunState, Statistic, World};
+
+/// Runs that did not end as they should.
+pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
+    let text = |state: &RunState| match state {
+        RunState::Finished => None,
+        RunState::Running => Some("not finished: still running, or killed".to_owned()),
+        RunState::Interrupted => Some("not finished: interrupted by the user".to_owned()),
+        RunState::Failed(error) => Some(format!("not finished: {error}")),
+    };
+    let warning = |(run, text)| RunWarning { run, text };
+    runs.iter()
+        .enumerate()
+        .filter_map(|(index, run)| Some((index, text(&run.state)?)))
+        .map(warning)
+        .collect()
+}
+
+/// How the run of this index differs from the base.
+pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
+    let mut texts = Vec::new();
+    if base.world != other.world {
+        texts.push(format!(
+            "worlds differ: {}, {}. KB/s is compared with KB/s and durable KB/s with durable KB/s, \
+             never one with the other",
+            world(base.world),
+            world(other.world)
+        ));
+    }
+    for (what, of) in [
+        (
+            "suites",
+            (|run: &Run| run.suite.clone()) as fn(&Run) -> String,
+        ),
+        ("versions of diskperf", |run| run.version.clone()),
+        ("kernels", |run| run.environment.kernel.clone()),
+        ("CPUs", |run| run.environment.cpu_model.clone()),
+        ("devices", devices),
+        ("mount options", |run| {
+            places(run, |place| {
+                place
+                    .filesystem
+                    .as_ref()
+                    .map(|one| one.mount_options.clone())
+            })
+        }),
+    ] {
+        texts.extend(differ(what, &of(base), &of(other)));
+    }
+    if base.dropped_all_caches != other.dropped_all_caches {
+        texts.push("only one of the two dropped the whole machine's caches".to_owned());
+    }
+    texts
+        .into_iter()
+        .map(|text| RunWarning { run, text })
+        .collect()
+}
+
+/// How two results of one program differ in what they measured.
+pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (what, of) in [
+        (
+            "sizes",
+            (|one: &ProgramResult| format_size(one.size_bytes)) as fn(&ProgramResult) -> String,
+        ),
+        ("cache modes", |one| one.cache.name().to_owned()),
+        ("file systems", |one| one.filesystem.clone()),
+        ("numbers of drives", |one| one.drives.to_string()),
+        ("protocols", |one| protocol(&one.protocol)),
+    ] {
+        texts.extend(differ(what, &of(base), &of(other)));
+    }
+    for name in differing_parameters(base, other) {
+        let value = |one: &ProgramResult| one.parameters.get(name).cloned().unwrap_or_default();
+        texts.extend(differ(
+            &format!("values of {name}"),
+            &value(base),
+            &value(other),
+        ));
+    }
+    texts
+}
+
+fn differ(what: &str, base: &str, other: &str) -> Option<String> {
+    let shown = |value: &str| {
+        if value.is_empty() {
+            "none".to_owned()
+        } else {
+            value.to_owned()
+        }
+    };
+    (base != other).then(|| format!("{what} differ: {}, {}", shown(base), shown(other)))
+}
+
+fn world(world: World) -> &'static str {
+    match world {
+        World::Host => "host",
+        World::Model => "model",
+    }
+}
+
+fn protocol(protocol: &Protocol) -> String {
+    let statistic = match protocol.statistic {
+        Statistic::Median => "median",
+        Statistic::Minimum => "minimum",
+    };
+    let kept = protocol.repetitions.saturating_sub(protocol.discarded);
+    format!(
+        "{statistic} of {kept} after {} discarded",
+        protocol.discarded
+    )
+}
+
+fn devices(run: &Run) -> String {
+    places(run, |place| {
+        let name = |device: &diskperf_timeline::Device| match &device.model {
+            Some(model) => format!("{} ({model})", device.name),
+            None => device.name.clone(),
+        };
+        Some(
+            place
+                .devices
+                .iter()
+                .map(name)
+                .collect::<Vec<_>>()
+                .join(" + "),
+        )
+    })
+}
+
+fn places(run: &Run, of: impl Fn(&Place) -> Option<String>) -> String {
+    let texts: Vec<String> = run.environment.places.iter().filter_map(of).collect();
+    texts.join(" + ")
+}

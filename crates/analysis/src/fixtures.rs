@@ -1,0 +1,272 @@
+//! Runs made up for tests.
+
+use diskperf_timeline::units::{KIB, MIB};
+use diskperf_timeline::{
+    CacheMode, Device, Environment, Filesystem, Nanoseconds, Overhead, Place, ProgramResult,
+    Protocol, Repetition, Residency, Run, RunState, Statistic, WorkerMeasure, World,
+};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// A repetition that read `size_bytes` from storage at this speed.
+pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
+    let elapsed_ns = size_bytes as f64 / KIB as f64 / kb_per_s * 1e9;
+    let cpu_ns = elapsed_ns * cpu_percent / 100.0;
+    let calls = size_bytes / 8192;
+    let mut worker = WorkerMeasure {
+        elapsed: Nanoseconds(elapsed_ns as u64),
+        user: Nanoseconds((cpu_ns * 0.1) as u64),
+        system: Nanoseconds((cpu_ns * 0.9) as u64),
+        payload_bytes: size_bytes,
+        read_bytes: size_bytes,
+        calls,
+        voluntary_switches: 12,
+        involuntary_switches: 3,
+        minor_faults: 2,
+        storage_read_bytes: Some(size_bytes),
+        ..WorkerMeasure::default()
+    };
+    // Every 16th call waits for read-ahead.
+    let latency = |call: u64| {
+        let share = if call.is_multiple_of(16) { 8.0 } else { 0.5 };
+        Nanoseconds((elapsed_ns / calls as f64 * share) as u64)
+    };
+    worker.read_latency = (0..calls).map(latency).collect();
+    Repetition {
+        workers: vec![worker],
+        residency: Some(Residency {
+            file_bytes: size_bytes,
+            before_bytes: 0,
+            after_bytes: size_bytes,
+        }),
+        ..Repetition::default()
+    }
+}
+
+/// A repetition that wrote, and took three times as long until it was synced.
+pub(crate) fn write(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
+    let mut repetition = read(size_bytes, kb_per_s, cpu_percent);
+    let worker = &mut repetition.workers[0];
+    worker.durable = Some(Nanoseconds(3 * worker.elapsed.0));
+    worker.written_bytes = std::mem::take(&mut worker.read_bytes);
+    worker.storage_read_bytes = Some(0);
+    std::mem::swap(&mut worker.read_latency, &mut worker.write_latency);
+    repetition.residency = None;
+    repetition
+}
+
+pub(crate) fn result(program: &str, row: u32, repetitions: Vec<Repetition>) -> ProgramResult {
+    ProgramResult {
+        program: program.to_owned(),
+        parameters: [("block_bytes".to_owned(), "8192".to_owned())].into(),
+        distinguishing: Vec::new(),
+        row,
+        drives: 1,
+        filesystem: "ext4/4096".to_owned(),
+        size_bytes: 8 * MIB,
+        cache: CacheMode::Cold,
+        protocol: Protocol {
+            repetitions: repetitions.len() as u32,
+            discarded: 0,
+            statistic: Statistic::Median,
+            stop_below_share: None,
+        },
+        repetitions,
+        notes: Vec::new(),
+    }
+}
+
+/// A `seqread` result from (nanoseconds, nanoseconds of CPU) per call.
+pub(crate) fn seqread(
+    layer: &str,
+    call_bytes: u64,
+    row: u32,
+    per_call: &[(u64, u64)],
+) -> ProgramResult {
+    let calls = 2 * MIB / call_bytes;
+    let repetitions = per_call
+        .iter()
+        .map(|(elapsed, cpu)| Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds(elapsed * calls),
+                system: Nanoseconds(cpu * calls),
+                payload_bytes: 2 * MIB,
+                read_bytes: if layer == "null" { 0 } else { 2 * MIB },
+                storage_read_bytes: Some(match layer {
+                    "null" | "zero" | "cached" => 0,
+                    _ => 2 * MIB,
+                }),
+                calls,
+                ..WorkerMeasure::default()
+            }],
+            ..Repetition::default()
+        })
+        .collect();
+    let mut result = result("seqread", row, repetitions);
+    result.size_bytes = 2 * MIB;
+    result.parameters = [
+        ("layer".to_owned(), layer.to_owned()),
+        ("call_bytes".to_owned(), call_bytes.to_string()),
+    ]
+    .into();
+    result.distinguishing = vec!["layer".to_owned(), "call_bytes".to_owned()];
+    result.cache = match layer {
+        "cached" => CacheMode::Warm,
+        "direct" | "device_direct" => CacheMode::Direct,
+        _ => CacheMode::Cold,
+    };
+    result
+}
+
+pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResult>) -> Run {
+    Run {
+        id: id.to_owned(),
+        version: "0.1.0".to_owned(),
+        suite: suite.to_owned(),
+        target: target.to_owned(),
+        world: World::Host,
+        label: None,
+        seed: 1,
+        started_unix_ms: 1_795_222_800_000,
+        command_line: vec![
+            "diskperf".into(),
+            "run".into(),
+            suite.into(),
+            "--on".into(),
+            target.into(),
+        ],
+        cache: CacheMode::Cold,
+        dropped_all_caches: false,
+        state: RunState::Finished,
+        environment: environment(target),
+        overhead: Some(Overhead {
+            null_call_ns: 95.0,
+            timing_ns: 22.0,
+        }),
+        results,
+        notes: Vec::new(),
+    }
+}
+
+fn environment(target: &str) -> Environment {
+    Environment {
+        kernel: "Linux 6.1.0".to_owned(),
+        cpu_model: "Xeon E-2288G".to_owned(),
+        cpus: 2,
+        memory_bytes: 8 << 30,
+        load_average: 0.42,
+        call_clock: "tsc".to_owned(),
+        places: vec![Place {
+            path: target.to_owned(),
+            filesystem: Some(Filesystem {
+                kind: "ext4".to_owned(),
+                source: "/dev/vda1".to_owned(),
+                mount_point: "/var".to_owned(),
+                mount_options: "rw,relatime".to_owned(),
+                block_bytes: 4096,
+                total_bytes: 100 << 30,
+                available_bytes: 40 << 30,
+            }),
+            devices: vec![Device {
+                name: "vda".to_owned(),
+                model: Some("QEMU HARDDISK".to_owned()),
+                size_bytes: 128 << 30,
+                rotational: Some(true),
+                scheduler: Some("mq-deadline".to_owned()),
+                read_ahead_kib: Some(128),
+                write_cache: Some("write back".to_owned()),
+                ..Device::default()
+            }],
+        }],
+    }
+}
+
+/// The 1983 battery with the figures of the first column of the paper's table
+/// for the VAX 11/750, each repetition a little beside the other.
+pub(crate) fn ffs83(id: &str, target: &str) -> Run {
+    let around = |make: fn(u64, f64, f64) -> Repetition, kb: f64, cpu: f64| {
+        let mut repetitions: Vec<_> = [0.8, 0.99, 1.01]
+            .iter()
+            .map(|factor| make(8 * MIB, kb * factor, cpu))
+            .collect();
+        repetitions[0].discarded = true;
+        repetitions
+    };
+    let mut results = vec![
+        result("write_4096", 1, around(write, 380.0, 99.0)),
+        result("write_8192", 2, around(write, 470.0, 99.0)),
+        result("read_8192", 0, around(read, 490.0, 69.0)),
+        result("rewrite_8192", 3, around(write, 650.0, 99.0)),
+    ];
+    for result in &mut results {
+        result.protocol.discarded = 1;
+    }
+    run(id, "ffs83", target, results)
+}
+
+/// The layers of seed 002 on a fast machine: (ns, ns of CPU) per call.
+pub(crate) fn seqread89(id: &str, target: &str) -> Run {
+    let mut results = Vec::new();
+    for (layer, base, per_kib, cpu_share) in [
+        ("null", 90.0, 0.0, 1.0),
+        ("zero", 100.0, 12.0, 1.0),
+        ("cached", 160.0, 55.0, 1.0),
+        ("dropped", 190.0, 620.0, 0.35),
+        ("direct", 60_000.0, 450.0, 0.08),
+    ] {
+        for call_bytes in [512_u64, 1024, 2048, 8192, 16384] {
+            let ns = base + per_kib * call_bytes as f64 / 1024.0;
+            let per_call: Vec<(u64, u64)> = [1.01, 0.99, 1.0]
+                .iter()
+                .map(|factor| ((ns * factor) as u64, (ns * factor * cpu_share) as u64))
+                .collect();
+            results.push(seqread(layer, call_bytes, results.len() as u32, &per_call));
+        }
+    }
+    run(id, "seqread89", target, results)
+}
+
+/// Deterministic noise for Monte-Carlo tests.
+pub(crate) struct Noise(Pcg64Mcg);
+
+impl Noise {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    pub(crate) fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Student's t with three degrees of freedom, scaled to variance 1: tails
+    /// as heavy as those of a shared machine.
+    fn heavy(&mut self) -> f64 {
+        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+        self.normal() / squares.sqrt()
+    }
+
+    /// `n` speeds about `center` whose logarithms follow a first-order
+    /// autoregression of this correlation and standard deviation.
+    pub(crate) fn speeds(
+        &mut self,
+        n: usize,
+        center: f64,
+        deviation: f64,
+        correlation: f64,
+    ) -> Vec<f64> {
+        let innovation = deviation * (1.0 - correlation * correlation).sqrt();
+        let mut state = 0.0;
+        let mut next = || {
+            state = correlation * state + innovation * self.heavy();
+            center * state.exp()
+        };
+        for _ in 0..50 {
+            next();
+        }
+        (0..n).map(|_| next()).collect()
+    }
+}

@@ -1,0 +1,114 @@
+use super::*;
+use crate::fixtures::{seqread, seqread89};
+
+fn parts_of(results: &[ProgramResult], layer: Layer) -> Vec<(Part, f64, bool)> {
+    let results: Vec<&ProgramResult> = results.iter().collect();
+    decompose(&results)
+        .into_iter()
+        .find(|one| one.layer == layer)
+        .map(|one| one.parts)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|one| (one.part, one.ns, one.told_apart))
+        .collect()
+}
+
+#[test]
+fn differences_of_layers_are_parts() {
+    let results = [
+        seqread("null", 8192, 0, &[(100, 100), (102, 102), (98, 98)]),
+        seqread("zero", 8192, 1, &[(200, 200), (204, 204), (196, 196)]),
+        seqread("cached", 8192, 2, &[(600, 600), (603, 603), (597, 597)]),
+        seqread(
+            "dropped",
+            8192,
+            3,
+            &[(5000, 1500), (5010, 1505), (4990, 1495)],
+        ),
+        seqread(
+            "direct",
+            8192,
+            4,
+            &[(80_000, 3000), (80_100, 3010), (79_900, 2990)],
+        ),
+        seqread(
+            "device",
+            8192,
+            5,
+            &[(4000, 1100), (4010, 1105), (3990, 1095)],
+        ),
+    ];
+    use Part::*;
+    for (layer, parts) in [
+        (Layer::Null, vec![]),
+        (Layer::Zero, vec![(Call, 100.0, true), (Clear, 100.0, true)]),
+        (
+            Layer::Cached,
+            vec![(Call, 100.0, true), (LookUpAndCopy, 500.0, true)],
+        ),
+        (
+            Layer::Dropped,
+            vec![
+                (Call, 100.0, true),
+                (LookUpAndCopy, 500.0, true),
+                (MissHandling, 900.0, true),
+                (DeviceWait, 3500.0, true),
+            ],
+        ),
+        (
+            Layer::Direct,
+            vec![
+                (Call, 100.0, true),
+                (KernelPath, 2900.0, true),
+                (DeviceWait, 77_000.0, true),
+            ],
+        ),
+        (
+            Layer::Device,
+            vec![
+                (Call, 100.0, true),
+                (KernelPath, 1000.0, true),
+                (DeviceWait, 2900.0, true),
+            ],
+        ),
+    ] {
+        assert_eq!(parts_of(&results, layer), parts, "{layer:?}");
+    }
+    assert_eq!(
+        parts_of(&results[1..], Layer::Zero),
+        [],
+        "no null beside it"
+    );
+}
+
+#[test]
+fn a_part_within_the_noise_keeps_its_value_and_is_not_told_apart() {
+    let results = [
+        seqread("null", 512, 0, &[(100, 100), (110, 110), (90, 90)]),
+        seqread("zero", 512, 1, &[(103, 103), (93, 93), (83, 83)]),
+    ];
+    assert_eq!(
+        parts_of(&results, Layer::Zero),
+        [(Part::Call, 100.0, true), (Part::Clear, -7.0, false)]
+    );
+    let single = [
+        seqread("null", 512, 0, &[(100, 100)]),
+        seqread("zero", 512, 1, &[(103, 103)]),
+    ];
+    assert_eq!(
+        parts_of(&single, Layer::Zero),
+        [(Part::Call, 100.0, true), (Part::Clear, 3.0, true)]
+    );
+}
+
+#[test]
+fn parts_sum_to_the_total() {
+    let run = seqread89("aaaaaaaaaa", "/a");
+    let results: Vec<&ProgramResult> = run.results.iter().collect();
+    let found = decompose(&results);
+    assert_eq!(found.len(), 20);
+    for one in found {
+        let sum: f64 = one.parts.iter().map(|part| part.ns).sum();
+        assert!((sum - one.total_ns).abs() < 1e-6 * one.total_ns, "{one:?}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
+
+mod comparison_table;
+mod csv;
+mod details;
+mod document;
+mod figures;
+mod json;
+mod pivot;
+mod run_table;
+mod view;
+
+use crate::comparison::Comparison;
+use diskperf_timeline::Run;
+use view::View;
+
+/// How something is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Tables for a terminal, of a given width.
+    Table,
+    /// One JSON object.
+    Json,
+    /// Comma-separated values with a heading, by RFC 4180: lines end in CR LF.
+    Csv,
+    /// Tables of GitHub-flavoured Markdown.
+    Markdown,
+}
+
+/// The results of runs, those of the same suite side by side. `width` is that
+/// of the terminal in columns; only [`Format::Table`] looks at it.
+pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&run_table::blocks(&View::of_all(runs)), width),
+        Format::Markdown => document::markdown(&run_table::blocks(&View::of_all(runs))),
+        Format::Json => json::runs(&View::of_all(runs)),
+        Format::Csv => csv::runs(&View::of_all(runs)),
+    }
+}
+
+/// A comparison, with its warnings. `width` as in [`runs`].
+pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&comparison_table::blocks(comparison), width),
+        Format::Markdown => document::markdown(&comparison_table::blocks(comparison)),
+        Format::Json => json::comparison(comparison),
+        Format::Csv => csv::comparison(comparison),
+    }
+}
+
+/// All that is known of one run, for a terminal of this width in columns.
+pub fn details(run: &Run, width: u16) -> String {
+    let views = View::of_all(std::slice::from_ref(run));
+    document::text(&details::blocks(&views), width)
+}
+
+#[cfg(test)]
+mod robustness;
+#[cfg(test)]
+mod tests;

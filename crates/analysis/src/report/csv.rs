@@ -1,0 +1,218 @@
+//! Comma-separated values by RFC 4180: a heading, one record per result, lines
+//! end in CR LF, and a field with a comma, a quote or a line break is quoted.
+//! A figure that does not exist is an empty field.
+
+use super::view::{Row, View};
+use crate::comparison::{Comparison, Pair, Quantity};
+use crate::statistics::Interval;
+use crate::summary::Percentiles;
+use diskperf_timeline::{Run, Statistic, World};
+
+/// A heading, and the field under it.
+type Field = (&'static str, String);
+
+pub(super) fn runs(views: &[View]) -> String {
+    let records: Vec<Vec<Field>> = views
+        .iter()
+        .flat_map(|view| view.rows.iter().map(|row| record(view.run, row)))
+        .collect();
+    written(&records)
+}
+
+fn record(run: &Run, row: &Row) -> Vec<Field> {
+    let mut fields = identity(run, row);
+    fields.extend(speeds(row));
+    fields.extend(counts(row));
+    fields.extend(latency(&READ_HEADINGS, row.summary.read_latency));
+    fields.extend(latency(&WRITE_HEADINGS, row.summary.write_latency));
+    fields.push(("notes", row.result.notes.join("; ")));
+    fields
+}
+
+fn identity(run: &Run, row: &Row) -> Vec<Field> {
+    let result = row.result;
+    let parameters: Vec<String> = result
+        .parameters
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let statistic = match result.protocol.statistic {
+        Statistic::Median => "median",
+        Statistic::Minimum => "minimum",
+    };
+    let world = match run.world {
+        World::Host => "host",
+        World::Model => "model",
+    };
+    vec![
+        ("run", run.id.clone()),
+        ("label", run.label.clone().unwrap_or_default()),
+        ("suite", run.suite.clone()),
+        ("target", run.target.clone()),
+        ("world", world.to_owned()),
+        ("seed", run.seed.to_string()),
+        ("started_unix_ms", run.started_unix_ms.to_string()),
+        ("program", result.program.clone()),
+        ("parameters", parameters.join(" ")),
+        ("drives", result.drives.to_string()),
+        ("filesystem", result.filesystem.clone()),
+        ("size_bytes", result.size_bytes.to_string()),
+        ("statistic", statistic.to_owned()),
+        ("kept", row.summary.kept.to_string()),
+    ]
+}
+
+fn speeds(row: &Row) -> Vec<Field> {
+    let summary = &row.summary;
+    let interval = summary.interval;
+    let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
+    vec![
+        ("kb_per_s", number(summary.kb_per_s)),
+        ("interval_low", of(|one| one.low)),
+        ("interval_high", of(|one| one.high)),
+        ("interval_confidence", of(|one| one.confidence)),
+        (
+            "interval_method",
+            interval.map_or("", |one| one.method.name()).to_owned(),
+        ),
+        ("durable_kb_per_s", optional(summary.durable_kb_per_s)),
+        ("cpu_percent", number(summary.cpu_percent)),
+        ("elapsed_s", number(summary.elapsed_s)),
+        ("durable_elapsed_s", optional(summary.durable_s)),
+        ("user_s", number(summary.user_s)),
+        ("system_s", number(summary.system_s)),
+    ]
+}
+
+fn counts(row: &Row) -> Vec<Field> {
+    let summary = &row.summary;
+    vec![
+        ("calls", number(summary.calls)),
+        ("mean_call_ns", optional(summary.mean_call_ns)),
+        ("voluntary_switches", number(summary.voluntary_switches)),
+        ("involuntary_switches", number(summary.involuntary_switches)),
+        ("minor_faults", number(summary.minor_faults)),
+        ("major_faults", number(summary.major_faults)),
+        ("cache", row.result.cache.name().to_owned()),
+        ("cache_verdict", summary.cache.name().to_owned()),
+        ("device_share", optional(summary.device_share)),
+        ("generator_share", optional(row.generator_share)),
+    ]
+}
+
+const READ_HEADINGS: [&str; 6] = [
+    "read_p50_ns",
+    "read_p90_ns",
+    "read_p99_ns",
+    "read_p99_9_ns",
+    "read_p99_99_ns",
+    "read_max_ns",
+];
+
+const WRITE_HEADINGS: [&str; 6] = [
+    "write_p50_ns",
+    "write_p90_ns",
+    "write_p99_ns",
+    "write_p99_9_ns",
+    "write_p99_99_ns",
+    "write_max_ns",
+];
+
+fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Field> {
+    let of = |one: Percentiles| {
+        [
+            one.p50_ns,
+            one.p90_ns,
+            one.p99_ns,
+            one.p99_9_ns,
+            one.p99_99_ns,
+            one.max_ns,
+        ]
+    };
+    let fields = found.map_or_else(Default::default, |one| of(one).map(|ns| ns.to_string()));
+    headings.iter().copied().zip(fields).collect()
+}
+
+pub(super) fn comparison(comparison: &Comparison) -> String {
+    let records: Vec<Vec<Field>> = comparison
+        .pairs
+        .iter()
+        .map(|pair| pair_record(comparison, pair))
+        .collect();
+    written(&records)
+}
+
+fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
+    let quantity = match pair.quantity {
+        Quantity::KbPerS => "kb_per_s",
+        Quantity::DurableKbPerS => "durable_kb_per_s",
+    };
+    let interval = pair.ratio.map(|ratio| ratio.interval);
+    let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
+    vec![
+        ("base", comparison.runs[0].id.clone()),
+        ("run", comparison.runs[pair.run].id.clone()),
+        ("program", pair.title.clone()),
+        ("quantity", quantity.to_owned()),
+        ("base_filesystem", pair.base.filesystem.clone()),
+        ("filesystem", pair.other.filesystem.clone()),
+        ("base_drives", pair.base.drives.to_string()),
+        ("drives", pair.other.drives.to_string()),
+        ("base_size_bytes", pair.base.size_bytes.to_string()),
+        ("size_bytes", pair.other.size_bytes.to_string()),
+        ("base_kept", pair.base.kept.to_string()),
+        ("kept", pair.other.kept.to_string()),
+        ("base_kb_per_s", number(pair.base.kb_per_s)),
+        ("kb_per_s", number(pair.other.kb_per_s)),
+        ("base_cpu_percent", number(pair.base.cpu_percent)),
+        ("cpu_percent", number(pair.other.cpu_percent)),
+        ("ratio", optional(pair.ratio.map(|ratio| ratio.point))),
+        ("interval_low", of(|one| one.low)),
+        ("interval_high", of(|one| one.high)),
+        ("interval_confidence", of(|one| one.confidence)),
+        (
+            "interval_method",
+            interval.map_or("", |one| one.method.name()).to_owned(),
+        ),
+        ("verdict", pair.verdict.words().to_owned()),
+        ("warnings", pair.warnings.join("; ")),
+    ]
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        String::new()
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(String::new, number)
+}
+
+/// Records as text; nothing, not even a heading, of no record.
+fn written(records: &[Vec<Field>]) -> String {
+    let mut out = String::new();
+    if let Some(first) = records.first() {
+        line(&mut out, first.iter().map(|(heading, _)| *heading));
+    }
+    for record in records {
+        line(&mut out, record.iter().map(|(_, field)| field.as_str()));
+    }
+    out
+}
+
+fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
+    for (index, field) in fields.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        if field.contains([',', '"', '\r', '\n']) {
+            *out += &format!("\"{}\"", field.replace('"', "\"\""));
+        } else {
+            *out += field;
+        }
+    }
+    *out += "\r\n";
+}

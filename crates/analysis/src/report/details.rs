@@ -1,0 +1,331 @@
+//! All that is known of one run.
+
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::run_table::{heading, remarks, tables};
+use super::view::{Row, View};
+use crate::cache::device_share;
+use crate::summary::Percentiles;
+use diskperf_timeline::units::{format_nanoseconds, format_size};
+use diskperf_timeline::{Device, Environment, Filesystem, Nanoseconds, Repetition, Run};
+
+pub(super) fn blocks(views: &[View]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for view in views {
+        blocks.extend(heading(view));
+        blocks.push(Block::List(origin(view.run)));
+        blocks.push(Block::Section("Environment".to_owned()));
+        blocks.push(Block::List(environment(&view.run.environment)));
+    }
+    blocks.extend(tables(views));
+    blocks.extend(remarks(views));
+    for view in views {
+        blocks.extend(latencies(view));
+        blocks.extend(repetitions(view));
+    }
+    blocks
+}
+
+/// How the run was made.
+fn origin(run: &Run) -> Vec<String> {
+    let mut lines = vec![
+        format!("started {}", utc(run.started_unix_ms)),
+        format!("command line: {}", run.command_line.join(" ")),
+        format!("diskperf {}, seed {}", run.version, run.seed),
+    ];
+    if let Some(overhead) = run.overhead {
+        lines.push(format!(
+            "overhead: a read of /dev/null takes {:.0} ns, of which its timing {:.0} ns",
+            overhead.null_call_ns, overhead.timing_ns
+        ));
+    }
+    lines
+}
+
+/// A moment of Unix time as `2026-11-21 02:20:00 UTC`: the days since 1970 as
+/// years, months and days of the Gregorian calendar (Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms").
+fn utc(unix_ms: u64) -> String {
+    let seconds = unix_ms / 1000;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March here, so that the leap day comes last.
+    let since = days + 719_468;
+    let (era, day_of_era) = (since / 146_097, since % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!(
+        "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC",
+        second % 60
+    )
+}
+
+fn environment(machine: &Environment) -> Vec<String> {
+    let unknown = |text: &str| {
+        if text.is_empty() {
+            "unknown".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let mut lines = vec![
+        format!("kernel: {}", unknown(&machine.kernel)),
+        format!(
+            "CPU: {} x {}, {} of memory, load average {:.2} at the start",
+            machine.cpus,
+            unknown(&machine.cpu_model),
+            format_size(machine.memory_bytes),
+            machine.load_average
+        ),
+        format!("calls timed by: {}", unknown(&machine.call_clock)),
+    ];
+    for place in &machine.places {
+        lines.push(format!("place: {}", place.path));
+        lines.extend(place.filesystem.as_ref().map(filesystem));
+        lines.extend(place.devices.iter().map(device));
+    }
+    lines
+}
+
+fn filesystem(one: &Filesystem) -> String {
+    format!(
+        "file system: {} of {}-byte blocks on {}, mounted at {} ({}), {} of {} free",
+        one.kind,
+        one.block_bytes,
+        one.source,
+        one.mount_point,
+        one.mount_options,
+        format_size(one.available_bytes),
+        format_size(one.total_bytes)
+    )
+}
+
+fn device(one: &Device) -> String {
+    let mut facts = vec![format_size(one.size_bytes)];
+    facts.extend(one.model.as_ref().map(|model| model.trim().to_owned()));
+    facts.extend(
+        one.rotational
+            .map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned()),
+    );
+    facts.extend(
+        one.scheduler
+            .as_ref()
+            .map(|name| format!("scheduler {name}")),
+    );
+    facts.extend(
+        one.read_ahead_kib
+            .map(|kib| format!("read-ahead {kib} KiB")),
+    );
+    facts.extend(
+        one.queue_requests
+            .map(|requests| format!("queue of {requests}")),
+    );
+    facts.extend(
+        one.max_request_kib
+            .map(|kib| format!("requests up to {kib} KiB")),
+    );
+    facts.extend(
+        one.write_cache
+            .as_ref()
+            .map(|cache| format!("cache: {cache}")),
+    );
+    if let (Some(logical), Some(physical)) = (one.logical_block_bytes, one.physical_block_bytes) {
+        facts.push(format!("blocks of {logical} bytes, {physical} physically"));
+    }
+    format!("device: {}: {}", one.name, facts.join(", "))
+}
+
+/// One row per program and kind of call.
+fn latencies(view: &View) -> Vec<Block> {
+    let mut titles = Vec::new();
+    let mut found: Vec<Percentiles> = Vec::new();
+    for row in &view.rows {
+        for (kind, latency) in [
+            ("read", row.summary.read_latency),
+            ("write", row.summary.write_latency),
+        ] {
+            if let Some(latency) = latency {
+                titles.push(format!("{}, {kind}", row.title));
+                found.push(latency);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let column = |heading: &str, of: fn(&Percentiles) -> u64| {
+        let cell = |one: &Percentiles| format_nanoseconds(Nanoseconds(of(one)));
+        Group::of(
+            "",
+            vec![Column::figures(heading, found.iter().map(cell).collect())],
+        )
+    };
+    let calls = found.iter().map(|one| one.count.to_string()).collect();
+    let grid = Grid {
+        key: Column::words("program, call", titles),
+        groups: vec![
+            Group::of("", vec![Column::figures("calls", calls)]),
+            column("50 %", |one| one.p50_ns),
+            column("90 %", |one| one.p90_ns),
+            column("99 %", |one| one.p99_ns),
+            column("99.9 %", |one| one.p99_9_ns),
+            column("99.99 %", |one| one.p99_99_ns),
+            column("longest", |one| one.max_ns),
+        ],
+    };
+    vec![
+        Block::Section("Latency per call, over all kept repetitions".to_owned()),
+        Block::Grid(grid),
+    ]
+}
+
+/// One row per repetition, the discarded ones in parentheses.
+fn repetitions(view: &View) -> Vec<Block> {
+    let all: Vec<(&Row, usize, &Repetition)> = view
+        .rows
+        .iter()
+        .flat_map(|row| {
+            let numbered = row.result.repetitions.iter().enumerate();
+            numbered.map(move |(index, repetition)| (row, index + 1, repetition))
+        })
+        .collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let text = |of: &dyn Fn(&Repetition) -> String| -> Vec<String> {
+        all.iter()
+            .map(|(_, _, repetition)| of(repetition))
+            .collect()
+    };
+    let titles = all
+        .iter()
+        .map(|(row, number, repetition)| {
+            let number = if repetition.discarded {
+                format!("({number})")
+            } else {
+                number.to_string()
+            };
+            format!("{} {number}", row.title)
+        })
+        .collect();
+    let grid = Grid {
+        key: Column::words("program", titles),
+        groups: vec![
+            Group::of("", speed_columns(&all, &text)),
+            Group::of("", processor_columns(&text)),
+            Group::of("", storage_columns(&text)),
+        ],
+    };
+    vec![
+        Block::Section("Repetitions, the discarded ones in parentheses".to_owned()),
+        Block::Grid(grid),
+    ]
+}
+
+/// A figure of every repetition, as text.
+type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
+
+fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {
+    let pairs = all
+        .iter()
+        .map(|(_, _, one)| {
+            (
+                figures::speed(one.kb_per_s()),
+                figures::cpu(one.cpu_percent()),
+            )
+        })
+        .collect();
+    let durable = |one: &Repetition| {
+        one.durable_kb_per_s()
+            .map_or_else(String::new, figures::speed)
+    };
+    vec![
+        Column::pairs("KB/s (CPU)", pairs),
+        Column::figures("durable\nKB/s", text(&durable)),
+        Column::figures(
+            "elapsed",
+            text(&|one| figures::seconds(one.elapsed().seconds())),
+        ),
+    ]
+}
+
+fn processor_columns(text: Text) -> Vec<Column> {
+    let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
+    vec![
+        Column::figures("user", text(&|one| cpu(one.total(|worker| worker.user.0)))),
+        Column::figures(
+            "system",
+            text(&|one| cpu(one.total(|worker| worker.system.0))),
+        ),
+        Column::figures(
+            "calls",
+            text(&|one| one.total(|worker| worker.calls).to_string()),
+        ),
+        Column::figures(
+            "waits",
+            text(&|one| one.total(|worker| worker.voluntary_switches).to_string()),
+        ),
+        Column::figures(
+            "preempted",
+            text(&|one| one.total(|worker| worker.involuntary_switches).to_string()),
+        ),
+        Column::figures(
+            "faults",
+            text(&|one| {
+                one.total(|worker| worker.minor_faults + worker.major_faults)
+                    .to_string()
+            }),
+        ),
+    ]
+}
+
+fn storage_columns(text: Text) -> Vec<Column> {
+    let resident = |bytes: fn(&diskperf_timeline::Residency) -> u64| {
+        move |one: &Repetition| match &one.residency {
+            Some(found) if found.file_bytes > 0 => {
+                figures::share(bytes(found) as f64 / found.file_bytes as f64)
+            }
+            _ => String::new(),
+        }
+    };
+    let traffic = |one: &Repetition| {
+        let device = |moved: &diskperf_timeline::DeviceTraffic| {
+            format!(
+                "{} read {}, wrote {}, busy {} ms",
+                moved.device,
+                format_size(moved.read_bytes),
+                format_size(moved.written_bytes),
+                moved.busy_ms
+            )
+        };
+        one.devices
+            .iter()
+            .map(device)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    vec![
+        Column::figures(
+            "from\ndevice",
+            text(&|one| device_share(one).map_or_else(String::new, figures::share)),
+        ),
+        Column::figures(
+            "resident\nbefore",
+            text(&resident(|found| found.before_bytes)),
+        ),
+        Column::figures(
+            "resident\nafter",
+            text(&resident(|found| found.after_bytes)),
+        ),
+        Column::words("whole device meanwhile", text(&traffic)),
+    ]
+}

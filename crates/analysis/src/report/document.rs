@@ -1,0 +1,346 @@
+//! A report between its content and its looks: headings, paragraphs, lists and
+//! grids, written as plain text or as Markdown.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+/// Columns between two columns, and how many more between two groups.
+const GAP: usize = 2;
+const GROUP_GAP: usize = 2;
+
+/// A piece of a report.
+pub(super) enum Block {
+    /// The title of a run or of a report.
+    Heading(String),
+    /// The title of a part of it.
+    Section(String),
+    /// A paragraph.
+    Text(String),
+    /// A list of remarks.
+    List(Vec<String>),
+    /// A table.
+    Grid(Grid),
+}
+
+/// A table: a key column, and groups of columns under a title each. Too wide
+/// for the terminal, it is split between groups and the key is repeated.
+pub(super) struct Grid {
+    pub(super) key: Column,
+    pub(super) groups: Vec<Group>,
+}
+
+/// Columns that belong together.
+pub(super) struct Group {
+    /// Empty where there is nothing to tell it from.
+    pub(super) title: String,
+    pub(super) columns: Vec<Column>,
+}
+
+/// One column, all its cells.
+pub(super) struct Column {
+    pub(super) heading: String,
+    pub(super) right: bool,
+    pub(super) cells: Vec<String>,
+}
+
+impl Column {
+    /// A column of words.
+    pub(super) fn words(heading: &str, cells: Vec<String>) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            right: false,
+            cells,
+        }
+    }
+
+    /// A column of figures.
+    pub(super) fn figures(heading: &str, cells: Vec<String>) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            right: true,
+            cells,
+        }
+    }
+
+    /// A column of two figures in each cell, `490 (69%)`, both aligned.
+    pub(super) fn pairs(heading: &str, cells: Vec<(String, String)>) -> Self {
+        let widest = cells
+            .iter()
+            .map(|(_, second)| width(second))
+            .max()
+            .unwrap_or(0);
+        let cell = |(first, second): (String, String)| {
+            if first.is_empty() {
+                return String::new();
+            }
+            let padding = " ".repeat(widest - width(&second));
+            let gap = if widest > 0 { " " } else { "" };
+            format!("{first}{gap}{second}{padding}")
+        };
+        Self::figures(heading, cells.into_iter().map(cell).collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.cells.iter().all(String::is_empty)
+    }
+
+    fn width(&self) -> usize {
+        let heading = self.heading.lines().map(width);
+        let cells = self.cells.iter().map(|cell| width(cell));
+        heading.chain(cells).max().unwrap_or(0)
+    }
+}
+
+impl Group {
+    /// The group without columns that are empty in every row.
+    pub(super) fn of(title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self {
+            title: title.into(),
+            columns: columns.into_iter().filter(|one| !one.is_empty()).collect(),
+        }
+    }
+
+    /// Its width, with the gap before each column.
+    fn width(&self) -> usize {
+        self.columns.iter().map(|column| column.width() + GAP).sum()
+    }
+}
+
+/// Columns of a terminal that a text takes. All that is printed here is of
+/// single width.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The report as plain text for a terminal of this width.
+pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
+    let columns = usize::from(terminal.max(20));
+    let mut out = String::new();
+    let mut previous: Option<&Block> = None;
+    for block in blocks {
+        let follows_title = matches!(previous, Some(Block::Heading(_) | Block::Section(_)));
+        if previous.is_some() && !follows_title {
+            out.push('\n');
+        }
+        match block {
+            Block::Heading(title) | Block::Section(title) => out += &wrap(title, columns, ""),
+            Block::Text(paragraph) => out += &wrap(paragraph, columns, ""),
+            Block::List(remarks) => {
+                remarks
+                    .iter()
+                    .for_each(|remark| out += &wrap(remark, columns, "  "));
+            }
+            Block::Grid(grid) => out += &grid.text(columns),
+        }
+        previous = Some(block);
+    }
+    out
+}
+
+/// Breaks a paragraph between words. Lines after the first are indented.
+fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in paragraph.split_whitespace() {
+        if !line.trim().is_empty() && width(&line) + 1 + width(word) > columns {
+            out += line.trim_end();
+            out.push('\n');
+            line = indent.to_owned();
+        } else if !line.trim().is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    out += &line;
+    out.push('\n');
+    out
+}
+
+impl Grid {
+    fn text(&self, columns: usize) -> String {
+        let mut out = String::new();
+        for (index, groups) in self.pack(columns).into_iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            out += &self.table(groups, columns);
+        }
+        out
+    }
+
+    /// The gap between groups. Groups without titles are columns of one kind,
+    /// and are set apart no further.
+    fn group_gap(&self) -> usize {
+        let titled = self.groups.iter().any(|group| !group.title.is_empty());
+        if titled { GROUP_GAP } else { 0 }
+    }
+
+    /// Cuts the groups into runs that fit beside the key.
+    fn pack(&self, columns: usize) -> Vec<&[Group]> {
+        let mut packed = Vec::new();
+        let mut start = 0;
+        let mut used = self.key.width();
+        for (index, group) in self.groups.iter().enumerate() {
+            let wanted = group.width() + if index > start { self.group_gap() } else { 0 };
+            if index > start && used + wanted > columns {
+                packed.push(&self.groups[start..index]);
+                start = index;
+                used = self.key.width();
+            }
+            used += wanted;
+        }
+        packed.push(&self.groups[start..]);
+        packed
+    }
+
+    fn table(&self, groups: &[Group], columns: usize) -> String {
+        let wanted: usize = groups.iter().map(Group::width).sum::<usize>()
+            + self.key.width()
+            + self.group_gap() * groups.len().saturating_sub(1);
+        let fits = wanted <= columns;
+        let mut table = Table::new();
+        table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
+        if fits {
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        } else {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(columns as u16);
+        }
+        let all: Vec<&Column> = std::iter::once(&self.key)
+            .chain(groups.iter().flat_map(|group| &group.columns))
+            .collect();
+        let cell = |column: &Column, text: &str| {
+            let alignment = if column.right {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            };
+            Cell::new(text).set_alignment(alignment)
+        };
+        table.set_header(all.iter().map(|column| cell(column, &column.heading)));
+        for row in 0..self.key.cells.len() {
+            table.add_row(all.iter().map(|column| cell(column, &column.cells[row])));
+        }
+        let mut starts_group = vec![false; all.len()];
+        let mut next = 1;
+        for (index, group) in groups.iter().enumerate() {
+            if let Some(starts) = starts_group.get_mut(next) {
+                *starts = index > 0;
+            }
+            next += group.columns.len();
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            let left = if index == 0 { 0 } else { GAP };
+            let extra = if starts_group[index] {
+                self.group_gap()
+            } else {
+                0
+            };
+            column.set_padding(((left + extra) as u16, 0));
+        }
+        self.titles(groups, fits) + &table.trim_fmt() + "\n"
+    }
+
+    /// The line of group titles, each at the start of its group; where the
+    /// table had to be squeezed, and its columns are not known, a line by
+    /// itself.
+    fn titles(&self, groups: &[Group], fits: bool) -> String {
+        if groups.iter().all(|group| group.title.is_empty()) {
+            return String::new();
+        }
+        if !fits {
+            let titles: Vec<&str> = groups.iter().map(|group| group.title.as_str()).collect();
+            return titles.join(", ") + ":\n";
+        }
+        let mut line = " ".repeat(self.key.width() + GAP);
+        for group in groups {
+            let room = group.width() - GAP.min(group.width());
+            let title = shortened(&group.title, room);
+            let padding = room + GAP + self.group_gap() - width(&title);
+            line += &title;
+            line += &" ".repeat(padding);
+        }
+        line.trim_end().to_owned() + "\n"
+    }
+
+    fn markdown(&self) -> String {
+        let mut headings = vec![escaped(&self.key.heading)];
+        let mut columns = vec![&self.key];
+        for group in &self.groups {
+            for (index, column) in group.columns.iter().enumerate() {
+                let title = if index == 0 { group.title.as_str() } else { "" };
+                let gap = if title.is_empty() { "" } else { "<br>" };
+                headings.push(format!(
+                    "{}{gap}{}",
+                    escaped(title),
+                    escaped(&column.heading)
+                ));
+                columns.push(column);
+            }
+        }
+        let rule = columns
+            .iter()
+            .map(|column| if column.right { "---:" } else { "---" });
+        let mut out = row(headings.iter().map(String::as_str)) + &row(rule);
+        for index in 0..self.key.cells.len() {
+            let cells: Vec<String> = columns
+                .iter()
+                .map(|column| escaped(column.cells[index].trim()))
+                .collect();
+            out += &row(cells.iter().map(String::as_str));
+        }
+        out
+    }
+}
+
+/// The end of a text that is too long: of a path it says the most.
+fn shortened(text: &str, columns: usize) -> String {
+    let length = width(text);
+    if length <= columns {
+        return text.to_owned();
+    }
+    let tail: String = text.chars().skip(length + 1 - columns.max(1)).collect();
+    format!("…{tail}")
+}
+
+fn row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cells: Vec<&str> = cells.collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Text in which Markdown finds nothing to interpret.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push(' '),
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' => {
+                out.push('\\');
+                out.push(character);
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// The report as GitHub-flavoured Markdown.
+pub(super) fn markdown(blocks: &[Block]) -> String {
+    let mut out = String::new();
+    for block in blocks {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        match block {
+            Block::Heading(title) => out += &format!("## {}\n", escaped(title)),
+            Block::Section(title) => out += &format!("### {}\n", escaped(title)),
+            Block::Text(paragraph) => out += &format!("{}\n", escaped(paragraph)),
+            Block::List(remarks) => {
+                remarks
+                    .iter()
+                    .for_each(|one| out += &format!("- {}\n", escaped(one)));
+            }
+            Block::Grid(grid) => out += &grid.markdown(),
+        }
+    }
+    out
+}

@@ -1,0 +1,121 @@
+//! How single figures are written.
+
+use super::view::Row;
+use crate::cache::CacheVerdict;
+use crate::statistics::Interval;
+use crate::summary::Summary;
+
+/// The mark of a figure that the generator limits.
+pub(super) const GENERATOR_MARK: &str = "§";
+
+/// What is written of a figure that was not measured, as in 1983.
+pub(super) const NOT_MEASURED: &str = "n.m.";
+
+/// KB/s: whole, but for slow devices.
+pub(super) fn speed(kb_per_s: f64) -> String {
+    if kb_per_s < 9.95 {
+        format!("{kb_per_s:.1}")
+    } else {
+        format!("{kb_per_s:.0}")
+    }
+}
+
+/// Percent, whole as in 1983.
+pub(super) fn cpu(percent: f64) -> String {
+    format!("({percent:.0}%)")
+}
+
+/// A share as percent, where "all" and "nothing" are said only if they are
+/// meant.
+pub(super) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if (percent > 0.0 && percent < 1.0) || (percent > 99.0 && percent < 100.0) {
+        format!("{:.1}%", percent.clamp(0.1, 99.9))
+    } else {
+        format!("{percent:.0}%")
+    }
+}
+
+/// The two halves of a historic cell: `490` and `(69%)` with its marks.
+pub(super) fn cell(row: &Row) -> (String, String) {
+    if row.summary.kept == 0 {
+        return (NOT_MEASURED.to_owned(), String::new());
+    }
+    let generator = row.generator_share.map_or("", |_| GENERATOR_MARK);
+    let mark = row.summary.cache.mark();
+    (
+        speed(row.summary.kb_per_s),
+        format!("{}{mark}{generator}", cpu(row.summary.cpu_percent)),
+    )
+}
+
+/// Half an interval as a share of its figure, the larger half: `±1.2%`; of a
+/// very wide one the factor to either side, `×÷2.3`.
+pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
+    if point <= 0.0 || interval.low <= 0.0 {
+        return String::new();
+    }
+    let factor = (interval.high / point).max(point / interval.low);
+    let percent = 100.0 * (interval.high / point - 1.0).max(1.0 - interval.low / point);
+    if factor >= 1.5 {
+        format!("×÷{factor:.1}")
+    } else if percent < 9.95 {
+        format!("±{percent:.1}%")
+    } else {
+        format!("±{percent:.0}%")
+    }
+}
+
+/// The interval of a summary's KB/s, if it has one.
+pub(super) fn sureness(summary: &Summary) -> String {
+    summary.interval.map_or_else(String::new, |interval| {
+        plus_minus(&interval, summary.kb_per_s)
+    })
+}
+
+/// Nanoseconds as microseconds, with three digits or so, and the noise beside
+/// them with as many decimals: `55.4` and `±1.4`.
+pub(super) fn microseconds(ns: f64, noise_ns: Option<f64>) -> (String, String) {
+    let us = ns / 1e3;
+    let decimals = match us.abs() {
+        size if size < 0.9995 => 3,
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    };
+    let noise = noise_ns.map(|noise| format!("±{:.decimals$}", noise / 1e3));
+    (format!("{us:.decimals$}"), noise.unwrap_or_default())
+}
+
+/// Seconds, with three digits or so.
+pub(super) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.9995 => format!("{:.3} s", s),
+        s if s < 99.95 => format!("{s:.2} s"),
+        s => format!("{s:.0} s"),
+    }
+}
+
+/// The meaning of every mark that occurs in these rows.
+pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
+    let mut verdicts: Vec<CacheVerdict> = rows.clone().map(|row| row.summary.cache).collect();
+    verdicts.sort_unstable();
+    verdicts.dedup();
+    let mut lines: Vec<String> = verdicts
+        .into_iter()
+        .rev()
+        .filter(|verdict| !verdict.mark().is_empty())
+        .map(|verdict| format!("{} {}", verdict.mark(), verdict.meaning()))
+        .collect();
+    let limited = rows
+        .filter_map(|row| row.generator_share)
+        .fold(0.0, f64::max);
+    if limited > 0.0 {
+        lines.push(format!(
+            "{GENERATOR_MARK} a call on /dev/null takes up to {} of such a call: here the \
+             generator is the limit, not the storage",
+            share(limited)
+        ));
+    }
+    lines
+}

@@ -1,0 +1,324 @@
+//! JSON: every figure, with the contract's names. Fields may be added to it,
+//! never renamed.
+
+use super::view::{Row, View};
+use crate::cache::{CacheVerdict, device_share};
+use crate::comparison::{Comparison, Pair, Quantity, RunName, Side, Verdict};
+use crate::layers::{Decomposition, decompose};
+use crate::statistics::Interval;
+use crate::summary::Percentiles;
+use diskperf_timeline::{
+    CacheMode, DeviceTraffic, Environment, Nanoseconds, Overhead, ProgramResult, Protocol,
+    Repetition, Residency, RunState, WorkerMeasure, World,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Serialize)]
+struct Runs<'a> {
+    runs: Vec<RunJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RunJson<'a> {
+    id: &'a str,
+    suite: &'a str,
+    target: &'a str,
+    world: World,
+    label: Option<&'a str>,
+    seed: u64,
+    version: &'a str,
+    started_unix_ms: u64,
+    command_line: &'a [String],
+    cache: CacheMode,
+    dropped_all_caches: bool,
+    #[serde(flatten)]
+    state: &'a RunState,
+    notes: &'a [String],
+    environment: &'a Environment,
+    overhead: Option<Overhead>,
+    results: Vec<ResultJson<'a>>,
+    decomposition: Vec<Decomposition>,
+}
+
+#[derive(Serialize)]
+struct ResultJson<'a> {
+    program: &'a str,
+    title: &'a str,
+    parameters: &'a BTreeMap<String, String>,
+    row: u32,
+    drives: u32,
+    filesystem: &'a str,
+    size_bytes: u64,
+    protocol: Protocol,
+    kept: usize,
+    kb_per_s: f64,
+    durable_kb_per_s: Option<f64>,
+    cpu_percent: f64,
+    elapsed_s: f64,
+    durable_elapsed_s: Option<f64>,
+    user_s: f64,
+    system_s: f64,
+    interval: Option<Interval>,
+    durable_interval: Option<Interval>,
+    calls: f64,
+    mean_call_ns: Option<f64>,
+    voluntary_switches: f64,
+    involuntary_switches: f64,
+    minor_faults: f64,
+    major_faults: f64,
+    read_latency: Option<Percentiles>,
+    write_latency: Option<Percentiles>,
+    cache: CacheMode,
+    cache_verdict: CacheVerdict,
+    device_share: Option<f64>,
+    generator_share: Option<f64>,
+    notes: &'a [String],
+    repetitions: Vec<RepetitionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RepetitionJson<'a> {
+    discarded: bool,
+    kb_per_s: f64,
+    durable_kb_per_s: Option<f64>,
+    cpu_percent: f64,
+    elapsed_s: f64,
+    durable_elapsed_s: Option<f64>,
+    device_share: Option<f64>,
+    cache_verdict: CacheVerdict,
+    residency: Option<Residency>,
+    devices: &'a [DeviceTraffic],
+    workers: Vec<WorkerJson>,
+}
+
+/// A worker's counts. Its latency histograms stay in the store and travel by
+/// export; here are their percentiles.
+#[derive(Serialize)]
+struct WorkerJson {
+    drive: u32,
+    started_s: f64,
+    elapsed_s: f64,
+    durable_elapsed_s: Option<f64>,
+    user_s: f64,
+    system_s: f64,
+    payload_bytes: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    calls: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    minor_faults: u64,
+    major_faults: u64,
+    storage_read_bytes: Option<u64>,
+    read_latency: Option<Percentiles>,
+    write_latency: Option<Percentiles>,
+}
+
+/// The `run` contract.
+pub(super) fn runs(views: &[View]) -> String {
+    pretty(&Runs {
+        runs: views.iter().map(run).collect(),
+    })
+}
+
+fn run<'a>(view: &'a View) -> RunJson<'a> {
+    let run = view.run;
+    let results: Vec<&ProgramResult> = run.results.iter().collect();
+    RunJson {
+        id: &run.id,
+        suite: &run.suite,
+        target: &run.target,
+        world: run.world,
+        label: run.label.as_deref(),
+        seed: run.seed,
+        version: &run.version,
+        started_unix_ms: run.started_unix_ms,
+        command_line: &run.command_line,
+        cache: run.cache,
+        dropped_all_caches: run.dropped_all_caches,
+        state: &run.state,
+        notes: &run.notes,
+        environment: &run.environment,
+        overhead: run.overhead,
+        results: view.rows.iter().map(result).collect(),
+        decomposition: decompose(&results),
+    }
+}
+
+fn result<'a>(row: &'a Row) -> ResultJson<'a> {
+    let (result, summary) = (row.result, &row.summary);
+    let repetition = |one| repetition(one, result.cache);
+    ResultJson {
+        program: &result.program,
+        title: &row.title,
+        parameters: &result.parameters,
+        row: result.row,
+        drives: result.drives,
+        filesystem: &result.filesystem,
+        size_bytes: result.size_bytes,
+        protocol: result.protocol,
+        kept: summary.kept,
+        kb_per_s: summary.kb_per_s,
+        durable_kb_per_s: summary.durable_kb_per_s,
+        cpu_percent: summary.cpu_percent,
+        elapsed_s: summary.elapsed_s,
+        durable_elapsed_s: summary.durable_s,
+        user_s: summary.user_s,
+        system_s: summary.system_s,
+        interval: summary.interval,
+        durable_interval: summary.durable_interval,
+        calls: summary.calls,
+        mean_call_ns: summary.mean_call_ns,
+        voluntary_switches: summary.voluntary_switches,
+        involuntary_switches: summary.involuntary_switches,
+        minor_faults: summary.minor_faults,
+        major_faults: summary.major_faults,
+        read_latency: summary.read_latency,
+        write_latency: summary.write_latency,
+        cache: result.cache,
+        cache_verdict: summary.cache,
+        device_share: summary.device_share,
+        generator_share: row.generator_share,
+        notes: &result.notes,
+        repetitions: result.repetitions.iter().map(repetition).collect(),
+    }
+}
+
+fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
+    RepetitionJson {
+        discarded: one.discarded,
+        kb_per_s: one.kb_per_s(),
+        durable_kb_per_s: one.durable_kb_per_s(),
+        cpu_percent: one.cpu_percent(),
+        elapsed_s: one.elapsed().seconds(),
+        durable_elapsed_s: one.durable().map(Nanoseconds::seconds),
+        device_share: device_share(one),
+        cache_verdict: CacheVerdict::of_repetition(one, mode),
+        residency: one.residency,
+        devices: &one.devices,
+        workers: one.workers.iter().map(worker).collect(),
+    }
+}
+
+fn worker(one: &WorkerMeasure) -> WorkerJson {
+    WorkerJson {
+        drive: one.drive,
+        started_s: one.started.seconds(),
+        elapsed_s: one.elapsed.seconds(),
+        durable_elapsed_s: one.durable.map(Nanoseconds::seconds),
+        user_s: one.user.seconds(),
+        system_s: one.system.seconds(),
+        payload_bytes: one.payload_bytes,
+        read_bytes: one.read_bytes,
+        written_bytes: one.written_bytes,
+        calls: one.calls,
+        voluntary_switches: one.voluntary_switches,
+        involuntary_switches: one.involuntary_switches,
+        minor_faults: one.minor_faults,
+        major_faults: one.major_faults,
+        storage_read_bytes: one.storage_read_bytes,
+        read_latency: Percentiles::of(&one.read_latency),
+        write_latency: Percentiles::of(&one.write_latency),
+    }
+}
+
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    /// The base first.
+    runs: &'a [RunName],
+    pairs: Vec<PairJson<'a>>,
+    unpaired: Vec<UnpairedJson<'a>>,
+    warnings: Vec<WarningJson<'a>>,
+    undecided: usize,
+    worst_slowdown: Option<SlowdownJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PairJson<'a> {
+    run: &'a str,
+    program: &'a str,
+    quantity: Quantity,
+    base: &'a Side,
+    other: &'a Side,
+    ratio: Option<f64>,
+    interval: Option<Interval>,
+    verdict: Verdict,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct UnpairedJson<'a> {
+    run: &'a str,
+    missing_in: &'a str,
+    program: &'a str,
+    filesystem: &'a str,
+}
+
+#[derive(Serialize)]
+struct WarningJson<'a> {
+    run: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct SlowdownJson<'a> {
+    run: &'a str,
+    program: &'a str,
+    quantity: Quantity,
+    slowdown: f64,
+}
+
+pub(super) fn comparison(comparison: &Comparison) -> String {
+    let id = |run: usize| comparison.runs[run].id.as_str();
+    let worst = comparison.worst_slowdown().and_then(|worst| {
+        Some(SlowdownJson {
+            run: id(worst.run),
+            program: &worst.title,
+            quantity: worst.quantity,
+            slowdown: worst.slowdown()?,
+        })
+    });
+    let unpaired = comparison.unpaired.iter().map(|one| UnpairedJson {
+        run: id(one.run),
+        missing_in: id(one.missing_in),
+        program: &one.title,
+        filesystem: &one.filesystem,
+    });
+    let warnings = comparison.warnings.iter().map(|one| WarningJson {
+        run: id(one.run),
+        text: &one.text,
+    });
+    let pairs = comparison.pairs.iter().map(|one| pair(id(one.run), one));
+    pretty(&BTreeMap::from([(
+        "comparison",
+        ComparisonJson {
+            runs: &comparison.runs,
+            pairs: pairs.collect(),
+            unpaired: unpaired.collect(),
+            warnings: warnings.collect(),
+            undecided: comparison.undecided(),
+            worst_slowdown: worst,
+        },
+    )]))
+}
+
+fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
+    PairJson {
+        run,
+        program: &pair.title,
+        quantity: pair.quantity,
+        base: &pair.base,
+        other: &pair.other,
+        ratio: pair.ratio.map(|ratio| ratio.point),
+        interval: pair.ratio.map(|ratio| ratio.interval),
+        verdict: pair.verdict,
+        warnings: &pair.warnings,
+    }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    // Nothing here can fail to serialise: all keys are text, and no writer is
+    // involved.
+    serde_json::to_string_pretty(value).expect("plain data serialises") + "\n"
+}

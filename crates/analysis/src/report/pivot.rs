@@ -1,0 +1,313 @@
+//! Tables whose columns are a parameter: `seqread` by layer, `copy` by block
+//! size; and where the time of a read call goes.
+
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::view::{Row, View};
+use crate::layers::{self, Decomposition, Estimate, Layer, Part, decompose};
+use diskperf_timeline::ProgramResult;
+use diskperf_timeline::units::format_size;
+
+/// The mark of a part that is not told apart from nothing.
+const NOT_TOLD_APART: &str = "~";
+
+/// The parameter whose values are sizes.
+const CALL_BYTES: &str = "call_bytes";
+
+/// A program that is shown as a pivot.
+struct Pivot {
+    program: &'static str,
+    /// The parameter of the rows, and its heading.
+    row: (&'static str, &'static str),
+    /// The parameter of the columns.
+    column: &'static str,
+}
+
+const PIVOTS: [Pivot; 2] = [
+    Pivot {
+        program: layers::PROGRAM,
+        row: (CALL_BYTES, "per call"),
+        column: "layer",
+    },
+    Pivot {
+        program: "copy",
+        row: ("destination", "copy to"),
+        column: CALL_BYTES,
+    },
+];
+
+impl Pivot {
+    fn shows(&self, result: &ProgramResult) -> bool {
+        let tells = |name: &str| result.distinguishing.iter().any(|one| one == name);
+        result.program == self.program && tells(self.row.0) && tells(self.column)
+    }
+
+    fn value<'r>(&self, row: &'r Row, parameter: &str) -> &'r str {
+        row.result
+            .parameters
+            .get(parameter)
+            .map_or("", String::as_str)
+    }
+
+    /// Row and column, with all else that tells a result from its siblings.
+    fn is_at(&self, row: &Row, key: &str, column: &str) -> bool {
+        self.value(row, self.row.0) == key && self.value(row, self.column) == column
+    }
+
+    fn grid(&self, rows: &[&Row]) -> Grid {
+        let values = |parameter: &str| {
+            let mut values: Vec<&str> = Vec::new();
+            for row in rows {
+                let value = self.value(row, parameter);
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            values
+        };
+        let keys = values(self.row.0);
+        let group = |column: &&str| {
+            let cell = |key: &&str| {
+                rows.iter()
+                    .find(|row| self.is_at(row, key, column))
+                    .map(|row| figures::cell(row))
+                    .unwrap_or_default()
+            };
+            let cells = keys.iter().map(cell).collect();
+            Group::of("", vec![Column::pairs(&shown(self.column, column), cells)])
+        };
+        let shown_keys: Vec<String> = keys.iter().map(|key| shown(self.row.0, key)).collect();
+        Grid {
+            key: match self.row.0 {
+                CALL_BYTES => Column::figures(self.row.1, shown_keys),
+                _ => Column::words(self.row.1, shown_keys),
+            },
+            groups: values(self.column).iter().map(group).collect(),
+        }
+    }
+}
+
+/// A parameter's value as a table shows it: sizes in bytes or KiB.
+fn shown(parameter: &str, value: &str) -> String {
+    match value.parse() {
+        Ok(bytes) if parameter == CALL_BYTES => format_size(bytes),
+        _ => value.to_owned(),
+    }
+}
+
+/// Whether a result is shown in a pivot and not in the general table.
+pub(super) fn shows(result: &ProgramResult) -> bool {
+    PIVOTS.iter().any(|pivot| pivot.shows(result))
+}
+
+/// The pivots of one run, with the run's name where there are several runs.
+pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for pivot in &PIVOTS {
+        let rows: Vec<&Row> = view
+            .rows
+            .iter()
+            .filter(|row| pivot.shows(row.result))
+            .collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let name = if named {
+            format!(" on {}", view.name)
+        } else {
+            String::new()
+        };
+        for (filesystem, rows) in sections(pivot, rows) {
+            let place = filesystem.map_or_else(String::new, |name| format!(", {name}"));
+            blocks.push(Block::Section(format!(
+                "{}{name}{place}: KB/s (CPU)",
+                pivot.program
+            )));
+            blocks.push(Block::Grid(pivot.grid(&rows)));
+            if pivot.program == layers::PROGRAM {
+                blocks.extend(decomposition(&rows));
+            }
+        }
+    }
+    blocks
+}
+
+/// All rows at once, or by file system where one cell would hold several.
+fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, Vec<&'r Row<'r>>)> {
+    let place = |row: &Row| {
+        (
+            pivot.value(row, pivot.row.0).to_owned(),
+            pivot.value(row, pivot.column).to_owned(),
+        )
+    };
+    let mut places: Vec<_> = rows.iter().map(|row| place(row)).collect();
+    places.sort_unstable();
+    places.dedup();
+    if places.len() == rows.len() {
+        return vec![(None, rows)];
+    }
+    let mut found: Vec<(Option<&str>, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let name = Some(row.result.filesystem.as_str());
+        match found.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, rows)) => rows.push(row),
+            None => found.push((name, vec![row])),
+        }
+    }
+    found
+}
+
+/// Where the time of a call goes: one row per call size, the bare call once,
+/// then one group per layer.
+fn decomposition(rows: &[&Row]) -> Vec<Block> {
+    let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
+    let found = decompose(&results);
+    // `cached` is a part of `dropped`, and shown there.
+    let has_dropped = found.iter().any(|one| one.layer == Layer::Dropped);
+    let mut layers: Vec<Layer> = found.iter().map(|one| one.layer).collect();
+    layers.dedup();
+    layers.retain(|layer| *layer != Layer::Cached || !has_dropped);
+    let mut sizes: Vec<u64> = found.iter().map(|one| one.call_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if layers.is_empty() {
+        return Vec::new();
+    }
+    let of_layer = |layer: Option<Layer>| -> Vec<Option<&Decomposition>> {
+        let is_it = |one: &Decomposition| layer.is_none_or(|layer| one.layer == layer);
+        sizes
+            .iter()
+            .map(|size| {
+                found
+                    .iter()
+                    .find(|one| one.call_bytes == *size && is_it(one))
+            })
+            .collect()
+    };
+    let call = part_column(Part::Call, &of_layer(None));
+    let mut groups = vec![Group::of("", vec![call])];
+    for layer in &layers {
+        groups.push(Group::of(
+            title(*layer),
+            layer_columns(&of_layer(Some(*layer))),
+        ));
+    }
+    let key = sizes.iter().map(|size| format_size(*size)).collect();
+    vec![
+        Block::Section("Where the time of one call goes, in µs:".to_owned()),
+        Block::Grid(Grid {
+            key: Column::figures("per call", key),
+            groups,
+        }),
+        Block::List(meanings(&layers, &found)),
+    ]
+}
+
+fn title(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Null => "/dev/null",
+        Layer::Zero => "/dev/zero",
+        Layer::Cached => "file, cached",
+        Layer::Dropped => "file, not cached",
+        Layer::Direct => "file, O_DIRECT",
+        Layer::Device => "device",
+        Layer::DeviceDirect => "device, O_DIRECT",
+    }
+}
+
+/// One column per part that any cell has, and the total. The bare call has a
+/// column of its own before all layers.
+fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
+    let mut parts: Vec<Part> = cells
+        .iter()
+        .flatten()
+        .flat_map(|one| one.parts.iter().map(|estimate| estimate.part))
+        .filter(|part| *part != Part::Call)
+        .collect();
+    parts.sort_unstable();
+    parts.dedup();
+    let total = |one: &Decomposition| figures::microseconds(one.total_ns, None).0;
+    let totals = cells
+        .iter()
+        .map(|one| one.map_or_else(String::new, total))
+        .collect();
+    let mut columns: Vec<Column> = parts.iter().map(|part| part_column(*part, cells)).collect();
+    columns.push(Column::figures("total", totals));
+    columns
+}
+
+fn part_column(part: Part, cells: &[Option<&Decomposition>]) -> Column {
+    let cell = |one: &Option<&Decomposition>| {
+        one.and_then(|one| one.parts.iter().find(|estimate| estimate.part == part))
+            .map_or_else(Default::default, estimate)
+    };
+    Column::pairs(heading(part), cells.iter().map(cell).collect())
+}
+
+fn heading(part: Part) -> &'static str {
+    match part {
+        Part::Call => "bare\ncall",
+        Part::Clear => "clear",
+        Part::LookUpAndCopy => "look-up,\ncopy",
+        Part::MissHandling => "miss\nhandling",
+        Part::KernelPath => "kernel",
+        Part::DeviceWait => "device\nwait",
+    }
+}
+
+fn estimate(estimate: &Estimate) -> (String, String) {
+    let mark = if estimate.told_apart {
+        ""
+    } else {
+        NOT_TOLD_APART
+    };
+    let (us, noise) = figures::microseconds(estimate.ns, estimate.half_width_ns);
+    (us, noise + mark)
+}
+
+/// What the parts of these layers are, and the marks.
+fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
+    let has = |layer: Layer| layers.contains(&layer);
+    let parts = || found.iter().flat_map(|one| &one.parts);
+    let has_part = |part: Part| parts().any(|estimate| estimate.part == part);
+    let lines = [
+        (
+            true,
+            "bare call: a read of /dev/null, with its timing; every total includes it",
+        ),
+        (
+            has(Layer::Zero),
+            "clear: filling the buffer with zeros, which reads no memory: a floor under the copy",
+        ),
+        (
+            has_part(Part::LookUpAndCopy),
+            "look-up, copy: of pages in the page cache, from the cached file",
+        ),
+        (
+            has_part(Part::MissHandling),
+            "miss handling: CPU time beyond that of the cached file",
+        ),
+        (
+            has_part(Part::KernelPath),
+            "kernel: CPU time beyond that of the bare call",
+        ),
+        (
+            has_part(Part::DeviceWait),
+            "device wait: elapsed without CPU; what read-ahead hides of the device is not in it",
+        ),
+        (
+            parts().any(|part| !part.told_apart),
+            "~ not told apart from nothing: within the noise, or negative, which says that the two \
+             layers differ by more than this part",
+        ),
+        (
+            parts().all(|part| part.half_width_ns.is_none()),
+            "single repetitions: nothing is known of the noise",
+        ),
+    ];
+    lines
+        .into_iter()
+        .filter(|(occurs, _)| *occurs)
+        .map(|(_, line)| line.to_owned())
+        .collect()
+}

@@ -1,0 +1,115 @@
+//! Runs in which anything may be zero, absent or huge: a report prints no
+//! nonsense of them.
+
+use super::{Format, comparison, details, runs};
+use crate::comparison::compare;
+use crate::fixtures::{Noise, result, run, seqread};
+use diskperf_timeline::{
+    CacheMode, Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Residency, Run,
+    Statistic, WorkerMeasure,
+};
+
+const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
+
+/// Random choices.
+struct Dice(Noise);
+
+impl Dice {
+    fn pick<T: Clone>(&mut self, values: &[T]) -> T {
+        values[(self.0.uniform() * values.len() as f64) as usize].clone()
+    }
+
+    fn number(&mut self) -> u64 {
+        self.pick(&NUMBERS)
+    }
+
+    fn maybe(&mut self, value: u64) -> Option<u64> {
+        self.pick(&[None, Some(value)])
+    }
+
+    fn worker(&mut self) -> WorkerMeasure {
+        let durable = self.number();
+        let stored = self.number();
+        let latency: Histogram = [Nanoseconds(self.number())].into_iter().collect();
+        WorkerMeasure {
+            drive: self.pick(&[0, 1]),
+            started: Nanoseconds(self.pick(&[0, 1000])),
+            elapsed: Nanoseconds(self.number()),
+            durable: self.maybe(durable).map(Nanoseconds),
+            system: Nanoseconds(self.number()),
+            payload_bytes: self.number(),
+            read_bytes: self.number(),
+            calls: self.number(),
+            storage_read_bytes: self.maybe(stored),
+            read_latency: self.pick(&[Histogram::new(), latency]),
+            ..WorkerMeasure::default()
+        }
+    }
+
+    fn repetition(&mut self) -> Repetition {
+        let residency = Residency {
+            file_bytes: self.number(),
+            before_bytes: self.number(),
+            after_bytes: self.number(),
+        };
+        let workers = self.pick(&[0, 1, 2]);
+        Repetition {
+            discarded: self.pick(&[false, false, true]),
+            workers: (0..workers).map(|_| self.worker()).collect(),
+            residency: self.pick(&[None, Some(residency)]),
+            ..Repetition::default()
+        }
+    }
+
+    fn result(&mut self, row: u32) -> ProgramResult {
+        let layers = [
+            "null",
+            "zero",
+            "cached",
+            "dropped",
+            "direct",
+            "device",
+            "device_direct",
+        ];
+        let of_layer = seqread(self.pick(&layers), self.pick(&[512, 1024]), row, &[]);
+        let mut one = self.pick(&[result("read", row, Vec::new()), of_layer]);
+        let repetitions = self.pick(&[0, 1, 2, 3, 7]);
+        one.repetitions = (0..repetitions).map(|_| self.repetition()).collect();
+        one.drives = self.pick(&[1, 2]);
+        one.filesystem = self.pick(&["", "ext4/4096", "vda"]).to_owned();
+        one.cache = self.pick(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
+        one.protocol.statistic = self.pick(&[Statistic::Median, Statistic::Minimum]);
+        one
+    }
+
+    fn run(&mut self) -> Run {
+        let results = self.pick(&[0, 1, 12]);
+        let results = (0..results).map(|row| self.result(row)).collect();
+        let mut one = run("3fa85f6457", "suite", self.pick(&["/a", ""]), results);
+        one.overhead = self.pick(&[None, Some(Overhead::default()), one.overhead]);
+        one
+    }
+}
+
+#[test]
+fn degenerate_runs_print_no_nonsense() {
+    let seed = 11;
+    println!("seed {seed}");
+    let mut dice = Dice(Noise::new(seed));
+    for case in 0..60 {
+        let some = [dice.run(), dice.run()];
+        let compared = compare(&some);
+        let mut texts = vec![details(&some[0], 80)];
+        for format in [Format::Table, Format::Markdown, Format::Json, Format::Csv] {
+            for width in [0, 80] {
+                texts.push(runs(&some, format, width));
+                texts.push(comparison(&compared, format, width));
+            }
+        }
+        for text in texts {
+            let mut words = text.split(|c: char| !c.is_alphanumeric());
+            let nonsense = words.find(|word| ["NaN", "nan", "inf"].contains(word));
+            assert_eq!(nonsense, None, "seed {seed}, case {case}:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A run with all that is derived from it, computed once per report.
+
+use crate::summary::{Summary, generator_limited};
+use diskperf_timeline::{ProgramResult, Run};
+
+/// A run, ready to be printed.
+pub(super) struct View<'a> {
+    pub(super) run: &'a Run,
+    /// Label or target, with the id where that is not unique in the report.
+    pub(super) name: String,
+    /// In the order of the suite's table.
+    pub(super) rows: Vec<Row<'a>>,
+}
+
+/// One result with its summary.
+pub(super) struct Row<'a> {
+    pub(super) result: &'a ProgramResult,
+    pub(super) title: String,
+    pub(super) summary: Summary,
+    /// As [`generator_limited`] has it. Of `/dev/null` and `/dev/zero` it is
+    /// what is meant to be measured, and no remark.
+    pub(super) generator_share: Option<f64>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of_all(runs: &'a [Run]) -> Vec<Self> {
+        let name = |run: &'a Run| run.label.as_deref().unwrap_or(&run.target);
+        runs.iter()
+            .map(|run| {
+                let unique = runs.iter().filter(|other| name(other) == name(run)).count() == 1;
+                Self {
+                    run,
+                    name: if unique {
+                        name(run).to_owned()
+                    } else {
+                        format!("{} [{}]", name(run), run.id)
+                    },
+                    rows: Row::of_all(run),
+                }
+            })
+            .collect()
+    }
+}
+
+impl<'a> Row<'a> {
+    fn of_all(run: &'a Run) -> Vec<Self> {
+        let mut results: Vec<&ProgramResult> = run.results.iter().collect();
+        results.sort_by_key(|result| result.row);
+        let row = |result: &'a ProgramResult| {
+            let summary = Summary::of(result);
+            let storage = crate::layers::Layer::of(result).is_none_or(|layer| layer.has_storage());
+            let generator_share = run
+                .overhead
+                .filter(|_| storage)
+                .and_then(|overhead| generator_limited(&summary, &overhead));
+            Self {
+                result,
+                title: result.title(),
+                summary,
+                generator_share,
+            }
+        };
+        results.into_iter().map(row).collect()
+    }
+}

@@ -1,0 +1,198 @@
+//! Medians, quantiles and the intervals that say how sure a figure is.
+//!
+//! Everything is computed from the repetitions *in the order of running*,
+//! because their order shows how far they share a drift (see [`drift`]).
+//! Logarithms are used throughout: speeds are positive and their errors are
+//! relative, so an interval on logarithms can never reach below zero.
+
+pub mod bootstrap;
+pub mod drift;
+pub mod shift;
+pub mod student;
+
+use serde::{Serialize, Serializer};
+
+/// The confidence of every interval unless another one is asked for.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// From this many values on the median gets a bootstrap interval.
+const BOOTSTRAP_FROM: usize = 6;
+
+/// How an interval was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Expanded percentile bootstrap of the median, see [`bootstrap`].
+    BootstrapMedian,
+    /// Student's t on the logarithms, for two to five values: it assumes that
+    /// they are log-normal, and is wide because so few say little.
+    StudentLog,
+    /// Hodges-Lehmann shift of the logarithms with the exact Mann-Whitney
+    /// interval.
+    HodgesLehmann,
+    /// Welch's t on the logarithms, where too few values for Mann-Whitney are
+    /// left.
+    WelchLog,
+}
+
+impl Method {
+    /// What JSON and tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BootstrapMedian => "bootstrap of the median",
+            Self::StudentLog => "Student t on logarithms",
+            Self::HodgesLehmann => "Hodges-Lehmann, exact Mann-Whitney",
+            Self::WelchLog => "Welch t on logarithms",
+        }
+    }
+}
+
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// An interval that holds the true value with a stated confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end, in the unit of the figure.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Between 0 and 1.
+    pub confidence: f64,
+    /// How it was computed.
+    pub method: Method,
+    /// By what factor it was widened for the drift that the repetitions
+    /// share; 1 where none was seen.
+    pub widened_by: f64,
+}
+
+impl Interval {
+    /// Its width as a share of the figure `point`; what a stopping rule
+    /// compares. Infinite of a figure that is not positive.
+    pub fn relative_width(&self, point: f64) -> f64 {
+        if point > 0.0 {
+            (self.high - self.low) / point
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Whether `value` lies within.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// The interval of exponentials of `center + [low, high]`, widened about
+    /// `center`.
+    fn of_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
+        (
+            libm::exp(center + (low - center) * widened_by),
+            libm::exp(center + (high - center) * widened_by),
+        )
+    }
+}
+
+/// The value below which the share `q` (0 to 1) of the values lies, linearly
+/// interpolated between order statistics (type 7 of Hyndman and Fan 1996).
+/// `None` of no values.
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, q)
+}
+
+fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(last);
+    let share = place - below as f64;
+    Some(sorted[below] + (sorted[above] - sorted[below]) * share)
+}
+
+/// The middle value, or the mean of the middle two. `None` of no values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    match n {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[n / 2]),
+        n => Some(0.5 * (sorted[n / 2 - 1] + sorted[n / 2])),
+    }
+}
+
+/// The smallest value. `None` of no values.
+pub fn minimum(values: &[f64]) -> Option<f64> {
+    values.iter().copied().min_by(f64::total_cmp)
+}
+
+/// The arithmetic mean. `None` of no values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The unbiased variance, of divisor n - 1. `None` of fewer than two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some(squares / (values.len() - 1) as f64)
+}
+
+/// The natural logarithms, of the portable mathematical library so that the
+/// same values give the same bits on every machine. `None` if a value is not
+/// positive and finite.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values
+        .iter()
+        .map(|&value| (value.is_finite() && value > 0.0).then(|| libm::log(value)))
+        .collect()
+}
+
+fn all_equal(values: &[f64]) -> bool {
+    values.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// The 95 % interval of the median of positive `values`, which stand in the
+/// order of running.
+///
+/// Six or more get a bootstrap; two to five Student's t on the logarithms,
+/// which says so in [`Interval::method`]. `None` of fewer than two, or where
+/// one is not positive and finite. Both are widened for drift.
+pub fn median_interval(values: &[f64]) -> Option<Interval> {
+    let logs = logarithms(values)?;
+    let method = match values.len() {
+        0 | 1 => return None,
+        n if n < BOOTSTRAP_FROM => Method::StudentLog,
+        _ => Method::BootstrapMedian,
+    };
+    let widened_by = drift::widening(&[&logs]);
+    let (low, high) = if all_equal(values) {
+        (values[0], values[0])
+    } else {
+        let (center, low, high) = match method {
+            Method::StudentLog => student::mean_interval(&logs, CONFIDENCE)?,
+            _ => bootstrap::median_interval(&logs, CONFIDENCE)?,
+        };
+        Interval::of_logarithms(center, low, high, widened_by)
+    };
+    Some(Interval {
+        low,
+        high,
+        confidence: CONFIDENCE,
+        method,
+        widened_by,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! What repetitions of one run share.
+//!
+//! The formulas for intervals take repetitions for independent. On a shared
+//! machine they are not: a neighbour's load, a drive's garbage collection or a
+//! rising temperature last longer than one repetition, so that successive ones
+//! resemble each other and say less than their number promises. For a series
+//! whose correlation falls off as r, r^2, r^3, ... (a first-order
+//! autoregression) the variance of a mean of n is (1 + r) / (1 - r) times that
+//! of n independent values (Bayley and Hammersley, "The effective number of
+//! independent observations in an autocorrelated time series", 1946), so an
+//! interval is widened by the root of that.
+//!
+//! r is estimated, and in short series its estimate is too low by
+//! (1 + 4 r) / n (Marriott and Pope, "Bias in the estimation of
+//! autocorrelations", Biometrika 41, 1954), which is undone here. What no
+//! statistic of one run can see is what all its repetitions have in common
+//! and another run's have not, as the place of the file on the medium.
+
+/// Beyond this the estimate says no more than "strongly correlated".
+const STRONGEST: f64 = 0.9;
+
+/// In series of less than eight, undoing the bias exactly would multiply the
+/// noise of the estimate by up to n; the factor is held at this.
+const LARGEST_CORRECTION: f64 = 2.0;
+
+/// The lag-1 autocorrelation of several series, each about its own mean,
+/// pooled, corrected for its bias and clamped to [0, 0.9]. 0 where nothing
+/// varies.
+pub fn autocorrelation(series: &[&[f64]]) -> f64 {
+    let (mut products, mut squares, mut values) = (0.0, 0.0, 0.0);
+    for one in series {
+        let n = one.len() as f64;
+        let mean = one.iter().sum::<f64>() / n.max(1.0);
+        products += one
+            .windows(2)
+            .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+            .sum::<f64>();
+        squares += one.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        values += n;
+    }
+    if squares <= 0.0 {
+        return 0.0;
+    }
+    let n = values / series.len() as f64;
+    let divisor = (n - 4.0).max(n / LARGEST_CORRECTION);
+    ((n * products / squares + 1.0) / divisor).clamp(0.0, STRONGEST)
+}
+
+/// The factor by which an interval from these series is widened: 1 or more.
+pub fn widening(series: &[&[f64]]) -> f64 {
+    let r = autocorrelation(series);
+    ((1.0 + r) / (1.0 - r)).sqrt()
+}

@@ -1,0 +1,214 @@
+//! Against scipy 1.17.1 (`scipy.stats.t.ppf`, `norm`, `bootstrap`,
+//! `ttest_ind(equal_var=False)`, and the exact distribution of
+//! `mannwhitneyu`), whose numbers are written down here.
+
+use super::shift::{mann_whitney_rank, ratio};
+use super::student::{normal_cdf, normal_quantile, student_quantile};
+use super::*;
+
+fn close(name: &str, got: f64, expected: f64, tolerance: f64) {
+    let error = (got - expected).abs() / expected.abs().max(1.0);
+    assert!(error <= tolerance, "{name}: {got}, scipy has {expected}");
+}
+
+#[test]
+fn student_and_normal_quantiles() {
+    for (degrees, at_975, at_995) in [
+        (1.0, 12.706204736174694, 63.656741162871526),
+        (1.5, 6.016663104427929, 17.820310514462804),
+        (2.0, 4.302652729749462, 9.924843200918287),
+        (3.0, 3.1824463052837078, 5.840909309733355),
+        (4.0, 2.7764451051977934, 4.604094871349992),
+        (7.3, 2.345066736547703, 3.451031655622185),
+        (10.0, 2.228138851986274, 3.16927267261695),
+        (30.0, 2.0422724563012378, 2.7499956535672254),
+        (100.0, 1.9839715185235518, 2.6258905214380173),
+    ] {
+        close("t 97.5 %", student_quantile(0.975, degrees), at_975, 1e-11);
+        close("t 99.5 %", student_quantile(0.995, degrees), at_995, 1e-11);
+    }
+    for (p, z) in [
+        (0.001, -3.090232306167813),
+        (0.025, -1.9599639845400545),
+        (0.2, -0.8416212335729142),
+        (0.5, 0.0),
+        (0.9, 1.2815515655446004),
+    ] {
+        close("normal quantile", normal_quantile(p), z, 1e-12);
+    }
+    for (z, p) in [
+        (-3.0, 0.0013498980316300933),
+        (-2.5, 0.006209665325776132),
+        (1.96, 0.9750021048517795),
+    ] {
+        close("normal", normal_cdf(z), p, 1e-14);
+    }
+}
+
+#[test]
+fn quantiles_as_numpy_takes_them() {
+    let values = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0];
+    for (q, expected) in [
+        (0.0, 1.0),
+        (0.1, 1.0),
+        (0.25, 1.75),
+        (0.5, 3.5),
+        (0.9, 6.9),
+        (1.0, 9.0),
+    ] {
+        close("quantile", quantile(&values, q).unwrap(), expected, 1e-12);
+    }
+    assert_eq!(median(&values), Some(3.5));
+    assert_eq!(median(&values[..7]), Some(3.0));
+    assert_eq!(minimum(&values), Some(1.0));
+    assert_eq!(
+        (median(&[]), quantile(&[], 0.5), minimum(&[])),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn ranks_of_mann_whitney() {
+    for (n, m, rank) in [
+        (4, 4, 1),
+        (4, 5, 2),
+        (5, 5, 3),
+        (6, 8, 9),
+        (10, 10, 24),
+        (12, 7, 19),
+        (20, 20, 128),
+        (50, 50, 966),
+    ] {
+        assert_eq!(mann_whitney_rank(n, m, 0.05), rank, "{n} and {m}");
+        assert_eq!(mann_whitney_rank(m, n, 0.05), rank, "{m} and {n}");
+    }
+    assert_eq!(mann_whitney_rank(4, 4, 0.01), 0, "4 and 4 cannot give 99 %");
+    // Beyond the exact count the approximation is at most one rank wider.
+    for (n, m, exact) in [(51, 50, 987), (60, 60, 1427)] {
+        let rank = mann_whitney_rank(n, m, 0.05);
+        assert!((exact - 1..=exact).contains(&rank), "{n} and {m}: {rank}");
+    }
+}
+
+#[test]
+fn two_to_five_values_get_student_t_on_logarithms() {
+    for (values, low, high) in [
+        (
+            vec![100.0, 104.0, 97.0],
+            91.95650291141617,
+            109.38411790978861,
+        ),
+        (vec![500.0, 510.0], 445.27910762548316, 572.6745217394661),
+        (
+            vec![80.0, 95.0, 91.0, 85.0, 88.0],
+            80.79806316700837,
+            95.08273876916671,
+        ),
+    ] {
+        let interval = median_interval(&values).unwrap();
+        assert_eq!(interval.method, Method::StudentLog);
+        let narrowed = |end: f64| {
+            let logs = logarithms(&values).unwrap();
+            let center = mean(&logs).unwrap();
+            libm::exp(center + (libm::log(end) - center) / interval.widened_by)
+        };
+        close("low", narrowed(interval.low), low, 1e-11);
+        close("high", narrowed(interval.high), high, 1e-11);
+    }
+}
+
+#[test]
+fn six_or_more_get_a_bootstrap() {
+    let values = [
+        412.0, 398.0, 405.0, 430.0, 401.0, 417.0, 409.0, 395.0, 420.0, 403.0,
+    ];
+    for (n, center, low, high) in [
+        (6, 408.5, 398.0, 430.0),
+        (7, 409.0, 398.0, 430.0),
+        (9, 409.0, 398.0, 420.0),
+        (10, 407.0, 399.5, 418.5),
+    ] {
+        let values = &values[..n];
+        assert_eq!(median(values), Some(center));
+        let interval = median_interval(values).unwrap();
+        assert_eq!(interval.method, Method::BootstrapMedian);
+        assert_eq!(interval.widened_by, 1.0, "this series alternates");
+        // The median of an even number is that of the logarithms: half a
+        // thousandth beside the arithmetic one.
+        close("low", interval.low, low, 5e-4);
+        close("high", interval.high, high, 5e-4);
+        assert_eq!(median_interval(values), Some(interval), "the seed is fixed");
+    }
+}
+
+#[test]
+fn ratios_with_their_intervals() {
+    let base = [100.0, 101.0, 99.0, 103.0, 98.0, 102.0, 110.0, 97.0];
+    let other = [90.0, 93.0, 88.0, 95.0, 91.0, 92.0];
+    let found = ratio(&base, &other, 0.95).unwrap();
+    assert_eq!(found.interval.method, Method::HodgesLehmann);
+    assert_eq!(found.interval.widened_by, 1.0, "both series alternate");
+    close("shift", found.point, 0.9095453409658733, 1e-12);
+    close("low", found.interval.low, 0.8712871287128714, 1e-12);
+    close("high", found.interval.high, 0.9393939393939399, 1e-12);
+
+    let found = ratio(&[100.0, 104.0, 97.0], &[120.0, 118.0], 0.95).unwrap();
+    assert_eq!(found.interval.method, Method::WelchLog);
+    close("shift", found.point, 1.1864877777515122, 1e-12);
+    let narrowed = |end: f64| {
+        found.point * libm::exp(libm::log(end / found.point) / found.interval.widened_by)
+    };
+    close(
+        "low",
+        narrowed(found.interval.low),
+        1.099622850111254,
+        1e-11,
+    );
+    close(
+        "high",
+        narrowed(found.interval.high),
+        1.2802146177767155,
+        1e-11,
+    );
+}
+
+#[test]
+fn what_cannot_be_said_is_not_said() {
+    for values in [
+        vec![],
+        vec![1.0],
+        vec![1.0, 0.0],
+        vec![1.0, f64::NAN],
+        vec![1.0, f64::INFINITY],
+        vec![-1.0, 1.0],
+    ] {
+        assert_eq!(median_interval(&values), None, "{values:?}");
+        assert_eq!(ratio(&values, &[1.0, 2.0], 0.95), None, "{values:?}");
+        assert_eq!(ratio(&[1.0, 2.0], &values, 0.95), None, "{values:?}");
+    }
+    for n in [2, 5, 6, 30] {
+        let interval = median_interval(&vec![7.0; n]).unwrap();
+        assert_eq!((interval.low, interval.high), (7.0, 7.0));
+        let same = ratio(&vec![7.0; n], &vec![14.0; n], 0.95).unwrap();
+        assert_eq!(
+            (same.point, same.interval.low, same.interval.high),
+            (2.0, 2.0, 2.0)
+        );
+    }
+}
+
+#[test]
+fn drift_widens_and_alternation_does_not_narrow() {
+    let drifting: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i)).collect();
+    let alternating: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i % 2)).collect();
+    assert_eq!(drift::autocorrelation(&[&drifting]), 0.9);
+    assert!((drift::widening(&[&drifting]) - 19f64.sqrt()).abs() < 1e-12);
+    assert_eq!(drift::widening(&[&alternating]), 1.0);
+    assert_eq!(
+        drift::widening(&[&[5.0, 7.0]]),
+        1.0,
+        "two tell nothing of drift"
+    );
+    assert_eq!(drift::widening(&[&[], &[5.0]]), 1.0);
+    assert_eq!(drift::widening(&[]), 1.0);
+}

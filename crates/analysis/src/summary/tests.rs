@@ -1,0 +1,92 @@
+use super::*;
+use crate::fixtures::{read, result, write};
+use diskperf_timeline::units::MIB;
+
+fn close(got: f64, expected: f64) {
+    assert!(
+        (got / expected - 1.0).abs() < 1e-6,
+        "{got} is not {expected}"
+    );
+}
+
+#[test]
+fn a_median_takes_each_figure_by_itself_and_a_minimum_one_repetition() {
+    // (KB/s, CPU %): the fastest is not the one with the median CPU share.
+    let mut one = result(
+        "read",
+        0,
+        [(100.0, 10.0), (400.0, 30.0), (200.0, 90.0)]
+            .map(|(kb, cpu)| read(MIB, kb, cpu))
+            .to_vec(),
+    );
+    let median = Summary::of(&one);
+    close(median.kb_per_s, 200.0);
+    close(median.cpu_percent, 30.0);
+    close(median.elapsed_s, 1024.0 / 200.0);
+    assert!(median.interval.is_some());
+    one.protocol.statistic = Statistic::Minimum;
+    let minimum = Summary::of(&one);
+    close(minimum.kb_per_s, 400.0);
+    close(minimum.cpu_percent, 30.0);
+    close(minimum.system_s + minimum.user_s, 0.3 * 1024.0 / 400.0);
+    assert_eq!(minimum.interval, None);
+    assert_eq!((median.kept, minimum.kept), (3, 3));
+}
+
+#[test]
+fn the_discarded_do_not_count() {
+    let mut repetitions = vec![write(MIB, 10.0, 10.0), write(MIB, 300.0, 50.0)];
+    repetitions[0].discarded = true;
+    let summary = Summary::of(&result("write", 0, repetitions));
+    assert_eq!(summary.kept, 1);
+    close(summary.kb_per_s, 300.0);
+    close(summary.durable_kb_per_s.unwrap(), 100.0);
+    close(summary.durable_s.unwrap(), 3.0 * summary.elapsed_s);
+    assert_eq!(
+        (summary.interval, summary.read_latency, summary.device_share),
+        (None, None, None)
+    );
+    let latency = summary.write_latency.unwrap();
+    assert_eq!((latency.count, summary.calls), (128, 128.0));
+    assert!(latency.p50_ns < latency.p99_ns && latency.p99_ns <= latency.max_ns);
+}
+
+#[test]
+fn latencies_are_merged_over_workers_and_repetitions() {
+    let mut two = read(MIB, 100.0, 1.0);
+    let worker = two.workers[0].clone();
+    two.workers.push(worker);
+    let summary = Summary::of(&result("read", 0, vec![two, read(MIB, 100.0, 1.0)]));
+    assert_eq!(summary.read_latency.unwrap().count, 3 * 128);
+}
+
+#[test]
+fn the_generator_is_the_limit_above_one_half() {
+    for (call_ns, null_call_ns, share) in [
+        (1000, 400.0, None),
+        (1000, 500.0, None),
+        (1000, 600.0, Some(0.6)),
+        (100, 600.0, Some(1.0)),
+        (0, 600.0, None),
+    ] {
+        let worker = WorkerMeasure {
+            elapsed: Nanoseconds(10 * call_ns),
+            calls: 10,
+            ..WorkerMeasure::default()
+        };
+        let repetition = Repetition {
+            workers: vec![worker],
+            ..Repetition::default()
+        };
+        let summary = Summary::of(&result("read", 0, vec![repetition]));
+        let overhead = Overhead {
+            null_call_ns,
+            timing_ns: 20.0,
+        };
+        assert_eq!(
+            generator_limited(&summary, &overhead),
+            share,
+            "{call_ns} {null_call_ns}"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! Parameters of a program: each with a name, a value, a unit and what values
+//! it may take. One list serves printing, checking and setting.
+
+use diskperf_timeline::units::{SizeError, parse_size};
+
+/// A parameter as a user sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, with the unit: `call_bytes`.
+    pub name: &'static str,
+    /// Its value, in the text that sets it.
+    pub value: String,
+    /// What it does.
+    pub meaning: &'static str,
+    /// Which values it may take.
+    pub allowed: String,
+}
+
+/// A parameter as a program holds it.
+pub(crate) struct Field<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+    pub(crate) value: Value<'a>,
+}
+
+/// The kinds of values.
+pub(crate) enum Value<'a> {
+    /// Bytes, typed as `8192` or `8K`, from the smallest to the largest.
+    Bytes(&'a mut u64, u64, u64),
+    /// A whole number, from the smallest to the largest.
+    Count(&'a mut u64, u64, u64),
+    /// A share from 0 to 1.
+    Share(&'a mut f64),
+    /// One of a closed set.
+    Choice(&'a mut dyn Choice),
+    /// A distribution of request sizes.
+    Mix(&'a mut SizeMix),
+}
+
+/// A closed set of values with names.
+pub(crate) trait Choice {
+    /// All names, in order.
+    fn names(&self) -> &'static [&'static str];
+    /// The index of the current one.
+    fn current(&self) -> usize;
+    /// Takes the one of this index, which is below the number of names.
+    fn choose(&mut self, index: usize);
+}
+
+/// Declares a closed set whose values are chosen by name.
+macro_rules! choices {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $type { $($(#[$variant_doc])* $variant,)* }
+
+        impl $crate::parameter::Choice for $type {
+            fn names(&self) -> &'static [&'static str] {
+                &[$($name,)*]
+            }
+            fn current(&self) -> usize {
+                *self as usize
+            }
+            fn choose(&mut self, index: usize) {
+                *self = [$(Self::$variant,)*][index];
+            }
+        }
+    };
+}
+pub(crate) use choices;
+
+/// Why a parameter was not set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// No such parameter.
+    #[error("program {program} has no parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("it has {}", known.join(", ")), |near| format!("did you mean `{near}`?")))]
+    Unknown {
+        /// The program.
+        program: String,
+        /// What was asked for.
+        name: String,
+        /// The most similar name.
+        nearest: Option<String>,
+        /// All names.
+        known: Vec<&'static str>,
+    },
+    /// The value cannot be read, or is out of range.
+    #[error("{program}.{name} cannot be `{value}`: it takes {allowed}")]
+    Value {
+        /// The program.
+        program: String,
+        /// The parameter.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What may be given.
+        allowed: String,
+    },
+    /// The parameters do not fit together, or not to the size.
+    #[error("{program}: {reason}")]
+    Unfit {
+        /// The program.
+        program: String,
+        /// What is wrong and what to write instead.
+        reason: String,
+    },
+}
+
+impl Field<'_> {
+    pub(crate) fn describe(&self) -> Parameter {
+        Parameter {
+            name: self.name,
+            value: self.value.text(),
+            meaning: self.meaning,
+            allowed: self.value.allowed(),
+        }
+    }
+}
+
+impl Value<'_> {
+    fn text(&self) -> String {
+        match self {
+            Self::Bytes(value, ..) | Self::Count(value, ..) => value.to_string(),
+            Self::Share(value) => value.to_string(),
+            Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
+            Self::Mix(mix) => mix.text(),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        match self {
+            Self::Bytes(_, low, high) => format!("a size from {low} to {high} bytes"),
+            Self::Count(_, low, high) => format!("a whole number from {low} to {high}"),
+            Self::Share(_) => "a share from 0 to 1".to_owned(),
+            Self::Choice(choice) => choice.names().join(", "),
+            Self::Mix(_) => {
+                "BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512".to_owned()
+            }
+        }
+    }
+
+    /// Sets the value from text; `None` if it cannot be read or is not allowed.
+    pub(crate) fn set(&mut self, text: &str) -> Option<()> {
+        match self {
+            Self::Bytes(value, low, high) => {
+                let bytes = parse_size(text).ok()?;
+                (*low..=*high).contains(&bytes).then(|| **value = bytes)
+            }
+            Self::Count(value, low, high) => {
+                let count: u64 = text.parse().ok()?;
+                (*low..=*high).contains(&count).then(|| **value = count)
+            }
+            Self::Share(value) => {
+                let share: f64 = text.parse().ok()?;
+                (0.0..=1.0).contains(&share).then(|| **value = share)
+            }
+            Self::Choice(choice) => {
+                let index = choice.names().iter().position(|name| *name == text)?;
+                choice.choose(index);
+                Some(())
+            }
+            Self::Mix(mix) => {
+                **mix = SizeMix::parse(text)?;
+                Some(())
+            }
+        }
+    }
+}
+
+/// A distribution of request sizes: bytes, each with its weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SizeMix(Vec<(u64, u64)>);
+
+impl SizeMix {
+    pub(crate) fn new(weights: &[(u64, u64)]) -> Self {
+        Self(weights.to_vec())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let pair = |pair: &str| {
+            let (bytes, weight) = pair.split_once(':')?;
+            let bytes = parse_size(bytes).map_err(|_: SizeError| ()).ok()?;
+            let weight: u64 = weight.trim().parse().ok()?;
+            let sane = bytes > 0 && bytes % 512 == 0 && bytes <= 1 << 30 && weight < 1 << 32;
+            sane.then_some((bytes, weight))
+        };
+        let weights: Vec<_> = text.split(',').map(pair).collect::<Option<_>>()?;
+        weights
+            .iter()
+            .any(|(_, weight)| *weight > 0)
+            .then_some(Self(weights))
+    }
+
+    fn text(&self) -> String {
+        let pairs: Vec<_> = self
+            .0
+            .iter()
+            .map(|(bytes, weight)| format!("{bytes}:{weight}"))
+            .collect();
+        pairs.join(",")
+    }
+
+    /// The largest size of the mix.
+    pub(crate) fn largest(&self) -> u64 {
+        self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
+    }
+
+    /// The sum of all weights.
+    pub(crate) fn total_weight(&self) -> u64 {
+        self.0.iter().map(|(_, weight)| weight).sum()
+    }
+
+    /// The size that owns the `point`th unit of weight.
+    pub(crate) fn at(&self, point: u64) -> u64 {
+        let mut left = point;
+        for (bytes, weight) in &self.0 {
+            if left < *weight {
+                return *bytes;
+            }
+            left -= weight;
+        }
+        self.largest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixes_read_back() {
+        let mix = SizeMix::parse("4K:70,8192:30").unwrap();
+        assert_eq!(mix.text(), "4096:70,8192:30");
+        assert_eq!((mix.total_weight(), mix.largest()), (100, 8192));
+        assert_eq!(
+            [mix.at(0), mix.at(69), mix.at(70), mix.at(99)],
+            [4096, 4096, 8192, 8192]
+        );
+        for text in ["", "4096", "4096:0", "100:1", "4096:x", "4096:1,"] {
+            assert_eq!(SizeMix::parse(text), None, "{text}");
+        }
+    }
+}

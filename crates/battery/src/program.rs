@@ -1,0 +1,485 @@
+//! The programs by name, and what the runner has to know of each.
+
+use crate::blocks;
+use crate::copy::{Copy, Destination};
+use crate::mix::RandomMix;
+use crate::parameter::{Field, Parameter, ParameterError, Value};
+use crate::read::Read;
+use crate::rewrite::Rewrite;
+use crate::scan::{Areas, Scan};
+use crate::seqread::{Layer, SequentialRead};
+use crate::worker::{Medium, Worker};
+use crate::write::Write;
+use diskperf_system::{Buffer, Error, System};
+use diskperf_timeline::units::GIB;
+use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+use std::collections::BTreeMap;
+
+/// The largest call that a program makes: what read(2) can return at once,
+/// less than 2 GiB.
+pub(crate) const LARGEST_CALL: u64 = GIB;
+
+/// A program with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    name: &'static str,
+    kind: Kind,
+    think_us: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Read(Read),
+    Write(Write),
+    Rewrite(Rewrite),
+    SequentialRead(SequentialRead),
+    Copy(Copy),
+    Scan(Scan),
+    RandomMix(RandomMix),
+}
+
+/// Why a program did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// A call failed.
+    #[error(transparent)]
+    System(#[from] Error),
+    /// A file or device ended before the program had read its size.
+    #[error("the file or device ends before the program's size; give a smaller --size")]
+    ShortFile,
+    /// A write took nothing and gave no error.
+    #[error("a write took no bytes and gave no error")]
+    NothingTaken,
+    /// A copy to another file system without one.
+    #[error("copy destination=other needs a directory on another file system: give --other DIR")]
+    NoOtherFilesystem,
+}
+
+/// A file that the timed part reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub path: String,
+    /// How many bytes of it, from the start.
+    pub length_bytes: u64,
+}
+
+impl Program {
+    /// All programs, each with what it does.
+    pub fn all() -> [(&'static str, &'static str); 8] {
+        [
+            ("read_8192", "reads a file, 8192 bytes a call (seed 000)"),
+            (
+                "write_4096",
+                "writes a new file, 4096 bytes a call (seed 000)",
+            ),
+            (
+                "write_8192",
+                "writes a new file, 8192 bytes a call (seed 000)",
+            ),
+            (
+                "rewrite_8192",
+                "writes over a file that exists, 8192 bytes a call (seed 000)",
+            ),
+            (
+                "seqread",
+                "reads the same bytes over different layers of the system (seed 002)",
+            ),
+            (
+                "copy",
+                "dd: from a file to nothing, to another file, to another file system (seed 001)",
+            ),
+            (
+                "scan",
+                "several readers of the same or of different areas (seed 001)",
+            ),
+            (
+                "random_mix",
+                "a measured mix of requests at random places (seed 000, DEC's approach)",
+            ),
+        ]
+    }
+
+    /// The program of this name with its defaults.
+    pub fn named(name: &str) -> Option<Self> {
+        let (name, _) = Self::all().into_iter().find(|(known, _)| *known == name)?;
+        let kind = match name {
+            "read_8192" => Kind::Read(Read { call_bytes: 8192 }),
+            "write_4096" => Kind::Write(Write { call_bytes: 4096 }),
+            "write_8192" => Kind::Write(Write { call_bytes: 8192 }),
+            "rewrite_8192" => Kind::Rewrite(Rewrite { call_bytes: 8192 }),
+            "seqread" => Kind::SequentialRead(SequentialRead {
+                layer: Layer::Dropped,
+                call_bytes: 8192,
+            }),
+            "copy" => Kind::Copy(Copy {
+                destination: Destination::Null,
+                call_bytes: 8192,
+            }),
+            "scan" => Kind::Scan(Scan {
+                readers: 4,
+                areas: Areas::Same,
+                offset_ms: 100,
+                call_bytes: 8192,
+            }),
+            "random_mix" => Kind::RandomMix(RandomMix::default()),
+            _ => return None,
+        };
+        Some(Self {
+            name,
+            kind,
+            think_us: 0,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its parameters with their values.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        // Listing and setting go through the same fields, which lend out the
+        // values; a copy keeps listing from asking for a mutable program.
+        self.clone().fields().iter().map(Field::describe).collect()
+    }
+
+    /// Its parameters as a run keeps them.
+    pub fn parameter_values(&self) -> BTreeMap<String, String> {
+        self.parameters()
+            .into_iter()
+            .map(|parameter| (parameter.name.to_owned(), parameter.value))
+            .collect()
+    }
+
+    /// Sets one parameter.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParameterError> {
+        let program = self.name;
+        let mut fields = self.fields();
+        let known: Vec<_> = fields.iter().map(|field| field.name).collect();
+        let Some(field) = fields.iter_mut().find(|field| field.name == name) else {
+            return Err(ParameterError::Unknown {
+                program: program.to_owned(),
+                name: name.to_owned(),
+                nearest: nearest(name, known.iter().copied()),
+                known,
+            });
+        };
+        field.value.set(value).ok_or_else(|| ParameterError::Value {
+            program: program.to_owned(),
+            name: field.name,
+            value: value.to_owned(),
+            allowed: field.describe().allowed,
+        })
+    }
+
+    fn fields(&mut self) -> Vec<Field<'_>> {
+        let mut fields = match &mut self.kind {
+            Kind::Read(program) => program.fields(),
+            Kind::Write(program) => program.fields(),
+            Kind::Rewrite(program) => program.fields(),
+            Kind::SequentialRead(program) => program.fields(),
+            Kind::Copy(program) => program.fields(),
+            Kind::Scan(program) => program.fields(),
+            Kind::RandomMix(program) => program.fields(),
+        };
+        fields.push(Field {
+            name: "think_us",
+            meaning: "microseconds of CPU time that the program uses after each block",
+            value: Value::Count(&mut self.think_us, 0, 60_000_000),
+        });
+        fields
+    }
+
+    /// Bytes of one call; of a mix, of its largest.
+    pub fn call_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Read(program) => program.call_bytes,
+            Kind::Write(program) => program.call_bytes,
+            Kind::Rewrite(program) => program.call_bytes,
+            Kind::SequentialRead(program) => program.call_bytes,
+            Kind::Copy(program) => program.call_bytes,
+            Kind::Scan(program) => program.call_bytes,
+            Kind::RandomMix(program) => program.sizes.largest(),
+        }
+    }
+
+    /// Checks the parameters against each other and against the size.
+    pub fn check(&self, size_bytes: u64) -> Result<(), ParameterError> {
+        let unfit = |reason: String| {
+            Err(ParameterError::Unfit {
+                program: self.name.to_owned(),
+                reason,
+            })
+        };
+        let call_bytes = self.call_bytes();
+        if size_bytes == 0 {
+            return unfit("a size of 0 moves nothing; give --size 8M, or leave it out".to_owned());
+        }
+        if size_bytes < call_bytes {
+            return unfit(format!(
+                "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.call_bytes"
+            ));
+        }
+        if let Kind::RandomMix(program) = &self.kind {
+            return program.unfit().map_or(Ok(()), unfit);
+        }
+        if !size_bytes.is_multiple_of(call_bytes) {
+            let below = size_bytes / call_bytes * call_bytes;
+            return unfit(format!(
+                "the size of {size_bytes} bytes is not a multiple of the call of {call_bytes}; --size {below} is the nearest below"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Workers on each drive.
+    pub fn workers(&self) -> u32 {
+        match &self.kind {
+            Kind::Scan(program) => program.readers as u32,
+            _ => 1,
+        }
+    }
+
+    /// When a worker starts, after the first of its drive.
+    pub fn start_offset(&self, worker: &Worker) -> Nanoseconds {
+        match &self.kind {
+            Kind::Scan(program) => program.start_offset(worker),
+            _ => Nanoseconds::ZERO,
+        }
+    }
+
+    /// CPU time after each block.
+    pub fn think(&self) -> Nanoseconds {
+        Nanoseconds(self.think_us * 1000)
+    }
+
+    /// The medium that the program insists on.
+    pub fn medium(&self) -> Option<Medium> {
+        match &self.kind {
+            Kind::SequentialRead(program) => program.medium(),
+            _ => None,
+        }
+    }
+
+    /// Whether the timed part writes to the drive.
+    pub fn writes(&self) -> bool {
+        match &self.kind {
+            Kind::Read(_) | Kind::SequentialRead(_) | Kind::Scan(_) => false,
+            Kind::Write(_) | Kind::Rewrite(_) => true,
+            Kind::Copy(program) => program.destination == Destination::Same,
+            Kind::RandomMix(program) => program.write_share > 0.0,
+        }
+    }
+
+    /// Whether it needs a directory on another file system.
+    pub fn needs_other(&self) -> bool {
+        matches!(&self.kind, Kind::Copy(program) if program.destination == Destination::Other)
+    }
+
+    /// Whether it touches the target at all.
+    pub fn touches_target(&self) -> bool {
+        match &self.kind {
+            Kind::SequentialRead(program) => program.medium().is_some(),
+            _ => true,
+        }
+    }
+
+    /// What the program asks of the page cache, where the run asks for `asked`.
+    pub fn cache_mode(&self, asked: CacheMode) -> CacheMode {
+        match &self.kind {
+            Kind::SequentialRead(program) => match program.layer {
+                Layer::Cached => CacheMode::Warm,
+                Layer::Dropped | Layer::Device => CacheMode::Cold,
+                Layer::Direct | Layer::DeviceDirect => CacheMode::Direct,
+                Layer::Null | Layer::Zero => asked,
+            },
+            _ => asked,
+        }
+    }
+
+    /// Bytes of the files that the program keeps on each drive at once.
+    pub fn file_bytes(&self, size_bytes: u64) -> u64 {
+        match &self.kind {
+            Kind::Read(_) | Kind::Write(_) | Kind::Rewrite(_) => size_bytes,
+            Kind::SequentialRead(program) if program.medium().is_none() => 0,
+            Kind::SequentialRead(_) => size_bytes,
+            Kind::Copy(program) if program.destination == Destination::Same => 2 * size_bytes,
+            Kind::Copy(_) => size_bytes,
+            Kind::Scan(program) => program.area_count() * size_bytes,
+            Kind::RandomMix(program) => program.area_bytes,
+        }
+    }
+
+    /// How often each byte of the size passes through a call: twice in a copy.
+    pub fn passes(&self) -> u64 {
+        match &self.kind {
+            Kind::Copy(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The files that this worker's timed part reads.
+    pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        let input = |path: String| {
+            vec![Input {
+                path,
+                length_bytes: worker.size_bytes,
+            }]
+        };
+        match &self.kind {
+            Kind::Read(_) => input(Read::input(worker)),
+            Kind::Write(_) | Kind::Rewrite(_) => Vec::new(),
+            Kind::SequentialRead(program) => program.input(worker).map_or_else(Vec::new, input),
+            Kind::Copy(_) => input(Copy::input(worker)),
+            Kind::Scan(program) => match worker.medium {
+                Medium::Directory => input(program.input(worker)),
+                Medium::Device => vec![Input {
+                    path: program.input(worker),
+                    length_bytes: program.area_count() * worker.size_bytes,
+                }],
+            },
+            Kind::RandomMix(program) => {
+                vec![Input {
+                    path: RandomMix::input(worker),
+                    length_bytes: program.area_bytes,
+                }]
+            }
+        }
+    }
+
+    /// The bytes that count for KB/s. `/dev/null` returns none: there the
+    /// bytes asked for count, as in seed 002.
+    pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
+        match &self.kind {
+            Kind::Read(_) | Kind::Scan(_) => measure.read_bytes,
+            Kind::Write(_) | Kind::Rewrite(_) => measure.written_bytes,
+            Kind::SequentialRead(program) if program.layer == Layer::Null => worker.size_bytes,
+            Kind::SequentialRead(_) => measure.read_bytes,
+            Kind::Copy(_) => measure.read_bytes,
+            Kind::RandomMix(_) => measure.read_bytes + measure.written_bytes,
+        }
+    }
+
+    /// The buffer that the worker needs, filled.
+    pub fn buffer(&self, worker: &Worker) -> Buffer {
+        blocks::data(self.call_bytes(), worker.seed)
+    }
+
+    /// What comes before the clock starts: files made, or removed.
+    pub async fn prepare(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+        match &self.kind {
+            Kind::Read(program) => program.prepare(system, worker).await,
+            Kind::Write(program) => program.prepare(system, worker).await,
+            Kind::Rewrite(program) => program.prepare(system, worker).await,
+            Kind::SequentialRead(program) => program.prepare(system, worker).await,
+            Kind::Copy(program) => program.prepare(system, worker).await,
+            Kind::Scan(program) => program.prepare(system, worker).await,
+            Kind::RandomMix(program) => program.prepare(system, worker).await,
+        }
+    }
+
+    /// The timed part. It leaves its files open, as the programs of 1983 did.
+    pub async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        buffer: &mut Buffer,
+    ) -> Result<(), ProgramError> {
+        match &self.kind {
+            Kind::Read(program) => program.run(system, worker, buffer).await,
+            Kind::Write(program) => program.run(system, worker, buffer).await,
+            Kind::Rewrite(program) => program.run(system, worker, buffer).await,
+            Kind::SequentialRead(program) => program.run(system, worker, buffer).await,
+            Kind::Copy(program) => program.run(system, worker, buffer).await,
+            Kind::Scan(program) => program.run(system, worker, buffer).await,
+            Kind::RandomMix(program) => program.run(system, worker, buffer).await,
+        }
+    }
+}
+
+/// The most similar of some names, if any is similar at all.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(similarity, _)| *similarity > 0.7)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_is_there_and_takes_its_own_values_back() {
+        for (name, _) in Program::all() {
+            let mut program = Program::named(name).unwrap_or_else(|| panic!("{name}"));
+            for parameter in program.parameters() {
+                program
+                    .set(parameter.name, &parameter.value)
+                    .unwrap_or_else(|error| panic!("{error}"));
+            }
+            assert_eq!(Some(program), Program::named(name));
+        }
+    }
+
+    #[test]
+    fn wrong_parameters_say_what_is_right() {
+        let message = |name: &str, key: &str, value: &str| {
+            let mut program = Program::named(name).unwrap();
+            program.set(key, value).unwrap_err().to_string()
+        };
+        for (program, key, value, expected) in [
+            (
+                "read_8192",
+                "call_byts",
+                "1",
+                "program read_8192 has no parameter `call_byts`; did you mean `call_bytes`?",
+            ),
+            (
+                "seqread",
+                "layer",
+                "disk",
+                "seqread.layer cannot be `disk`: it takes null, zero, cached, dropped, direct, device, device_direct",
+            ),
+            (
+                "random_mix",
+                "write_share",
+                "1.5",
+                "random_mix.write_share cannot be `1.5`: it takes a share from 0 to 1",
+            ),
+            (
+                "copy",
+                "call_bytes",
+                "0",
+                "copy.call_bytes cannot be `0`: it takes a size from 1 to 1073741824 bytes",
+            ),
+        ] {
+            assert_eq!(message(program, key, value), expected);
+        }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        let program = Program::named("read_8192").unwrap();
+        for (size, expected) in [
+            (
+                0,
+                "read_8192: a size of 0 moves nothing; give --size 8M, or leave it out",
+            ),
+            (
+                4096,
+                "read_8192: one call of 8192 bytes is larger than the size of 4096; give a larger --size or a smaller program.call_bytes",
+            ),
+            (
+                20_000,
+                "read_8192: the size of 20000 bytes is not a multiple of the call of 8192; --size 16384 is the nearest below",
+            ),
+        ] {
+            assert_eq!(program.check(size).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(program.check(8 << 20), Ok(()));
+    }
+}

@@ -1,0 +1,52 @@
+//! `read_8192`: one sequential pass over a file, a block at a time (seed 000,
+//! appendix A).
+
+use crate::blocks::{ensure_file, read_block};
+use crate::parameter::{Field, Value};
+use crate::program::{LARGEST_CALL, ProgramError};
+use crate::worker::Worker;
+use diskperf_system::{Buffer, Open, System};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Read {
+    pub(crate) call_bytes: u64,
+}
+
+impl Read {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![Field {
+            name: "call_bytes",
+            meaning: "bytes that one call reads",
+            value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
+        }]
+    }
+
+    /// The file that the write programs leave, as in the paper's script.
+    pub(crate) fn input(worker: &Worker) -> String {
+        worker.file("tst2")
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
+        ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        buffer: &mut Buffer,
+    ) -> Result<(), ProgramError> {
+        let file = system
+            .open(&Self::input(worker), Open::READ.direct(worker.direct))
+            .await?;
+        let block = &mut buffer[..self.call_bytes as usize];
+        for _ in 0..worker.size_bytes / self.call_bytes {
+            read_block(system, file, block, worker.think).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! `seqread`: the same bytes, read with calls of different sizes over
+//! different layers of the system (seed 002). Each layer adds one thing to the
+//! one before it, so that their differences say where the time of a call goes.
+
+use crate::blocks::{ensure_file, pause, read_block};
+use crate::parameter::{Field, Value, choices};
+use crate::program::{LARGEST_CALL, ProgramError};
+use crate::worker::{Medium, Worker};
+use diskperf_system::{Buffer, Open, System};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SequentialRead {
+    pub(crate) layer: Layer,
+    pub(crate) call_bytes: u64,
+}
+
+choices! {
+    /// What is read, and through what.
+    Layer {
+        /// `/dev/null`: every read returns nothing; the cost of the call.
+        Null = "null",
+        /// `/dev/zero`: the call, and memory filled; no device, no cache.
+        Zero = "zero",
+        /// A file that is in the page cache: the call, the look-up, the copy.
+        Cached = "cached",
+        /// The same file, its pages dropped: the misses and the device too.
+        Dropped = "dropped",
+        /// The same file with O_DIRECT: the call and the device, no cache.
+        Direct = "direct",
+        /// A block device through the page cache, its pages dropped.
+        Device = "device",
+        /// A block device with O_DIRECT.
+        DeviceDirect = "device_direct",
+    }
+}
+
+impl SequentialRead {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field {
+                name: "layer",
+                meaning: "what is read, and through what",
+                value: Value::Choice(&mut self.layer),
+            },
+            Field {
+                name: "call_bytes",
+                meaning: "bytes that one call asks for",
+                value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
+            },
+        ]
+    }
+
+    /// What is read.
+    fn path(&self, worker: &Worker) -> String {
+        match self.layer {
+            Layer::Null => "/dev/null".to_owned(),
+            Layer::Zero => "/dev/zero".to_owned(),
+            Layer::Cached | Layer::Dropped | Layer::Direct => worker.file("twomegs"),
+            Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive),
+        }
+    }
+
+    /// The file whose pages the runner drops or reads in beforehand.
+    pub(crate) fn input(&self, worker: &Worker) -> Option<String> {
+        match self.layer {
+            Layer::Null | Layer::Zero => None,
+            Layer::Cached
+            | Layer::Dropped
+            | Layer::Direct
+            | Layer::Device
+            | Layer::DeviceDirect => Some(self.path(worker)),
+        }
+    }
+
+    /// Which medium the layer is of; none where it needs neither.
+    pub(crate) fn medium(&self) -> Option<Medium> {
+        match self.layer {
+            Layer::Null | Layer::Zero => None,
+            Layer::Cached | Layer::Dropped | Layer::Direct => Some(Medium::Directory),
+            Layer::Device | Layer::DeviceDirect => Some(Medium::Device),
+        }
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
+        match self.input(worker) {
+            Some(path) => ensure_file(system, worker, &path, worker.size_bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        buffer: &mut Buffer,
+    ) -> Result<(), ProgramError> {
+        let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
+        let file = system
+            .open(&self.path(worker), Open::READ.direct(direct))
+            .await?;
+        let block = &mut buffer[..self.call_bytes as usize];
+        for _ in 0..worker.size_bytes / self.call_bytes {
+            if self.layer == Layer::Null {
+                system.read(file, block).await?;
+                pause(system, worker.think).await?;
+            } else {
+                read_block(system, file, block, worker.think).await?;
+            }
+        }
+        Ok(())
+    }
+}

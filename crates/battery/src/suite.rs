@@ -1,0 +1,247 @@
+//! Suites: programs in order, with the protocol that repeats them.
+
+use crate::program::Program;
+use crate::worker::Medium;
+use diskperf_timeline::{Protocol, Statistic};
+
+/// Programs in order, with a protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// Its name; of a program run by itself, the program's.
+    pub name: String,
+    /// How each program is repeated.
+    pub protocol: Protocol,
+    /// The programs, in the order of running.
+    pub steps: Vec<Step>,
+}
+
+/// One program of a suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The program with its parameters.
+    pub program: Program,
+    /// The parameters that tell it from its siblings.
+    pub distinguishing: Vec<String>,
+    /// Its place in the table.
+    pub row: u32,
+    /// Steps of one group move the same number of bytes: where the size is
+    /// found by a pilot, that of the group's first step serves all.
+    pub size_group: u32,
+}
+
+/// What a step cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing special.
+    Nothing,
+    /// A directory as its target.
+    Directory,
+    /// A block device as its target.
+    Device,
+    /// A directory on another file system beside its target.
+    OtherFilesystem,
+    /// A device whose data the user gave up.
+    WritableDevice,
+}
+
+/// Four tests, three runs, the first of them "to clear out any useful data in
+/// the cache" (seed 000, section 4).
+const THREE_RUNS: Protocol = Protocol {
+    repetitions: 3,
+    discarded: 1,
+    statistic: Statistic::Median,
+    stop_below_share: None,
+};
+
+/// "The minima of several runs" (seed 001).
+const MINIMUM_OF_FIVE: Protocol = Protocol {
+    repetitions: 5,
+    discarded: 0,
+    statistic: Statistic::Minimum,
+    stop_below_share: None,
+};
+
+/// Up to ten runs, fewer where they agree within 1 % to each side.
+const UNTIL_SURE: Protocol = Protocol {
+    repetitions: 11,
+    discarded: 1,
+    statistic: Statistic::Median,
+    stop_below_share: Some(0.02),
+};
+
+/// The call sizes of seed 002.
+const SEQREAD_CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16384];
+
+/// "1 track" and "1 cylinder" of seed 001's drive: 67 and 1809 sectors of 512
+/// bytes. O_DIRECT wants multiples of a block, for which 512 is the smallest.
+const COPY_CALLS: [u64; 3] = [8192, 67 * 512, 1809 * 512];
+
+impl Suite {
+    /// All suites, each with what it does.
+    pub fn all() -> [(&'static str, &'static str); 3] {
+        [
+            (
+                "ffs83",
+                "the 4.2BSD file system tests: read, write and rewrite a file (seed 000)",
+            ),
+            (
+                "seqread89",
+                "one file, read with five call sizes over the system's layers (seed 002)",
+            ),
+            (
+                "vme87",
+                "dd between files and file systems, and parallel readers (seed 001)",
+            ),
+        ]
+    }
+
+    /// The suite of this name, as it runs on this medium.
+    pub fn named(name: &str, medium: Medium) -> Option<Self> {
+        let (protocol, steps) = match name {
+            "ffs83" => (THREE_RUNS, ffs83()),
+            "seqread89" => (THREE_RUNS, seqread89(medium)),
+            "vme87" => (MINIMUM_OF_FIVE, vme87()),
+            _ => return None,
+        };
+        Some(Self {
+            name: name.to_owned(),
+            protocol,
+            steps,
+        })
+    }
+
+    /// One program by itself.
+    pub fn of_program(program: Program) -> Self {
+        let name = program.name().to_owned();
+        let step = Step {
+            program,
+            distinguishing: Vec::new(),
+            row: 0,
+            size_group: 0,
+        };
+        Self {
+            name,
+            protocol: UNTIL_SURE,
+            steps: vec![step],
+        }
+    }
+}
+
+impl Step {
+    fn new(name: &str, row: u32, size_group: u32, settings: &[(&str, &str)]) -> Self {
+        let mut program = Program::named(name).expect("suites name programs that exist");
+        for (key, value) in settings {
+            program
+                .set(key, value)
+                .expect("suites set parameters that exist");
+        }
+        let distinguishing = settings.iter().map(|(key, _)| (*key).to_owned()).collect();
+        Self {
+            program,
+            distinguishing,
+            row,
+            size_group,
+        }
+    }
+
+    /// What it needs on this medium.
+    pub fn needs(&self, medium: Medium) -> Needs {
+        match (self.program.medium(), medium) {
+            (Some(Medium::Directory), _) => Needs::Directory,
+            (Some(Medium::Device), _) => Needs::Device,
+            (None, _) if self.program.needs_other() => Needs::OtherFilesystem,
+            (None, Medium::Device) if self.program.writes() => Needs::WritableDevice,
+            (None, _) => Needs::Nothing,
+        }
+    }
+}
+
+/// The order of the paper's script, the rows of the paper's tables.
+fn ffs83() -> Vec<Step> {
+    [
+        ("write_4096", 1),
+        ("write_8192", 2),
+        ("read_8192", 0),
+        ("rewrite_8192", 3),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(group, (name, row))| Step::new(name, row, group as u32, &[]))
+    .collect()
+}
+
+fn seqread89(medium: Medium) -> Vec<Step> {
+    let layers: &[&str] = match medium {
+        Medium::Directory => &["null", "zero", "cached", "dropped", "direct"],
+        Medium::Device => &["null", "zero", "device", "device_direct"],
+    };
+    let mut steps = Vec::new();
+    for (group, layer) in layers.iter().enumerate() {
+        for call_bytes in SEQREAD_CALLS {
+            let settings = [("layer", *layer), ("call_bytes", &call_bytes.to_string())];
+            steps.push(Step::new(
+                "seqread",
+                steps.len() as u32,
+                group as u32,
+                &settings,
+            ));
+        }
+    }
+    steps
+}
+
+fn vme87() -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (group, destination) in ["null", "same", "other"].into_iter().enumerate() {
+        for call_bytes in COPY_CALLS {
+            let settings = [
+                ("destination", destination),
+                ("call_bytes", &call_bytes.to_string()),
+            ];
+            steps.push(Step::new(
+                "copy",
+                steps.len() as u32,
+                group as u32,
+                &settings,
+            ));
+        }
+    }
+    for (readers, areas) in [("1", "same"), ("4", "same"), ("2", "different")] {
+        let row = steps.len() as u32;
+        steps.push(Step::new(
+            "scan",
+            row,
+            3,
+            &[("readers", readers), ("areas", areas)],
+        ));
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_is_there_on_both_media() {
+        for (name, _) in Suite::all() {
+            for medium in [Medium::Directory, Medium::Device] {
+                let suite = Suite::named(name, medium).unwrap_or_else(|| panic!("{name}"));
+                assert!(suite.protocol.repetitions > suite.protocol.discarded);
+                let mut rows: Vec<_> = suite.steps.iter().map(|step| step.row).collect();
+                rows.sort_unstable();
+                assert_eq!(
+                    rows,
+                    (0..suite.steps.len() as u32).collect::<Vec<_>>(),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn on_a_device_the_default_suite_only_reads() {
+        let suite = Suite::named("seqread89", Medium::Device).unwrap();
+        assert!(suite.steps.iter().all(|step| !step.program.writes()));
+    }
+}

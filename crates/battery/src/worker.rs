@@ -1,0 +1,44 @@
+//! Where and how one worker runs its program.
+
+use diskperf_timeline::Nanoseconds;
+
+/// What a worker's program works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Files in a directory of the drive's file system.
+    Directory,
+    /// The drive itself.
+    Device,
+}
+
+/// One worker of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Its number among the workers of its program on its drive, from 0.
+    pub index: u32,
+    /// Its drive, from 0.
+    pub drive: u32,
+    /// Files or the drive itself.
+    pub medium: Medium,
+    /// The mount that stands for "another file system"; absent where the plan
+    /// has none.
+    pub other_mount: Option<u32>,
+    /// Bytes that the program moves in one repetition.
+    pub size_bytes: u64,
+    /// Whether its files are opened with O_DIRECT.
+    pub direct: bool,
+    /// The seed of its random choices.
+    pub seed: u64,
+    /// CPU time that the program uses after each call, in user mode.
+    pub think: Nanoseconds,
+}
+
+impl Worker {
+    /// The name of one of its files; on a device, the device.
+    pub(crate) fn file(&self, name: &str) -> String {
+        match self.medium {
+            Medium::Directory => format!("/mnt{}/{name}", self.drive),
+            Medium::Device => format!("/dev/drive{}", self.drive),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use diskperf_laboratory::SizeChoice;
+use diskperf_laboratory::analysis::report::Format;
+use diskperf_laboratory::timeline::CacheMode;
+use diskperf_laboratory::timeline::units::parse_size;
+use std::path::PathBuf;
+
+/// Measures how fast storage reads and writes, in the manner of the 4.2BSD
+/// disk tests of 1983, and keeps, shows and compares what it measured.
+#[derive(Parser)]
+#[command(name = "diskperf", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    /// Keep results in this file [default: runs.sqlite in the user's data directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a suite or a program on directories or block devices
+    Run(RunArguments),
+    /// Compare runs: the ratio of their rates, with a 95 % interval
+    Compare(CompareArguments),
+    /// List suites, programs, runs, or a program's parameters
+    List(ListArguments),
+    /// Show a stored run, a suite or a program
+    Show(ShowArguments),
+    /// Write runs to a file that stands wherever a run does
+    Export(ExportArguments),
+    /// Remove what killed runs left
+    Clean(CleanArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// A suite (ffs83, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
+    /// directory, seqread89 on a device]
+    #[arg(value_name = "WHAT")]
+    pub(crate) what: Option<String>,
+    /// The same as WHAT
+    #[arg(long, value_name = "WHAT", conflicts_with = "what")]
+    pub(crate) suite: Option<String>,
+    /// A directory or a block device; several run one after the other
+    #[arg(long = "on", value_name = "TARGET", default_value = ".")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Run on all targets at the same time and report the sums
+    #[arg(long)]
+    pub(crate) together: bool,
+    /// A directory on another file system, for copies from one to the other
+    #[arg(long, value_name = "DIR")]
+    pub(crate) other: Option<PathBuf>,
+    /// Bytes that each program moves: 8M as in 1983, or auto for half a second
+    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
+    pub(crate) size: SizeChoice,
+    /// Set a program's parameter: program.KEY=VALUE; see `diskperf list parameters`
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Repetitions of each program, in place of the suite's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: Option<u32>,
+    /// Whether reads find their bytes in the page cache
+    #[arg(long, value_enum, default_value = "cold")]
+    pub(crate) cache: Cache,
+    /// Read and write with O_DIRECT, past the page cache
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) direct: bool,
+    /// Drop the caches of the whole machine before each repetition (root)
+    #[arg(long)]
+    pub(crate) drop_caches: bool,
+    /// Make a fresh file system for the run: ext4, ext2, xfs or btrfs, as ext4:block_bytes=1024 (root)
+    #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
+    pub(crate) fresh: Option<String>,
+    /// Allow programs to overwrite this block device, which must be a target
+    #[arg(long, value_name = "DEV")]
+    pub(crate) destroy_data_on: Vec<PathBuf>,
+    /// Overwrite it even if it carries a file system, a partition table or the like
+    #[arg(long, requires = "destroy_data_on")]
+    pub(crate) ignore_signature: bool,
+    /// Do not time single calls: no latencies, a little less overhead
+    #[arg(long)]
+    pub(crate) no_latency: bool,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1983)]
+    pub(crate) seed: u64,
+    /// A name of your own for the run
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+    /// Say what would be written where, how much and for how long; do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// No progress on the terminal
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArguments {
+    /// What is asked of the page cache.
+    pub(crate) fn cache_mode(&self) -> CacheMode {
+        match (self.direct, self.cache) {
+            (true, _) => CacheMode::Direct,
+            (false, Cache::Cold) => CacheMode::Cold,
+            (false, Cache::Warm) => CacheMode::Warm,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// Runs: ids, unique prefixes, `last`, or files of `diskperf export`; the first is the base
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
+    pub(crate) runs: Vec<String>,
+    /// Exit with code 1 if anything is slower than the base by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) fail_over: Option<f64>,
+    /// How the comparison is printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct ListArguments {
+    /// What to list [default: suites and programs]
+    #[arg(value_enum)]
+    pub(crate) what: Option<Listed>,
+    /// Of `parameters`: the program
+    pub(crate) program: Option<String>,
+    /// How the list is printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Programs in order, with a protocol
+    Suites,
+    /// I/O programs
+    Programs,
+    /// Stored runs, newest first
+    Runs,
+    /// What can be set of a program
+    Parameters,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// A run (id, unique prefix, `last`, file), a suite or a program
+    #[arg(value_name = "RUN|NAME", default_value = "last")]
+    pub(crate) name: String,
+    /// How it is printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    /// Runs: ids, unique prefixes, or `last`
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
+    pub(crate) runs: Vec<String>,
+    /// The file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct CleanArguments {
+    /// Look in these directories too, beside those that the store knows of
+    #[arg(long = "on", value_name = "DIR", default_value = ".")]
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Cache {
+    /// Synced and dropped before each repetition
+    Cold,
+    /// Read in, and proven to be there, before each repetition
+    Warm,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Table => Self::Table,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Csv => Self::Csv,
+            OutputFormat::Markdown => Self::Markdown,
+        }
+    }
+}
+
+fn size(text: &str) -> Result<SizeChoice, String> {
+    if text == "auto" {
+        return Ok(SizeChoice::Auto);
+    }
+    parse_size(text)
+        .map(SizeChoice::Bytes)
+        .map_err(|error| format!("{error}, or auto"))
+}
+
+/// A share from text such as `5%` or `5`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(format!(
+            "`{text}` is not a percentage from 0 to 100; write 5%"
+        )),
+    }
+}

@@ -1,0 +1,302 @@
+//! What each command does: ask the laboratory, print the answer.
+
+use crate::arguments::{
+    CleanArguments, CompareArguments, ExportArguments, ListArguments, Listed, OutputFormat,
+    RunArguments, ShowArguments,
+};
+use crate::listing::Listing;
+use crate::output::{print, width};
+use crate::progress::Progress;
+use diskperf_laboratory::analysis::{comparison, report};
+use diskperf_laboratory::battery::program::nearest;
+use diskperf_laboratory::battery::{Medium, Program, Suite};
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::timeline::Run;
+use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+type Outcome = Result<ExitCode, LaboratoryError>;
+
+/// `diskperf run`.
+pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
+    let plans = plan::plan(&request(arguments))?;
+    if arguments.dry_run {
+        let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
+        print(&texts.join("\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = stop_on_signals()?;
+    let mut recorder = Recorder::open(store);
+    let mut progress = Progress::new(arguments.quiet);
+    let (mut runs, mut error) = (Vec::new(), None);
+    for plan in &plans {
+        let executed = execute(plan, &stop, &mut progress, &mut recorder);
+        runs.push(executed.run);
+        error = executed.error;
+        if error.is_some() {
+            break;
+        }
+    }
+    drop(progress);
+    if error.is_none() || runs.iter().any(|run| !run.results.is_empty()) {
+        print(&report::runs(&runs, arguments.format.into(), width()));
+    }
+    say_where(&runs, &recorder, arguments.quiet);
+    match error {
+        Some(error) => Err(error),
+        None if recorder.failure().is_some() => Ok(ExitCode::FAILURE),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn request(arguments: &RunArguments) -> Request {
+    Request {
+        what: arguments.what.clone().or_else(|| arguments.suite.clone()),
+        targets: arguments.targets.clone(),
+        together: arguments.together,
+        other: arguments.other.clone(),
+        size: arguments.size,
+        settings: arguments.settings.clone(),
+        repetitions: arguments.runs,
+        cache: arguments.cache_mode(),
+        drop_all_caches: arguments.drop_caches,
+        fresh: arguments.fresh.clone(),
+        destroy_data_on: arguments.destroy_data_on.clone(),
+        ignore_signature: arguments.ignore_signature,
+        time_calls: !arguments.no_latency,
+        seed: arguments.seed,
+        label: arguments.label.clone(),
+        command_line: std::env::args().collect(),
+    }
+}
+
+/// The first signal ends the run in order; a second one ends the process at
+/// once, and leaves the rest to `diskperf clean`.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let registered =
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
+        registered.map_err(|error| {
+            LaboratoryError::Work(format!("cannot watch for signal {signal}: {error}"))
+        })?;
+    }
+    Ok(stop)
+}
+
+/// Where the results went, and what went wrong with that.
+fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
+    if let Some(failure) = recorder.failure() {
+        eprintln!("diskperf: the results are not in the store: {failure}");
+        for path in recorder.saved() {
+            eprintln!(
+                "diskperf: they are saved in {0}; `diskperf show {0}` shows them",
+                path.display()
+            );
+        }
+    } else if !quiet {
+        for run in runs.iter().filter(|run| !run.results.is_empty()) {
+            eprintln!(
+                "diskperf: stored as run {}; `diskperf show {}` shows all of it",
+                run.id, run.id
+            );
+        }
+    }
+}
+
+/// `diskperf compare`.
+pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Outcome {
+    let mut compared = Vec::new();
+    for name in &arguments.runs {
+        compared.extend(runs::load(store, name)?);
+    }
+    if compared.len() < 2 {
+        return Err(LaboratoryError::Request(
+            "compare takes two runs or more: `diskperf list runs` shows what there is".to_owned(),
+        ));
+    }
+    let comparison = comparison::compare(&compared);
+    print(&report::comparison(
+        &comparison,
+        arguments.format.into(),
+        width(),
+    ));
+    let Some(limit) = arguments.fail_over else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if comparison.undecided() > 0 {
+        eprintln!("diskperf: too few repetitions to tell some apart; run with --runs 10 or more");
+    }
+    match comparison
+        .worst_slowdown()
+        .and_then(comparison::Pair::slowdown)
+    {
+        Some(slowdown) if slowdown > limit => {
+            eprintln!(
+                "diskperf: slower by {:.1} %, which is over {:.1} %",
+                100.0 * slowdown,
+                100.0 * limit
+            );
+            Ok(ExitCode::FAILURE)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// `diskperf list`.
+pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
+    if arguments.program.is_some() && arguments.what != Some(Listed::Parameters) {
+        return Err(LaboratoryError::Request(
+            "only `list parameters` takes the name of a program".to_owned(),
+        ));
+    }
+    let listings = match arguments.what {
+        None => vec![
+            Listing::of_names("suite", &Suite::all()),
+            Listing::of_names("program", &Program::all()),
+        ],
+        Some(Listed::Suites) => vec![Listing::of_names("suite", &Suite::all())],
+        Some(Listed::Programs) => vec![Listing::of_names("program", &Program::all())],
+        Some(Listed::Runs) => vec![Listing::of_runs(&runs::open_store(store)?.list()?)],
+        Some(Listed::Parameters) => vec![parameters(arguments.program.as_deref())?],
+    };
+    let width = width();
+    let texts: Vec<_> = listings
+        .iter()
+        .map(|listing| listing.render(arguments.format, width))
+        .collect();
+    print(&texts.join(if arguments.format == OutputFormat::Csv {
+        "\n"
+    } else {
+        "\n\n"
+    }));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The parameters of one program, or of all.
+fn parameters(program: Option<&str>) -> Result<Listing, LaboratoryError> {
+    let names: Vec<_> = Program::all().iter().map(|(name, _)| *name).collect();
+    let names = match program {
+        None => names,
+        Some(name) => match names.iter().find(|known| **known == name) {
+            Some(name) => vec![*name],
+            None => {
+                return Err(LaboratoryError::Request(
+                    match nearest(name, names.iter().copied()) {
+                        Some(near) => {
+                            format!("no program is called `{name}`; did you mean `{near}`?")
+                        }
+                        None => format!(
+                            "no program is called `{name}`; there are {}",
+                            names.join(", ")
+                        ),
+                    },
+                ));
+            }
+        },
+    };
+    let rows = names
+        .into_iter()
+        .filter_map(Program::named)
+        .flat_map(|program| {
+            let row = |parameter: diskperf_laboratory::battery::Parameter| {
+                vec![
+                    program.name().to_owned(),
+                    format!("program.{}", parameter.name),
+                    parameter.value,
+                    parameter.allowed,
+                    parameter.meaning.to_owned(),
+                ]
+            };
+            program
+                .parameters()
+                .into_iter()
+                .map(row)
+                .collect::<Vec<_>>()
+        });
+    Ok(Listing {
+        heading: vec!["program", "path", "value", "allowed", "meaning"],
+        rows: rows.collect(),
+    })
+}
+
+/// `diskperf show`.
+pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
+    let name = arguments.name.as_str();
+    if let Some(suite) = Suite::named(name, Medium::Directory) {
+        print(&suite_steps(&suite).render(arguments.format, width()));
+    } else if Program::named(name).is_some() {
+        print(&parameters(Some(name))?.render(arguments.format, width()));
+    } else {
+        let loaded = runs::load(store, name)?;
+        print(&match arguments.format {
+            OutputFormat::Table => {
+                let details: Vec<_> = loaded
+                    .iter()
+                    .map(|run| report::details(run, width()))
+                    .collect();
+                details.join("\n\n")
+            }
+            format => report::runs(&loaded, format.into(), width()),
+        });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A suite's programs, in order, each with its parameters.
+fn suite_steps(suite: &Suite) -> Listing {
+    let row = |step: &diskperf_laboratory::battery::Step| {
+        let parameters = step.program.parameters();
+        let values: Vec<_> = parameters
+            .iter()
+            .map(|parameter| format!("{}={}", parameter.name, parameter.value))
+            .collect();
+        vec![
+            step.program.name().to_owned(),
+            values.join(" "),
+            suite.protocol.repetitions.to_string(),
+        ]
+    };
+    Listing {
+        heading: vec!["program", "parameters", "repetitions"],
+        rows: suite.steps.iter().map(row).collect(),
+    }
+}
+
+/// `diskperf export`.
+pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
+    let mut exported = Vec::new();
+    for name in &arguments.runs {
+        exported.extend(runs::load(store, name)?);
+    }
+    runs::export(&arguments.output, &exported)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `diskperf clean`.
+pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
+    let mut opened = runs::open_store(store);
+    if let Err(error) = &opened {
+        eprintln!("diskperf: looking only where --on says: {error}");
+    }
+    let cleaned = diskperf_laboratory::clean::clean(&arguments.directories, opened.as_mut().ok())?;
+    for path in &cleaned.removed {
+        print(&format!("removed {}", path.display()));
+    }
+    for (path, error) in &cleaned.failed {
+        eprintln!("diskperf: {}: {error}", path.display());
+    }
+    if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
+        print("nothing to remove");
+    }
+    Ok(if cleaned.failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,166 @@
+//! Lists: what there is, in columns.
+
+use crate::arguments::OutputFormat;
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use diskperf_laboratory::store::RunHeading;
+use diskperf_laboratory::timeline::RunState;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Rows of text under a heading.
+pub(crate) struct Listing {
+    pub(crate) heading: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Listing {
+    /// Names, each with what it means.
+    pub(crate) fn of_names(kind: &'static str, names: &[(&str, &str)]) -> Self {
+        let row = |(name, meaning): &(&str, &str)| vec![(*name).to_owned(), (*meaning).to_owned()];
+        Self {
+            heading: vec![kind, "meaning"],
+            rows: names.iter().map(row).collect(),
+        }
+    }
+
+    /// Stored runs.
+    pub(crate) fn of_runs(runs: &[RunHeading]) -> Self {
+        let row = |run: &RunHeading| {
+            vec![
+                run.id.clone(),
+                utc(run.started_unix_ms),
+                run.suite.clone(),
+                run.target.clone(),
+                run.label.clone().unwrap_or_default(),
+                state(&run.state).to_owned(),
+                run.repetitions.to_string(),
+            ]
+        };
+        Self {
+            heading: vec![
+                "run",
+                "started (UTC)",
+                "suite",
+                "target",
+                "label",
+                "state",
+                "repetitions",
+            ],
+            rows: runs.iter().map(row).collect(),
+        }
+    }
+
+    pub(crate) fn render(&self, format: OutputFormat, width: u16) -> String {
+        match format {
+            OutputFormat::Table => self.table(width),
+            OutputFormat::Json => self.json(),
+            OutputFormat::Csv => self.delimited(|cells| {
+                let quoted = cells.iter().map(|cell| {
+                    if cell.contains([',', '"', '\n']) {
+                        format!("\"{}\"", cell.replace('"', "\"\""))
+                    } else {
+                        cell.clone()
+                    }
+                });
+                quoted.collect::<Vec<_>>().join(",")
+            }),
+            OutputFormat::Markdown => self.markdown(),
+        }
+    }
+
+    fn table(&self, width: u16) -> String {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width);
+        table.set_header(self.heading.clone());
+        table.add_rows(self.rows.clone());
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        table.trim_fmt()
+    }
+
+    fn json(&self) -> String {
+        let row = |row: &Vec<String>| {
+            let cells = self.heading.iter().zip(row);
+            Value::Object(
+                cells
+                    .map(|(name, cell)| ((*name).to_owned(), json!(cell)))
+                    .collect(),
+            )
+        };
+        Value::Array(self.rows.iter().map(row).collect()).to_string()
+    }
+
+    fn markdown(&self) -> String {
+        let rule = vec!["---".to_owned(); self.heading.len()];
+        let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
+        let rows = [heading, rule].into_iter().chain(self.rows.iter().cloned());
+        let line = |cells: Vec<String>| {
+            let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        rows.map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn delimited(&self, line: impl Fn(&[String]) -> String) -> String {
+        let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
+        let rows = std::iter::once(&heading).chain(&self.rows);
+        rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// How far a run came, in a word.
+fn state(state: &RunState) -> &'static str {
+    match state {
+        RunState::Running => "running or killed",
+        RunState::Finished => "finished",
+        RunState::Interrupted => "interrupted",
+        RunState::Failed(_) => "failed",
+    }
+}
+
+/// A moment as `2026-11-21 02:37:10`: the civil calendar from days since 1970
+/// (Howard Hinnant's algorithm).
+fn utc(unix_ms: u64) -> String {
+    let seconds = Duration::from_millis(unix_ms).as_secs();
+    let (days, second_of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (
+        second_of_day / 3600,
+        second_of_day / 60 % 60,
+        second_of_day % 60,
+    );
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::utc;
+
+    #[test]
+    fn moments_are_on_the_calendar() {
+        for (unix_s, expected) in [
+            (0, "1970-01-01 00:00:00"),
+            (951_782_399, "2000-02-28 23:59:59"),
+            (951_782_400, "2000-02-29 00:00:00"),
+            (1_709_164_800, "2024-02-29 00:00:00"),
+            (1_795_229_830, "2026-11-21 02:57:10"),
+        ] {
+            assert_eq!(utc(unix_s * 1000), expected);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Standard output.
+
+use std::io::{ErrorKind, Write};
+
+/// Prints text, which a reader may stop reading in the middle (`| head`).
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    match out
+        .write_all(text.as_bytes())
+        .and_then(|()| out.write_all(end.as_bytes()))
+    {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("diskperf: cannot write to standard output: {error}");
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Columns of the terminal; without one, what a wide one has.
+pub(crate) fn width() -> u16 {
+    terminal_size::terminal_size().map_or(120, |(width, _)| width.0)
+}

@@ -1,0 +1,95 @@
+//! What can be wrong with a request, and what can go wrong during a run.
+
+use diskperf_battery::{ParameterError, ProgramError};
+use diskperf_store::StoreError;
+use std::path::PathBuf;
+
+/// An error, with the remedy in its text.
+#[derive(Debug, thiserror::Error)]
+pub enum LaboratoryError {
+    /// The request cannot be carried out as it is: the command line is wrong,
+    /// or a file or device that it names.
+    #[error("{0}")]
+    Request(String),
+    /// A parameter of a program.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// A program failed while it ran.
+    #[error("{program} on {target} failed: {error}{}", remedy(error))]
+    Program {
+        /// The program, with its parameters.
+        program: String,
+        /// Where it ran.
+        target: String,
+        /// What went wrong, in the user's names.
+        error: String,
+    },
+    /// Something around the programs failed: a folder, a file system.
+    #[error("{0}")]
+    Work(String),
+    /// The result store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of exported runs.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LaboratoryError {
+    /// The exit code of design: 1 where the work failed, 2 where the command
+    /// line or a file was wrong, 130 where the user ended it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Request(_) | Self::Parameter(_) | Self::Store(_) | Self::File { .. } => 2,
+            Self::Program { .. } | Self::Work(_) => 1,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// A request that cannot be carried out, for the reason that another
+    /// error gives.
+    pub(crate) fn request(error: impl std::fmt::Display) -> Self {
+        Self::Request(error.to_string())
+    }
+
+    /// Work that failed, for the reason that another error gives.
+    pub(crate) fn work(error: impl std::fmt::Display) -> Self {
+        Self::Work(error.to_string())
+    }
+
+    /// A program's failure, with the worker's names put back into the user's.
+    pub(crate) fn program(title: &str, targets: &[String], error: &ProgramError) -> Self {
+        if let ProgramError::System(diskperf_system::Error::Interrupted) = error {
+            return Self::Interrupted;
+        }
+        let mut text = error.to_string();
+        for (number, target) in targets.iter().enumerate() {
+            text = text.replace(&format!("/mnt{number}/"), &format!("{target}/…/"));
+            text = text.replace(&format!("/dev/drive{number}"), target);
+        }
+        Self::Program {
+            program: title.to_owned(),
+            target: targets.join(" + "),
+            error: text,
+        }
+    }
+}
+
+/// What to do about the errors that a disk gives most often.
+fn remedy(error: &str) -> &'static str {
+    if error.contains("ENOSPC") {
+        "; free some space or give a smaller --size"
+    } else if error.contains("EIO") {
+        "; the device could not do it: see the kernel's log (dmesg)"
+    } else {
+        ""
+    }
+}

@@ -1,0 +1,380 @@
+//! Carries a plan out: makes its drives, runs its programs by its protocol,
+//! and removes what it made.
+
+use crate::drive::Drive;
+use crate::error::LaboratoryError;
+use crate::observer::{Event, Observer};
+use crate::overhead;
+use crate::pilot;
+use crate::plan::{Plan, title};
+use crate::recorder::Recorder;
+use crate::repetition::{Bench, Task};
+use crate::request::SizeChoice;
+use diskperf_analysis::statistics;
+use diskperf_battery::{ProgramError, Step};
+use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
+use diskperf_system::host::{Clock, environment};
+use diskperf_timeline::{ProgramResult, Protocol, Run, RunState, World};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+/// A run, whole or as far as it came, and why it ended early if it did.
+pub struct Executed {
+    /// What was measured.
+    pub run: Run,
+    /// What ended it.
+    pub error: Option<LaboratoryError>,
+}
+
+/// Carries a plan out. `stop` ends it: every worker's next call fails, and
+/// what was made is removed.
+pub fn execute(
+    plan: &Plan,
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+    recorder: &mut Recorder,
+) -> Executed {
+    let clock = Clock::calibrated();
+    let mut execution = Execution {
+        plan,
+        stop,
+        clock,
+        sizes: BTreeMap::new(),
+        run: new_run(plan, clock),
+        observer,
+        recorder,
+    };
+    // A signal also reaches the tools that make file systems: what they then
+    // say is not what ended the run.
+    let error = execution.carry_out().err().map(|error| {
+        if stop.load(Ordering::Relaxed) {
+            LaboratoryError::Interrupted
+        } else {
+            error
+        }
+    });
+    let Execution {
+        mut run,
+        observer,
+        recorder,
+        ..
+    } = execution;
+    run.state = match &error {
+        None => RunState::Finished,
+        Some(LaboratoryError::Interrupted) => RunState::Interrupted,
+        Some(error) => RunState::Failed(error.to_string()),
+    };
+    recorder.finish_run(&run);
+    observer.event(Event::RunFinished(&run));
+    Executed { run, error }
+}
+
+/// A run under way.
+struct Execution<'a> {
+    plan: &'a Plan,
+    stop: &'a Arc<AtomicBool>,
+    clock: Clock,
+    /// The sizes that pilots found, by file system and group of steps.
+    sizes: BTreeMap<(String, u32), u64>,
+    run: Run,
+    observer: &'a mut dyn Observer,
+    recorder: &'a mut Recorder,
+}
+
+impl Execution<'_> {
+    fn carry_out(&mut self) -> Result<(), LaboratoryError> {
+        self.run.overhead = Some(overhead::measure(self.clock).map_err(LaboratoryError::work)?);
+        self.recorder.begin_run(&self.run);
+        self.observer.event(Event::RunStarted(&self.run));
+        for left_out in &self.plan.left_out {
+            self.observer.event(Event::Note(left_out));
+        }
+        if self.plan.fresh.is_empty() {
+            return self.on_filesystem(None);
+        }
+        enter_private_mounts().map_err(LaboratoryError::work)?;
+        self.plan
+            .fresh
+            .iter()
+            .try_for_each(|spec| self.on_filesystem(Some(spec)))
+    }
+
+    /// Runs all programs on the targets as they are, or on fresh file systems
+    /// there.
+    fn on_filesystem(&mut self, fresh: Option<&FreshSpec>) -> Result<(), LaboratoryError> {
+        let needed_bytes = self.needed_bytes();
+        let mut drives = Vec::new();
+        for target in &self.plan.targets {
+            drives.push(Drive::open(target, fresh, needed_bytes, self.recorder)?);
+        }
+        let other = match &self.plan.other {
+            Some(target) => Some(Drive::open(target, None, needed_bytes, self.recorder)?),
+            None => None,
+        };
+        let mut steps = self.plan.suite.steps.iter().enumerate();
+        let result =
+            steps.try_for_each(|(number, step)| self.step(number, step, &drives, other.as_ref()));
+        for drive in drives.into_iter().chain(other) {
+            let closed = drive.close(self.recorder);
+            // What ended the programs says more than what it left behind.
+            if result.is_ok() {
+                closed?;
+            }
+        }
+        result
+    }
+
+    /// What the files of the largest step take, where the sizes are known.
+    fn needed_bytes(&self) -> Option<u64> {
+        let SizeChoice::Bytes(size_bytes) = self.plan.size else {
+            return None;
+        };
+        let steps = self.plan.suite.steps.iter();
+        // A suite's programs keep their files side by side until the end.
+        Some(
+            steps
+                .map(|step| step.program.file_bytes(size_bytes))
+                .max()
+                .unwrap_or(0)
+                * 2,
+        )
+    }
+
+    fn step(
+        &mut self,
+        number: usize,
+        step: &Step,
+        drives: &[Drive],
+        other: Option<&Drive>,
+    ) -> Result<(), LaboratoryError> {
+        let title = title(step);
+        let of = self.plan.suite.steps.len() * self.plan.fresh.len().max(1);
+        let number = number
+            + self.run.results.len() / self.plan.suite.steps.len() * self.plan.suite.steps.len();
+        self.observer.event(Event::StepStarted {
+            title: &title,
+            number,
+            of,
+        });
+        let bench = Bench {
+            stop: Arc::clone(self.stop),
+            clock: self.clock,
+            time_calls: self.plan.time_calls,
+            drop_all_caches: self.plan.drop_all_caches,
+            drives,
+            other,
+            seed: self.plan.seed,
+        };
+        let task = Task {
+            program: &step.program,
+            cache: step.program.cache_mode(self.plan.cache),
+            size_bytes: 0,
+        };
+        let paths: Vec<_> = drives
+            .iter()
+            .chain(other)
+            .map(|drive| drive.path().display().to_string())
+            .collect();
+        let failed = |error: ProgramError| LaboratoryError::program(&title, &paths, &error);
+        let size_bytes = self.size(step, &bench, task).map_err(failed)?;
+        let mut result = self.new_result(step, size_bytes, &bench, task);
+        self.recorder.begin_result(&self.run, &result);
+        let outcome = self.repeat(&mut result, &bench, Task { size_bytes, ..task });
+        self.recorder.finish_result(&self.run, &result);
+        self.observer.event(Event::StepFinished(&result));
+        self.run.results.push(result);
+        outcome.map_err(failed)
+    }
+
+    /// The size as asked for, or as a pilot finds it; once for each group.
+    fn size(
+        &mut self,
+        step: &Step,
+        bench: &Bench<'_>,
+        task: Task<'_>,
+    ) -> Result<u64, ProgramError> {
+        let call_bytes = step.program.call_bytes();
+        if let SizeChoice::Bytes(size_bytes) = self.plan.size {
+            return Ok(size_bytes);
+        }
+        let key = (bench.drives[0].filesystem.clone(), step.size_group);
+        if let Some(size_bytes) = self.sizes.get(&key) {
+            return Ok((*size_bytes).max(call_bytes) / call_bytes * call_bytes);
+        }
+        let room_bytes = bench
+            .drives
+            .iter()
+            .map(|drive| drive.pilot_bytes)
+            .min()
+            .unwrap_or(0);
+        let size_bytes = pilot::size(bench, task, room_bytes, self.observer)?;
+        self.sizes.insert(key, size_bytes);
+        Ok(size_bytes)
+    }
+
+    /// Repeats by the protocol until there are enough.
+    fn repeat(
+        &mut self,
+        result: &mut ProgramResult,
+        bench: &Bench<'_>,
+        task: Task<'_>,
+    ) -> Result<(), ProgramError> {
+        let protocol = result.protocol;
+        for number in 0..protocol.repetitions {
+            let of = (number, protocol.repetitions);
+            let mut repetition = bench.repetition(task, of, self.observer)?;
+            repetition.discarded = number < protocol.discarded;
+            self.recorder.add_repetition(&self.run, &repetition);
+            self.observer.event(Event::RepetitionFinished(&repetition));
+            result.repetitions.push(repetition);
+            if is_sure(result, &protocol) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn new_result(
+        &self,
+        step: &Step,
+        size_bytes: u64,
+        bench: &Bench<'_>,
+        task: Task<'_>,
+    ) -> ProgramResult {
+        let notes = bench
+            .drives
+            .iter()
+            .flat_map(|drive| drive.notes.clone())
+            .collect();
+        ProgramResult {
+            program: step.program.name().to_owned(),
+            parameters: step.program.parameter_values(),
+            distinguishing: step.distinguishing.clone(),
+            row: step.row,
+            drives: bench.drives.len() as u32,
+            filesystem: bench.drives[0].filesystem.clone(),
+            size_bytes,
+            cache: task.cache,
+            protocol: self.plan.suite.protocol,
+            repetitions: Vec::new(),
+            notes,
+        }
+    }
+}
+
+/// How many kept repetitions it takes before an interval may end them.
+const FEWEST_TO_BE_SURE: usize = 6;
+
+/// Whether the interval is as narrow as the protocol wants it.
+fn is_sure(result: &ProgramResult, protocol: &Protocol) -> bool {
+    let Some(share) = protocol.stop_below_share else {
+        return false;
+    };
+    let elapsed: Vec<f64> = result.kept().map(|kept| kept.elapsed().seconds()).collect();
+    if elapsed.len() < FEWEST_TO_BE_SURE {
+        return false;
+    }
+    let median = statistics::median(&elapsed);
+    let interval = statistics::median_interval(&elapsed);
+    median
+        .zip(interval)
+        .is_some_and(|(median, interval)| interval.relative_width(median) < share)
+}
+
+/// A run with nothing measured yet.
+fn new_run(plan: &Plan, clock: Clock) -> Run {
+    let places: Vec<&Path> = plan
+        .targets
+        .iter()
+        .chain(&plan.other)
+        .map(|target| target.path.as_path())
+        .collect();
+    Run {
+        id: new_id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: plan.suite.name.clone(),
+        target: plan.target_name(),
+        world: World::Host,
+        label: plan.label.clone(),
+        seed: plan.seed,
+        started_unix_ms: unix_time().as_millis() as u64,
+        command_line: plan.command_line.clone(),
+        cache: plan.cache,
+        dropped_all_caches: plan.drop_all_caches,
+        state: RunState::Running,
+        environment: environment::capture(&places, clock.name()),
+        overhead: None,
+        results: Vec::new(),
+        notes: plan.left_out.clone(),
+    }
+}
+
+fn unix_time() -> std::time::Duration {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Ten hexadecimal digits, different for every run: the hash of the time and
+/// the process by the standard library's randomly keyed hasher.
+fn new_id() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let hash = RandomState::new().hash_one((unix_time().as_nanos(), std::process::id()));
+    format!("{:010x}", hash >> 24)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::{Nanoseconds, Repetition, Statistic, WorkerMeasure};
+
+    #[test]
+    fn ids_differ() {
+        assert_ne!(new_id(), new_id());
+        assert_eq!(new_id().len(), 10);
+    }
+
+    #[test]
+    fn repetitions_that_agree_end_early_and_others_do_not() {
+        let protocol = Protocol {
+            repetitions: 20,
+            discarded: 0,
+            statistic: Statistic::Median,
+            stop_below_share: Some(0.02),
+        };
+        let result = |elapsed_ms: &[u64]| ProgramResult {
+            program: "write_8192".to_owned(),
+            parameters: BTreeMap::new(),
+            distinguishing: Vec::new(),
+            row: 0,
+            drives: 1,
+            filesystem: String::new(),
+            size_bytes: 8192,
+            cache: diskperf_timeline::CacheMode::Cold,
+            protocol,
+            repetitions: elapsed_ms
+                .iter()
+                .map(|ms| Repetition {
+                    workers: vec![WorkerMeasure {
+                        elapsed: Nanoseconds::from_millis(*ms),
+                        ..WorkerMeasure::default()
+                    }],
+                    ..Repetition::default()
+                })
+                .collect(),
+            notes: Vec::new(),
+        };
+        assert!(is_sure(
+            &result(&[500, 501, 500, 499, 500, 501, 500]),
+            &protocol
+        ));
+        assert!(!is_sure(&result(&[500, 501, 500]), &protocol));
+        assert!(!is_sure(
+            &result(&[500, 600, 450, 700, 520, 480, 610]),
+            &protocol
+        ));
+    }
+}

@@ -1,0 +1,50 @@
+//! What happens during a run, for whoever shows progress.
+
+use diskperf_timeline::{ProgramResult, Repetition, Run};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Something that happened.
+pub enum Event<'a> {
+    /// A run began.
+    RunStarted(&'a Run),
+    /// A program began: its title, its number from 0, and of how many.
+    StepStarted {
+        /// `seqread layer=direct call_bytes=512`.
+        title: &'a str,
+        /// Its number among the run's, from 0.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// A program is being run to find its size.
+    Pilot {
+        /// The size that is tried.
+        size_bytes: u64,
+    },
+    /// A repetition began.
+    RepetitionStarted {
+        /// Its number, from 0, the discarded ones included.
+        number: u32,
+        /// How many there will be at most.
+        of: u32,
+        /// Bytes that all workers will move.
+        total_bytes: u64,
+        /// What each worker has moved so far; kept current by the workers.
+        moved_bytes: &'a [Arc<AtomicU64>],
+    },
+    /// A repetition ended.
+    RepetitionFinished(&'a Repetition),
+    /// A program ended.
+    StepFinished(&'a ProgramResult),
+    /// A program was left out, or something else that a user should know now.
+    Note(&'a str),
+    /// A run ended, well or not.
+    RunFinished(&'a Run),
+}
+
+/// Whoever is told.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+}

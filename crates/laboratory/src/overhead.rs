@@ -1,0 +1,62 @@
+//! What the measuring itself costs: the same calls, on `/dev/null`.
+
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::{System, run_ready};
+use diskperf_timeline::{Nanoseconds, Overhead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Rounds, timed and untimed in turn; the fastest of each counts, since
+/// whatever disturbs a round only makes it longer.
+const ROUNDS: u32 = 8;
+/// Calls in a round: about a fifth of a millisecond.
+const CALLS: u64 = 1000;
+
+/// Measures the overhead on the calling thread, in a few milliseconds.
+pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
+    let mut program = Program::named("seqread").expect("the battery has seqread");
+    program
+        .set("layer", "null")
+        .expect("seqread has a layer null");
+    let worker = Worker {
+        index: 0,
+        drive: 0,
+        medium: Medium::Directory,
+        other_mount: None,
+        size_bytes: CALLS * program.call_bytes(),
+        direct: false,
+        seed: 0,
+        think: Nanoseconds::ZERO,
+    };
+    let mut buffer = program.buffer(&worker);
+    let fastest = |time_calls: bool, best: Nanoseconds, buffer: &mut _| {
+        let mut system = null_system(clock, time_calls);
+        let measure = run_ready(async {
+            system.start_measuring(Nanoseconds::ZERO)?;
+            program.run(&mut system, &worker, buffer).await?;
+            Ok::<_, ProgramError>(system.finish_measuring().await?)
+        })?;
+        Ok::<_, ProgramError>(measure.elapsed.min(best))
+    };
+    let (mut timed, mut untimed) = (Nanoseconds(u64::MAX), Nanoseconds(u64::MAX));
+    for _ in 0..ROUNDS {
+        timed = fastest(true, timed, &mut buffer)?;
+        untimed = fastest(false, untimed, &mut buffer)?;
+    }
+    Ok(Overhead {
+        null_call_ns: timed.0 as f64 / CALLS as f64,
+        timing_ns: timed.since(untimed).0 as f64 / CALLS as f64,
+    })
+}
+
+fn null_system(clock: Clock, time_calls: bool) -> System {
+    let control = Control {
+        stop: Arc::new(AtomicBool::new(false)),
+        moved_bytes: Arc::new(AtomicU64::new(0)),
+        rendezvous: Arc::new(Rendezvous::new(1)),
+        time_calls,
+        clock,
+    };
+    System::Host(Box::new(Host::new(Ports::default(), control)))
+}

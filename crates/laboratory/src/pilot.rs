@@ -1,0 +1,90 @@
+//! Finds the size at which a repetition lasts about half a second.
+
+use crate::observer::{Event, Observer};
+use crate::repetition::{Bench, Task};
+use diskperf_battery::ProgramError;
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::units::{GIB, MIB};
+
+/// 1983's size: no repetition moves less.
+pub(crate) const SMALLEST_BYTES: u64 = 8 * MIB;
+/// No repetition moves more, unless the user says so.
+const LARGEST_BYTES: u64 = GIB;
+/// How long a repetition should last.
+const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
+/// A pilot at least this long is extrapolated from; a shorter one tells more
+/// about the first calls than about the rate.
+const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
+/// A pilot that is too short is followed by one of this many times its size.
+const GROWTH: u64 = 8;
+
+/// The size for a task, whose own size is not looked at. `room_bytes` is
+/// the most that the program's files may take together.
+pub(crate) fn size(
+    bench: &Bench<'_>,
+    task: Task<'_>,
+    room_bytes: u64,
+    observer: &mut dyn Observer,
+) -> Result<u64, ProgramError> {
+    let whole_calls = |bytes: u64| {
+        let call_bytes = task.program.call_bytes();
+        bytes.max(call_bytes) / call_bytes * call_bytes
+    };
+    let fits = |bytes: u64| task.program.file_bytes(bytes) <= room_bytes;
+    let mut size_bytes = SMALLEST_BYTES.max(task.program.call_bytes());
+    loop {
+        observer.event(Event::Pilot { size_bytes });
+        let tried = Task {
+            size_bytes: whole_calls(size_bytes),
+            ..task
+        };
+        let elapsed = bench.repetition(tried, (0, 1), observer)?.elapsed();
+        let grown = size_bytes * GROWTH;
+        if elapsed < TELLING && grown <= LARGEST_BYTES && fits(grown) {
+            size_bytes = grown;
+            continue;
+        }
+        let mut best = extrapolated(size_bytes, elapsed);
+        while best > SMALLEST_BYTES && !fits(best) {
+            best /= 2;
+        }
+        return Ok(whole_calls(best));
+    }
+}
+
+/// The power of two between the limits at which a repetition is nearest to
+/// what is wanted. Powers of two keep the sizes of two runs the same although
+/// their pilots differ.
+fn extrapolated(size_bytes: u64, elapsed: Nanoseconds) -> u64 {
+    let wanted = size_bytes as f64 * WANTED.0 as f64 / elapsed.0.max(1) as f64;
+    let mut best = SMALLEST_BYTES;
+    while best < LARGEST_BYTES && (best as f64) * std::f64::consts::SQRT_2 < wanted {
+        best *= 2;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_second_between_the_limits() {
+        for (size_mib, elapsed_ms, expected_mib) in [
+            (8, 500, 8),
+            (8, 5000, 8),
+            (8, 60, 64),
+            (64, 100, 256),
+            (512, 60, 1024),
+            (64, 490, 64),
+            (64, 360, 64),
+        ] {
+            let size = extrapolated(size_mib * MIB, Nanoseconds::from_millis(elapsed_ms));
+            assert_eq!(
+                size / MIB,
+                expected_mib,
+                "{size_mib} MiB in {elapsed_ms} ms"
+            );
+        }
+    }
+}

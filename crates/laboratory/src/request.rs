@@ -1,0 +1,50 @@
+//! What the user asked for, as the command line has it.
+
+use diskperf_timeline::CacheMode;
+use std::path::PathBuf;
+
+/// How many bytes a program moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeChoice {
+    /// As many as take about half a second, found by a pilot.
+    Auto,
+    /// This many.
+    Bytes(u64),
+}
+
+/// A `diskperf run`.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// A suite or a program; the target's default suite if absent.
+    pub what: Option<String>,
+    /// Directories and block devices.
+    pub targets: Vec<PathBuf>,
+    /// All targets at the same time, as one run.
+    pub together: bool,
+    /// A directory on another file system, for copies.
+    pub other: Option<PathBuf>,
+    /// Bytes that each program moves.
+    pub size: SizeChoice,
+    /// `--set program.KEY=VALUE`, as typed.
+    pub settings: Vec<String>,
+    /// Repetitions in place of the protocol's.
+    pub repetitions: Option<u32>,
+    /// What is asked of the page cache.
+    pub cache: CacheMode,
+    /// Drop the caches of the whole machine before each repetition.
+    pub drop_all_caches: bool,
+    /// Fresh file systems, in the text of the command line.
+    pub fresh: Option<String>,
+    /// Devices whose data the user gave up.
+    pub destroy_data_on: Vec<PathBuf>,
+    /// Also where they carry a signature.
+    pub ignore_signature: bool,
+    /// Whether each call is timed.
+    pub time_calls: bool,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// The user's own name for the run.
+    pub label: Option<String>,
+    /// The command line, word by word.
+    pub command_line: Vec<String>,
+}

@@ -1,0 +1,90 @@
+//! Stored runs by name, and runs in files: what `RUN` means on the command
+//! line.
+
+use crate::error::LaboratoryError;
+use diskperf_store::Store;
+use diskperf_timeline::Run;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the file format.
+const FORMAT: u32 = 1;
+
+/// A file of runs.
+#[derive(Serialize, Deserialize)]
+struct ExportFile<R> {
+    /// Tells the file from other JSON: always `diskperf runs`.
+    kind: String,
+    format: u32,
+    runs: R,
+}
+
+const KIND: &str = "diskperf runs";
+
+/// Loads what the user calls a run: an id, a unique prefix of one, `last`, or
+/// a file that [`export`] wrote, which may hold several.
+pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
+    let path = Path::new(name);
+    if name.contains('/') || name.ends_with(".json") || path.is_file() {
+        return read_file(path);
+    }
+    let store = open_store(store)?;
+    Ok(vec![store.load(&store.resolve(name)?)?])
+}
+
+/// Opens the store at this path, or at its usual place.
+pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
+    let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()))?;
+    Ok(Store::open(&path)?)
+}
+
+/// Writes runs to a file that stands wherever a run does.
+pub fn export(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
+    export_to(path, runs)
+        .map_err(|error| LaboratoryError::Work(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes beside the file and renames, so that no half-written file is seen.
+pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
+    let file = ExportFile {
+        kind: KIND.to_owned(),
+        format: FORMAT,
+        runs,
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    let partial = path.with_file_name(name);
+    let written = std::fs::write(&partial, serde_json::to_vec_pretty(&file)?)
+        .and_then(|()| std::fs::rename(&partial, path));
+    if written.is_err() {
+        // The error that matters is already at hand.
+        let _ = std::fs::remove_file(&partial);
+    }
+    written
+}
+
+fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
+    let error = |reason: String| LaboratoryError::File {
+        path: path.to_owned(),
+        reason,
+    };
+    if path.is_dir() {
+        return Err(error(
+            "is a directory, and a run stands here: measure it with `diskperf run --on` first"
+                .to_owned(),
+        ));
+    }
+    let text = std::fs::read(path).map_err(|why| error(why.to_string()))?;
+    let file: ExportFile<Vec<Run>> = serde_json::from_slice(&text).map_err(|why| {
+        error(format!(
+            "is not a file of runs as `diskperf export` writes it: {why}"
+        ))
+    })?;
+    if file.kind != KIND || file.format > FORMAT {
+        return Err(error(format!(
+            "holds `{}` of format {}; this diskperf reads `{KIND}` up to format {FORMAT}",
+            file.kind, file.format
+        )));
+    }
+    Ok(file.runs)
+}

@@ -1,0 +1,209 @@
+//! A place that a run is asked for, looked at but not touched.
+
+use crate::error::LaboratoryError;
+use crate::request::Request;
+use diskperf_battery::Medium;
+use diskperf_system::host::device::{BlockDevice, DeviceNumber};
+use diskperf_system::host::environment;
+use diskperf_system::host::page_cache::{DirectSupport, direct_io};
+use diskperf_timeline::Place;
+use diskperf_timeline::units::format_size;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// A directory or a block device.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// As the user named it.
+    typed: PathBuf,
+    /// Without links, from the root.
+    pub(crate) path: PathBuf,
+    /// Which of the two it is.
+    pub(crate) medium: Medium,
+    /// Of a device whose data was given up: the path by which it was.
+    pub(crate) given_up: Option<PathBuf>,
+    /// Go on although the device carries a signature.
+    pub(crate) ignore_signature: bool,
+    /// The device itself, where it is one.
+    pub(crate) device: Option<BlockDevice>,
+    /// Its file system and the disks underneath.
+    pub(crate) place: Place,
+}
+
+/// What a run leaves free of a file system, for whoever else writes there.
+const RESERVE_BYTES: u64 = 16 << 20;
+
+impl Target {
+    /// Looks at a path.
+    pub(crate) fn inspect(typed: &Path, request: &Request) -> Result<Self, LaboratoryError> {
+        let name = typed.display();
+        let bare = !typed.to_string_lossy().contains('/') && typed != Path::new(".");
+        if bare {
+            return Err(LaboratoryError::Request(if typed.exists() {
+                format!("target `{name}`: a path contains a `/`, or is `.`; write ./{name}")
+            } else {
+                format!("no system is called `{name}`; a path contains a `/`, or is `.`")
+            }));
+        }
+        let path = typed
+            .canonicalize()
+            .map_err(|error| LaboratoryError::Request(format!("target {name}: {error}")))?;
+        let kind = path
+            .metadata()
+            .map_err(|error| LaboratoryError::Request(format!("target {name}: {error}")))?
+            .file_type();
+        if kind.is_block_device() {
+            Self::inspect_device(typed, path, request)
+        } else if kind.is_dir() {
+            Self::inspect_directory(typed, path)
+        } else {
+            Err(LaboratoryError::Request(format!(
+                "target {name} is neither a directory nor a block device; give the directory to measure in, or the device"
+            )))
+        }
+    }
+
+    fn inspect_device(
+        typed: &Path,
+        path: PathBuf,
+        request: &Request,
+    ) -> Result<Self, LaboratoryError> {
+        let device = BlockDevice::from_path(&path).map_err(LaboratoryError::request)?;
+        let given_up = |named: &&PathBuf| Self::device_number(named) == Some(device.number());
+        Ok(Self {
+            typed: typed.to_owned(),
+            medium: Medium::Device,
+            given_up: request.destroy_data_on.iter().find(given_up).cloned(),
+            ignore_signature: request.ignore_signature,
+            place: environment::place(&path),
+            device: Some(device),
+            path,
+        })
+    }
+
+    fn inspect_directory(typed: &Path, path: PathBuf) -> Result<Self, LaboratoryError> {
+        let place = environment::place(&path);
+        if place.filesystem.is_none() {
+            return Err(LaboratoryError::Request(format!(
+                "target {}: the kernel does not say which file system it is on",
+                typed.display()
+            )));
+        }
+        Ok(Self {
+            typed: typed.to_owned(),
+            medium: Medium::Directory,
+            given_up: None,
+            ignore_signature: false,
+            place,
+            device: None,
+            path,
+        })
+    }
+
+    /// The number of the device that a path leads to, if it is one.
+    pub(crate) fn device_number(path: &Path) -> Option<DeviceNumber> {
+        let metadata = path.metadata().ok()?;
+        metadata
+            .file_type()
+            .is_block_device()
+            .then(|| DeviceNumber::from_raw(metadata.rdev()))
+    }
+
+    /// Whether programs may write: always in a directory, on a device only
+    /// where its data was given up.
+    pub(crate) fn writable(&self) -> bool {
+        self.medium == Medium::Directory || self.given_up.is_some()
+    }
+
+    /// As the user named it.
+    pub fn name(&self) -> String {
+        self.typed.display().to_string()
+    }
+
+    /// The file system's kind and block size, or the device's name.
+    pub(crate) fn filesystem_name(&self) -> String {
+        match (&self.place.filesystem, &self.device) {
+            (Some(filesystem), _) => format!("{}/{}", filesystem.kind, filesystem.block_bytes),
+            (None, Some(device)) => device.name().to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Bytes that a run may use here: of a directory, what is free; of a
+    /// device, all of it.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        match (&self.place.filesystem, &self.device) {
+            (Some(filesystem), _) => filesystem.available_bytes.saturating_sub(RESERVE_BYTES),
+            (None, Some(device)) => device.size_bytes(),
+            (None, None) => 0,
+        }
+    }
+
+    /// Whether files of this many bytes fit.
+    pub(crate) fn check_room(&self, needed_bytes: u64) -> Result<(), LaboratoryError> {
+        let room_bytes = self.room_bytes();
+        if needed_bytes <= room_bytes {
+            return Ok(());
+        }
+        Err(LaboratoryError::Request(format!(
+            "not enough space on {}: {} needed, {} there{}; give a smaller --size",
+            self.name(),
+            format_size(needed_bytes),
+            format_size(room_bytes),
+            if self.medium == Medium::Directory {
+                " beside a reserve of 16 MiB"
+            } else {
+                ""
+            },
+        )))
+    }
+
+    /// Why O_DIRECT calls of this size do not work here, if they do not.
+    pub(crate) fn direct_obstacle(&self, call_bytes: u64) -> Option<String> {
+        let name = self.name();
+        let opened = std::fs::File::open(&self.path).ok()?;
+        let alignment_bytes = match direct_io(opened.as_fd()).ok()? {
+            DirectSupport::Unsupported { why } => {
+                return Some(format!(
+                    "O_DIRECT does not bypass the page cache on {name}: {why}"
+                ));
+            }
+            DirectSupport::Supported {
+                offset_alignment, ..
+            } => Some(offset_alignment),
+            DirectSupport::Unknown => self
+                .place
+                .devices
+                .iter()
+                .filter_map(|device| device.logical_block_bytes)
+                .max(),
+        };
+        let alignment_bytes = alignment_bytes.filter(|bytes| *bytes > 0)?;
+        (!call_bytes.is_multiple_of(alignment_bytes)).then(|| {
+            format!(
+                "O_DIRECT on {name} wants calls in multiples of {alignment_bytes} bytes, and these are of {call_bytes}"
+            )
+        })
+    }
+
+    /// For `--dry-run`.
+    pub(crate) fn what_would_happen(&self, fresh: bool) -> String {
+        let name = self.name();
+        match (&self.place.filesystem, self.writable()) {
+            (Some(filesystem), _) => format!(
+                "{name}: a new folder of its own{}, removed at the end; {} on {}, {} free",
+                if fresh {
+                    " with an image file in it"
+                } else {
+                    ""
+                },
+                filesystem.kind,
+                filesystem.source,
+                format_size(filesystem.available_bytes),
+            ),
+            (None, true) => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),
+            (None, false) => format!("{name}: only read"),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Opening a store, whoever else has it open, and refusing what is none.
+
+use crate::error::StoreErrorKind;
+use crate::schema::{self, Identity};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// SQLite counts its lock wait in a 32-bit number of milliseconds.
+const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Between two attempts to turn on the write-ahead log.
+const RETRY_PAUSE: Duration = Duration::from_millis(2);
+
+/// Opens the store at `path`, and says its absolute path.
+pub(crate) fn open(
+    path: &Path,
+    lock_wait: Duration,
+) -> Result<(Connection, PathBuf), StoreErrorKind> {
+    // An absolute path is never one of SQLite's special names (`:memory:`,
+    // and the empty name of a file that is deleted when it is closed).
+    let path = std::path::absolute(path).map_err(unopenable)?;
+    refuse_what_is_not_ours(&path)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(unopenable)?;
+    }
+    let connection = match open_for_writing(&path, lock_wait.min(LONGEST_LOCK_WAIT)) {
+        Err(StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly) => {
+            open_for_reading(&path)?
+        }
+        outcome => outcome?,
+    };
+    Ok((connection, path))
+}
+
+fn unopenable(error: io::Error) -> StoreErrorKind {
+    StoreErrorKind::Unopenable {
+        reason: error.to_string(),
+    }
+}
+
+/// Refuses another application's file, or a newer store, before an ordinary
+/// connection can touch it: that may roll back a journal, or leave files
+/// beside the database.
+fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(StoreErrorKind::Unopenable {
+                reason: "it is a directory".to_owned(),
+            });
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(StoreErrorKind::Unopenable {
+                reason: "it is not a regular file".to_owned(),
+            });
+        }
+        // SQLite takes a file of one byte for an empty one.
+        Ok(metadata) if metadata.len() == 1 => return Err(StoreErrorKind::NotAStore),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unopenable(error)),
+    }
+    match open_immutable(path).and_then(|connection| identify(&connection)) {
+        Ok(identity) => identity.missing_steps().map(drop),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Err(StoreErrorKind::NotAStore)
+        }
+        // Without its log a store that is in use may look damaged; only a
+        // connection that heeds the log can tell.
+        Err(_) => Ok(()),
+    }
+}
+
+fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
+    Identity::of(&connection.unchecked_transaction()?)
+}
+
+/// An ordinary connection to a store, which is created or brought to the
+/// newest schema if need be.
+fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(lock_wait)?;
+    // The last connection to close moves the log into the file, which must
+    // not happen to a file that is refused.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // A commit returns only when it is on the disk.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    // The schema comes before the log: so the file itself, and not the log
+    // alone, always says whose it is.
+    schema::migrate(&mut connection)?;
+    if !connection.is_readonly(MAIN_DB)? {
+        use_write_ahead_log(&connection, lock_wait)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    }
+    Ok(connection)
+}
+
+/// Lets readers and a writer work at the same time. On a file system without
+/// shared memory SQLite keeps its rollback journal, which is as safe.
+fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite::Result<()> {
+    let started = Instant::now();
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+        match mode {
+            // SQLite does not wait for this lock by itself.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && started.elapsed() < lock_wait =>
+            {
+                thread::sleep(RETRY_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// A connection to a store on read-only media or in a folder that may not be
+/// written, where SQLite cannot place the files with which it coordinates
+/// readers and writers. All that was committed must be in the file itself.
+fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(StoreErrorKind::Unopenable {
+                reason: "it does not exist and cannot be created".to_owned(),
+            });
+        }
+        outcome => outcome.map_err(unopenable)?,
+    };
+    let log = with_suffix(path, "-wal");
+    if fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 0) {
+        return Err(StoreErrorKind::Unopenable {
+            reason: format!(
+                "its last writes are in {}, which cannot be read without write permission",
+                log.display()
+            ),
+        });
+    }
+    if metadata.len() == 0 {
+        return Err(StoreErrorKind::ReadOnly);
+    }
+    let connection = open_immutable(path).map_err(|error| StoreErrorKind::Unopenable {
+        reason: match error.sqlite_error_code() {
+            Some(ErrorCode::CannotOpen) => "permission denied".to_owned(),
+            _ => error.to_string(),
+        },
+    })?;
+    if identify(&connection)?.missing_steps()?.is_empty() {
+        Ok(connection)
+    } else {
+        Err(StoreErrorKind::ReadOnly)
+    }
+}
+
+/// A connection that takes no lock, heeds no log, and makes no file.
+fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(file_uri(path) + "?immutable=1", flags)
+}
+
+/// An absolute path as a `file:` URI, in which every byte that could mean
+/// something else is escaped.
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    if !path.has_root() || cfg!(windows) {
+        uri.push('/');
+    }
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'\\' if cfg!(windows) => uri.push('/'),
+            b'/' | b':' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    uri
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,239 @@
+//! Storing runs: piece by piece while they are made, or whole.
+
+use crate::documents::{self, integer};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::{Store, read};
+use diskperf_timeline::{ProgramResult, Repetition, Run, RunState};
+use rusqlite::{Connection, named_params, params};
+
+impl Store {
+    /// Stores everything of a run but its results, which follow with
+    /// [`Store::begin_result`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::RunExists`], and those of any write:
+    /// [`StoreErrorKind::Locked`], [`StoreErrorKind::DiskFull`],
+    /// [`StoreErrorKind::ReadOnly`], [`StoreErrorKind::Corrupt`],
+    /// [`StoreErrorKind::NotStorable`].
+    pub fn begin_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.writing(|connection| insert_run(connection, run))
+    }
+
+    /// Stores a program's result, as yet without its repetitions: any that it
+    /// holds are not stored. `ordinal` is its place in the order of running.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::ResultExists`], and
+    /// those of any write.
+    pub fn begin_result(
+        &mut self,
+        run_id: &str,
+        ordinal: u32,
+        result: &ProgramResult,
+    ) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            read::run_row(connection, run_id)?;
+            insert_result(connection, run_id, ordinal, result)
+        })
+    }
+
+    /// Stores a repetition after those that the result has. It is on the disk
+    /// when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    pub fn add_repetition(
+        &mut self,
+        run_id: &str,
+        ordinal: u32,
+        repetition: &Repetition,
+    ) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            let (results, number) = connection.query_row(
+                "SELECT (SELECT count(*) FROM results WHERE run_id = ?1 AND ordinal = ?2),
+                        (SELECT coalesce(max(number) + 1, 0) FROM repetitions
+                         WHERE run_id = ?1 AND ordinal = ?2)",
+                params![run_id, ordinal],
+                |row| Ok((row.get::<_, u32>(0)?, row.get(1)?)),
+            )?;
+            if results == 0 {
+                return Err(no_such_result(run_id, ordinal));
+            }
+            insert_repetition(connection, run_id, ordinal, number, repetition)
+        })
+    }
+
+    /// Replaces all of a result but its repetitions.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    pub fn update_result(
+        &mut self,
+        run_id: &str,
+        ordinal: u32,
+        result: &ProgramResult,
+    ) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            let updated = connection.execute(
+                "UPDATE results SET program = :program, title = :title, drives = :drives,
+                     filesystem = :filesystem, size_bytes = :size_bytes, cache = :cache,
+                     document = :document
+                 WHERE run_id = :run_id AND ordinal = :ordinal",
+                named_params! {
+                        ":run_id": run_id,
+                        ":ordinal": ordinal,
+                        ":program": result.program,
+                        ":title": result.title(),
+                        ":drives": result.drives,
+                        ":filesystem": result.filesystem,
+                        ":size_bytes": integer(result.size_bytes),
+                ":cache": result.cache.name(),
+                        ":document": documents::result_document(run_id, ordinal, result)?,
+                    },
+            )?;
+            match updated {
+                0 => Err(no_such_result(run_id, ordinal)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Stores how a run ended, and replaces its notes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    pub fn finish_run(
+        &mut self,
+        run_id: &str,
+        state: &RunState,
+        notes: &[String],
+    ) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            let mut run = read::run_row(connection, run_id)?;
+            run.state = state.clone();
+            run.notes = notes.to_vec();
+            let (state, error) = documents::state_columns(&run.state);
+            connection.execute(
+                "UPDATE runs SET state = ?2, error = ?3, document = ?4 WHERE id = ?1",
+                params![run_id, state, error, documents::run_document(&run)?],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Stores a whole run, results and repetitions included, or nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin_run`].
+    pub fn insert_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            insert_run(connection, run)?;
+            for (ordinal, result) in (0..).zip(&run.results) {
+                insert_result(connection, &run.id, ordinal, result)?;
+                for (number, repetition) in (0..).zip(&result.repetitions) {
+                    insert_repetition(connection, &run.id, ordinal, number, repetition)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn no_such_result(run_id: &str, ordinal: u32) -> StoreErrorKind {
+    StoreErrorKind::NoSuchResult {
+        run: run_id.to_owned(),
+        ordinal,
+    }
+}
+
+fn insert_run(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> {
+    let (state, error) = documents::state_columns(&run.state);
+    let inserted = connection.execute(
+        "INSERT INTO runs VALUES (:id, :started_unix_ms, :version, :suite, :target, :world,
+             :label, :cache, :state, :error, :document)
+         ON CONFLICT DO NOTHING",
+        named_params! {
+            ":id": run.id,
+            ":started_unix_ms": integer(run.started_unix_ms),
+            ":version": run.version,
+            ":suite": run.suite,
+            ":target": run.target,
+            ":world": documents::world_column(run.world),
+            ":label": run.label,
+            ":cache": run.cache.name(),
+            ":state": state,
+            ":error": error,
+            ":document": documents::run_document(run)?,
+        },
+    )?;
+    match inserted {
+        0 => Err(StoreErrorKind::RunExists {
+            run: run.id.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn insert_result(
+    connection: &Connection,
+    run_id: &str,
+    ordinal: u32,
+    result: &ProgramResult,
+) -> Result<(), StoreErrorKind> {
+    let inserted = connection.execute(
+        "INSERT INTO results VALUES (:run_id, :ordinal, :program, :title, :drives,
+             :filesystem, :size_bytes, :cache, :document)
+         ON CONFLICT DO NOTHING",
+        named_params! {
+            ":run_id": run_id,
+            ":ordinal": ordinal,
+            ":program": result.program,
+            ":title": result.title(),
+            ":drives": result.drives,
+            ":filesystem": result.filesystem,
+            ":size_bytes": integer(result.size_bytes),
+            ":cache": result.cache.name(),
+            ":document": documents::result_document(run_id, ordinal, result)?,
+        },
+    )?;
+    match inserted {
+        0 => Err(StoreErrorKind::ResultExists {
+            run: run_id.to_owned(),
+            ordinal,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn insert_repetition(
+    connection: &Connection,
+    run_id: &str,
+    ordinal: u32,
+    number: u32,
+    repetition: &Repetition,
+) -> Result<(), StoreErrorKind> {
+    connection.execute(
+        "INSERT INTO repetitions VALUES (:run_id, :ordinal, :number, :discarded, :elapsed_ns,
+             :durable_ns, :kb_per_s, :durable_kb_per_s, :cpu_percent, :payload_bytes, :document)",
+        named_params! {
+            ":run_id": run_id,
+            ":ordinal": ordinal,
+            ":number": number,
+            ":discarded": repetition.discarded,
+            ":elapsed_ns": integer(repetition.elapsed().0),
+            ":durable_ns": repetition.durable().map(|durable| integer(durable.0)),
+            ":kb_per_s": repetition.kb_per_s(),
+            ":durable_kb_per_s": repetition.durable_kb_per_s(),
+            ":cpu_percent": repetition.cpu_percent(),
+            ":payload_bytes": integer(repetition.payload_bytes()),
+            ":document": documents::repetition_document(run_id, ordinal, number, repetition)?,
+        },
+    )?;
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Memory for I/O.
+
+use std::ops::{Deref, DerefMut};
+
+/// O_DIRECT wants buffers aligned to the device's logical block; a page
+/// serves every device there is.
+const ALIGNMENT_BYTES: usize = 4096;
+
+/// A zeroed, page-aligned buffer of fixed length.
+pub struct Buffer {
+    storage: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Buffer {
+    /// A buffer of `length` bytes.
+    pub fn new(length: usize) -> Self {
+        let storage = vec![0; length + ALIGNMENT_BYTES];
+        let start = storage.as_ptr().align_offset(ALIGNMENT_BYTES);
+        Self {
+            storage,
+            start,
+            length,
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.storage[self.start..self.start + self.length]
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.start + self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_and_of_the_length_asked_for() {
+        for length in [0, 1, 512, 8192, 1 << 20] {
+            let buffer = Buffer::new(length);
+            assert_eq!(buffer.len(), length);
+            assert_eq!(buffer.as_ptr() as usize % ALIGNMENT_BYTES, 0);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a call may fail with.
+
+use std::fmt;
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The system refused or failed it.
+    #[error(transparent)]
+    Failed(Box<Failure>),
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// Another worker of the run failed, so that there is nothing to wait for.
+    #[error("another worker of this run failed")]
+    PeerFailed,
+}
+
+/// A call that the system refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call} {path}: {errno}")]
+pub struct Failure {
+    /// The call.
+    pub call: Call,
+    /// The file, as the worker named it.
+    pub path: String,
+    /// The error number.
+    pub errno: Errno,
+}
+
+impl Error {
+    /// A failed call.
+    pub fn failed(call: Call, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
+        Self::Failed(Box::new(Failure {
+            call,
+            path: path.into(),
+            errno: errno.into(),
+        }))
+    }
+
+    /// The error number, where the system gave one.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Failed(failure) => Some(failure.errno),
+            Self::Interrupted | Self::PeerFailed => None,
+        }
+    }
+}
+
+/// The calls of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the system call of its name")]
+pub enum Call {
+    Open,
+    Read,
+    Write,
+    Lseek,
+    Ftruncate,
+    Fsync,
+    Close,
+    Length,
+    Unlink,
+    Mkdir,
+    Rmdir,
+    Rename,
+    Sleep,
+    Pipe,
+    DropCached,
+    Residency,
+    Usage,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Open => "open",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Lseek => "lseek",
+            Self::Ftruncate => "ftruncate",
+            Self::Fsync => "fsync",
+            Self::Close => "close",
+            Self::Length => "fstat",
+            Self::Unlink => "unlink",
+            Self::Mkdir => "mkdir",
+            Self::Rmdir => "rmdir",
+            Self::Rename => "rename",
+            Self::Sleep => "sleep",
+            Self::Pipe => "pipe",
+            Self::DropCached => "drop from cache",
+            Self::Residency => "residency of",
+            Self::Usage => "resource usage of",
+        })
+    }
+}
+
+macro_rules! errnos {
+    ($($name:ident $symbol:literal $meaning:literal,)*) => {
+        /// The error numbers that both worlds know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Errno {
+            $(#[doc = concat!($symbol, ": ", $meaning)] $name,)*
+            /// Any other, by its number on this system.
+            Other(i32),
+        }
+
+        impl fmt::Display for Errno {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name => out.write_str(concat!($meaning, " (", $symbol, ")")),)*
+                    Self::Other(number) => {
+                        write!(out, "{}", std::io::Error::from_raw_os_error(*number))
+                    }
+                }
+            }
+        }
+    };
+}
+
+errnos! {
+    Access "EACCES" "permission denied",
+    BadFile "EBADF" "not an open file, or not open for this",
+    Busy "EBUSY" "device or resource busy",
+    Exists "EEXIST" "file exists",
+    FileTooBig "EFBIG" "file too large",
+    Invalid "EINVAL" "invalid argument",
+    Io "EIO" "input/output error",
+    IsDirectory "EISDIR" "is a directory",
+    NameTooLong "ENAMETOOLONG" "file name too long",
+    NoEntry "ENOENT" "no such file or directory",
+    NoSpace "ENOSPC" "no space left on device",
+    NotDirectory "ENOTDIR" "not a directory",
+    NotEmpty "ENOTEMPTY" "directory not empty",
+    NotPermitted "EPERM" "operation not permitted",
+    NotSeekable "ESPIPE" "illegal seek",
+    BrokenPipe "EPIPE" "nobody reads this pipe",
+    Quota "EDQUOT" "disk quota exceeded",
+    ReadOnly "EROFS" "read-only file system or device",
+}
+
+#[cfg(target_os = "linux")]
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Self {
+        use rustix::io::Errno as Host;
+        match errno {
+            Host::ACCESS => Self::Access,
+            Host::BADF => Self::BadFile,
+            Host::BUSY => Self::Busy,
+            Host::EXIST => Self::Exists,
+            Host::FBIG => Self::FileTooBig,
+            Host::INVAL => Self::Invalid,
+            Host::IO => Self::Io,
+            Host::ISDIR => Self::IsDirectory,
+            Host::NAMETOOLONG => Self::NameTooLong,
+            Host::NOENT => Self::NoEntry,
+            Host::NOSPC => Self::NoSpace,
+            Host::NOTDIR => Self::NotDirectory,
+            Host::NOTEMPTY => Self::NotEmpty,
+            Host::PERM => Self::NotPermitted,
+            Host::SPIPE => Self::NotSeekable,
+            Host::PIPE => Self::BrokenPipe,
+            Host::DQUOT => Self::Quota,
+            Host::ROFS => Self::ReadOnly,
+            other => Self::Other(other.raw_os_error()),
+        }
+    }
+}

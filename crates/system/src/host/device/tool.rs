@@ -1,0 +1,153 @@
+//! The system's own tools (losetup, mkfs, wipefs, ...), which know their
+//! subject better than a second implementation would.
+
+use std::ffi::OsStr;
+use std::io;
+use std::process::{Command, ExitStatus, Output, Stdio};
+
+/// A tool that diskperf runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Attaches and lists loop devices.
+    Losetup,
+    /// Mounts.
+    Mount,
+    /// Finds signatures.
+    Wipefs,
+    /// Makes ext2.
+    MkfsExt2,
+    /// Makes ext4.
+    MkfsExt4,
+    /// Makes XFS.
+    MkfsXfs,
+    /// Makes btrfs.
+    MkfsBtrfs,
+    /// Checks ext2 and ext4.
+    E2fsck,
+    /// Checks XFS.
+    XfsRepair,
+    /// Checks btrfs.
+    Btrfs,
+}
+
+/// Why a tool did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It is not there.
+    #[error("`{tool}` is not installed: on Debian, `apt-get install {package}` brings it")]
+    Missing {
+        /// Its name.
+        tool: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// The kernel could not start it.
+    #[error("`{command}` could not be started: {source}")]
+    Start {
+        /// The command line.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended with an error.
+    #[error("`{command}` failed ({status}): {message}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said.
+        message: String,
+    },
+}
+
+impl Tool {
+    /// The command's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Losetup => "losetup",
+            Self::Mount => "mount",
+            Self::Wipefs => "wipefs",
+            Self::MkfsExt2 => "mkfs.ext2",
+            Self::MkfsExt4 => "mkfs.ext4",
+            Self::MkfsXfs => "mkfs.xfs",
+            Self::MkfsBtrfs => "mkfs.btrfs",
+            Self::E2fsck => "e2fsck",
+            Self::XfsRepair => "xfs_repair",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The Debian package that has it.
+    pub fn package(self) -> &'static str {
+        match self {
+            Self::Losetup | Self::Mount => "mount",
+            Self::Wipefs => "util-linux",
+            Self::MkfsExt2 | Self::MkfsExt4 | Self::E2fsck => "e2fsprogs",
+            Self::MkfsXfs | Self::XfsRepair => "xfsprogs",
+            Self::MkfsBtrfs | Self::Btrfs => "btrfs-progs",
+        }
+    }
+
+    /// Runs it to its end, whatever its exit code.
+    ///
+    /// # Errors
+    /// It is not installed, or cannot be started.
+    pub fn run<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
+        // An ordinary user's PATH often lacks the directories of these tools.
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
+        Command::new(self.name())
+            .args(arguments)
+            .env("PATH", path)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound => ToolError::Missing {
+                    tool: self.name(),
+                    package: self.package(),
+                },
+                _ => ToolError::Start {
+                    command: self.command_line(arguments),
+                    source,
+                },
+            })
+    }
+
+    /// Runs it, and gives what it printed to its standard output.
+    ///
+    /// # Errors
+    /// It is not installed, cannot be started, or ends with an exit code other
+    /// than 0.
+    pub fn run_well<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
+        let output = self.run(arguments)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(ToolError::Failed {
+            command: self.command_line(arguments),
+            status: output.status,
+            message: what_it_said(&output),
+        })
+    }
+
+    /// The command as a shell would show it.
+    pub fn command_line<A: AsRef<OsStr>>(self, arguments: &[A]) -> String {
+        let mut line = self.name().to_owned();
+        for argument in arguments {
+            line += " ";
+            line += &argument.as_ref().to_string_lossy();
+        }
+        line
+    }
+}
+
+/// What a tool printed on both streams, in one piece.
+pub fn what_it_said(output: &Output) -> String {
+    [&output.stderr, &output.stdout]
+        .map(|stream| String::from_utf8_lossy(stream).trim().to_owned())
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}

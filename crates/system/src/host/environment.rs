@@ -1,0 +1,142 @@
+//! The machine and the places that a run is measured on.
+
+use super::device::BlockDevice;
+use super::mounts::Mounts;
+use diskperf_timeline::{Environment, Filesystem, Place};
+use std::io::Read;
+use std::path::Path;
+
+/// Describes the machine and `places` (directories, files or block devices)
+/// as they are now. `call_clock` names the clock that times single calls.
+///
+/// What the system does not say is left empty: a run is worth having without
+/// its CPU's name.
+pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
+    let mounts = Mounts::read().unwrap_or_default();
+    let uname = rustix::system::uname();
+    Environment {
+        kernel: format!(
+            "{} {}",
+            uname.sysname().to_string_lossy(),
+            uname.release().to_string_lossy()
+        ),
+        cpu_model: cpu_model().unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
+        cpus: usable_cpus(),
+        memory_bytes: memory_bytes(),
+        load_average: load_average().unwrap_or_default(),
+        call_clock: call_clock.to_owned(),
+        places: places
+            .iter()
+            .map(|path| place_among(path, &mounts))
+            .collect(),
+    }
+}
+
+/// Describes one place; see [`capture`].
+pub fn place(path: &Path) -> Place {
+    place_among(path, &Mounts::read().unwrap_or_default())
+}
+
+fn place_among(path: &Path, mounts: &Mounts) -> Place {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (filesystem, disks) = match BlockDevice::from_path(path) {
+        Ok(device) => (None, disks_of_device(&device)),
+        Err(_) => (
+            filesystem(path, mounts),
+            BlockDevice::of_directory(path).unwrap_or_default(),
+        ),
+    };
+    Place {
+        path: absolute.to_string_lossy().into_owned(),
+        filesystem,
+        devices: disks.iter().map(BlockDevice::describe).collect(),
+    }
+}
+
+/// The named device's own disk, whose queue the run's calls go through, and
+/// then the disks underneath it, where they are others.
+fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
+    let mut disks: Vec<BlockDevice> = device.whole_disk().into_iter().collect();
+    for disk in device.underlying_disks().unwrap_or_default() {
+        if !disks.contains(&disk) {
+            disks.push(disk);
+        }
+    }
+    disks
+}
+
+fn filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
+    let space = rustix::fs::statvfs(path).ok()?;
+    let mount = mounts.of_path(path).ok().flatten()?;
+    Some(Filesystem {
+        kind: mount.kind.clone(),
+        source: mount.source.to_string_lossy().into_owned(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        mount_options: mount.all_options(),
+        block_bytes: space.f_bsize,
+        total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+        available_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+    })
+}
+
+/// The first CPU's model. One read is enough of a file that has a paragraph
+/// for each CPU, which the kernel takes its time to write.
+fn cpu_model() -> Option<String> {
+    let mut start = [0; 4096];
+    let length = std::fs::File::open("/proc/cpuinfo")
+        .ok()?
+        .read(&mut start)
+        .ok()?;
+    String::from_utf8_lossy(&start[..length])
+        .lines()
+        .find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            matches!(key.trim(), "model name" | "cpu model" | "Model")
+                .then(|| value.trim().to_owned())
+        })
+}
+
+fn memory_bytes() -> u64 {
+    let system = rustix::system::sysinfo();
+    system.totalram * u64::from(system.mem_unit)
+}
+
+/// The CPUs that this thread may run on, which a container or taskset limits.
+fn usable_cpus() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or_else(
+        // More CPUs than the set of this size can hold.
+        |_| std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+        |cpus| cpus.count(),
+    )
+}
+
+fn load_average() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = capture(&[directory.path(), Path::new("/proc")], "tsc");
+        assert!(environment.kernel.starts_with("Linux "), "{environment:?}");
+        assert!(!environment.cpu_model.is_empty());
+        assert!(environment.cpus >= 1);
+        assert!(environment.memory_bytes > 1 << 20);
+        assert_eq!(environment.call_clock, "tsc");
+
+        let [place, proc] = &environment.places[..] else {
+            panic!("two places, two descriptions: {environment:?}");
+        };
+        assert_eq!(Path::new(&place.path), directory.path());
+        let filesystem = place.filesystem.as_ref().unwrap();
+        assert!(filesystem.total_bytes >= filesystem.available_bytes);
+        assert!(directory.path().starts_with(&filesystem.mount_point));
+        assert_eq!(proc.filesystem.as_ref().unwrap().kind, "proc");
+        assert_eq!(proc.devices, []);
+    }
+}

@@ -1,0 +1,400 @@
+//! A fresh file system on an image file inside the workspace: made, mounted,
+//! measured, unmounted, checked and removed, as the 1983 script does with
+//! newfs.
+
+mod mounted;
+mod spec;
+
+pub use mounted::enter_private_mounts;
+pub use spec::{FreshKind, FreshSpec, SpecError};
+
+use super::device::tool::{Tool, ToolError, what_it_said};
+use super::device::{LoopDevice, LoopError};
+use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system};
+use super::workspace::{Workspace, WorkspaceError, available_bytes, with_reserve};
+use mounted::Mounted;
+use rustix::fs::{FallocateFlags, Mode};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// Sectors of a disk, as every file system here accepts them.
+const LEAST_SECTOR_BYTES: u64 = 512;
+
+/// Why a fresh file system could not be made, or not be taken down.
+#[derive(Debug, thiserror::Error)]
+pub enum FreshError {
+    /// Not root.
+    #[error(
+        "a fresh file system needs root (loop device, mkfs, mount): use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
+    )]
+    NotRoot,
+    /// The specification cannot be met.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The workspace has no room for the image.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The loop device failed.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// It was made, but its files have less room than they need.
+    #[error(
+        "the fresh {kind} has {available_bytes} bytes for files where {needed_bytes} are needed: make its image larger (`size=`)"
+    )]
+    TooFull {
+        /// The kind.
+        kind: FreshKind,
+        /// What is free on it.
+        available_bytes: u64,
+        /// What was asked for.
+        needed_bytes: u64,
+    },
+    /// It is still in use.
+    #[error(
+        "{directory} could not be unmounted ({source}): is a file on it open, or a process in it?"
+    )]
+    Unmount {
+        /// Where it is mounted.
+        directory: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The process's mounts could not be made private.
+    #[error(
+        "a mount namespace of diskperf's own could not be made ({source}): it needs root, and a container that permits it"
+    )]
+    PrivateMounts {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("{path}: {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// What the file system's own checker found after the measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsckReport {
+    command: String,
+    clean: bool,
+    output: String,
+}
+
+impl FsckReport {
+    /// Whether it found nothing to repair.
+    pub fn clean(&self) -> bool {
+        self.clean
+    }
+}
+
+impl fmt::Display for FsckReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = if self.clean {
+            "found the fresh file system clean"
+        } else {
+            "found damage on the fresh file system, so that its figures are worth nothing"
+        };
+        write!(formatter, "`{}` {found}: {}", self.command, self.output)
+    }
+}
+
+/// A mounted file system of its own. A drop unmounts and detaches it as well
+/// as it can; the image goes with the workspace.
+#[derive(Debug)]
+pub struct FreshFilesystem {
+    // In the order in which they have to go.
+    mounted: Mounted,
+    device: LoopDevice,
+    folder: PathBuf,
+    spec: FreshSpec,
+    notes: Vec<String>,
+}
+
+impl FreshFilesystem {
+    /// Makes and mounts a file system on which files of `payload_bytes` fit.
+    /// The image takes [`FreshSpec::image_bytes`] of the workspace's file
+    /// system, all of which are allocated at once, so that no later write has
+    /// to allocate anything outside of the image.
+    ///
+    /// # Errors
+    /// Not root, no room, a tool is missing or refuses.
+    pub fn make(
+        workspace: &Workspace,
+        spec: &FreshSpec,
+        payload_bytes: u64,
+    ) -> Result<Self, FreshError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(FreshError::NotRoot);
+        }
+        let image_bytes = spec.image_bytes(payload_bytes)?;
+        require_room(workspace.path(), image_bytes)?;
+        let folder = new_folder(workspace.path())?;
+        let image = folder.join("image");
+        let mut notes = Vec::new();
+        let image_file = allocate_image(&image, image_bytes, &mut notes)?;
+        let device = attach(&image, &image_file, spec.block_bytes, &mut notes)?;
+        make_filesystem(spec, device.device().path())?;
+        let options = mount_options(spec, &mut notes);
+        let mounted = Mounted::mount(
+            spec.kind,
+            device.device().path(),
+            &folder.join("files"),
+            &options,
+        )?;
+        let fresh = Self {
+            mounted,
+            device,
+            folder,
+            spec: spec.clone(),
+            notes,
+        };
+        let available_bytes = available_bytes(fresh.directory())?;
+        if available_bytes < payload_bytes {
+            return Err(FreshError::TooFull {
+                kind: spec.kind,
+                available_bytes,
+                needed_bytes: payload_bytes,
+            });
+        }
+        Ok(fresh)
+    }
+
+    /// Where it is mounted.
+    pub fn directory(&self) -> &Path {
+        self.mounted.directory()
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> FreshKind {
+        self.spec.kind
+    }
+
+    /// Bytes in one of its blocks.
+    pub fn block_bytes(&self) -> u64 {
+        self.spec.block_bytes
+    }
+
+    /// What a reader of its figures must know.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Unmounts it, has it checked by its own checker, detaches the loop
+    /// device and removes the image.
+    ///
+    /// # Errors
+    /// A file on it is open, or the checker is missing. What the checker finds
+    /// is in the report, and is no error here.
+    pub fn finish(self) -> Result<FsckReport, FreshError> {
+        let Self {
+            mounted,
+            device,
+            folder,
+            spec,
+            ..
+        } = self;
+        mounted.unmount()?;
+        // The device's own page cache may still hold what mkfs wrote, where
+        // the file system wrote past it; the checker must see the image.
+        drop_pages(device.file().as_fd())
+            .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
+        let report = check(spec.kind, device.device().path())?;
+        device.detach()?;
+        std::fs::remove_dir_all(&folder)
+            .map_err(|error| FreshError::io("remove", &folder, error))?;
+        Ok(report)
+    }
+}
+
+impl FreshError {
+    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+fn require_room(workspace: &Path, image_bytes: u64) -> Result<(), FreshError> {
+    let available_bytes = available_bytes(workspace)?;
+    let needed_bytes = with_reserve(image_bytes);
+    if available_bytes < needed_bytes {
+        return Err(WorkspaceError::NotEnoughSpace {
+            path: workspace.to_owned(),
+            needed_bytes,
+            available_bytes,
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// A folder `fresh-N` with the first free N.
+fn new_folder(workspace: &Path) -> Result<PathBuf, FreshError> {
+    let mut number = 1;
+    loop {
+        let folder = workspace.join(format!("fresh-{number}"));
+        match rustix::fs::mkdir(&folder, Mode::RWXU) {
+            Ok(()) => return Ok(folder),
+            Err(Errno::EXIST) => number += 1,
+            Err(error) => return Err(FreshError::io("make a folder", &folder, error)),
+        }
+    }
+}
+
+/// Makes the image with all its blocks.
+fn allocate_image(path: &Path, bytes: u64, notes: &mut Vec<String>) -> Result<File, FreshError> {
+    let failed = |error: io::Error| FreshError::io("write the image", path, error);
+    let mut image = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(failed)?;
+    match rustix::fs::fallocate(&image, FallocateFlags::empty(), 0, bytes) {
+        Ok(()) => notes.push(
+            "the image is allocated but not yet written: the first write to each part of it costs the file system underneath more than later ones"
+                .to_owned(),
+        ),
+        // Where it cannot allocate ahead, writing allocates.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(&mut image, bytes).map_err(failed)?,
+        Err(error) => return Err(failed(error.into())),
+    }
+    drop_pages(image.as_fd()).map_err(failed)?;
+    Ok(image)
+}
+
+fn write_zeros(image: &mut File, bytes: u64) -> io::Result<()> {
+    let zeros = [0; 1 << 16];
+    let mut left_bytes = bytes;
+    while left_bytes > 0 {
+        let piece = left_bytes.min(zeros.len() as u64);
+        image.write_all(&zeros[..piece as usize])?;
+        left_bytes -= piece;
+    }
+    Ok(())
+}
+
+fn attach(
+    image: &Path,
+    image_file: &File,
+    block_bytes: u64,
+    notes: &mut Vec<String>,
+) -> Result<LoopDevice, FreshError> {
+    // The loop device's sectors must not be smaller than the pieces that the
+    // image's file system takes in direct I/O, nor larger than a block.
+    let sector_bytes = match direct_io(image_file.as_fd()) {
+        Ok(DirectSupport::Supported {
+            offset_alignment, ..
+        }) if offset_alignment <= block_bytes => offset_alignment.max(LEAST_SECTOR_BYTES),
+        _ => LEAST_SECTOR_BYTES,
+    };
+    let device = LoopDevice::attach(image, sector_bytes)?;
+    if let Some(kind) = memory_file_system(image_file.as_fd()) {
+        notes.push(format!("the image lies on {kind}, that is, in memory"));
+    } else if !device.uses_direct_io() {
+        notes.push(
+            "the file system that holds the image refuses the loop device direct I/O: data is cached there a second time"
+                .to_owned(),
+        );
+    }
+    Ok(device)
+}
+
+/// Runs mkfs, without discarding (which would punch holes into the image) and
+/// with everything initialised now and not by a thread of the kernel's while
+/// the measurement runs.
+fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
+    let block_bytes = spec.block_bytes;
+    let (tool, own): (Tool, Vec<String>) = match spec.kind {
+        FreshKind::Ext2 | FreshKind::Ext4 => (
+            if spec.kind == FreshKind::Ext2 {
+                Tool::MkfsExt2
+            } else {
+                Tool::MkfsExt4
+            },
+            [
+                "-q",
+                "-F",
+                "-E",
+                "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+                "-b",
+            ]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([block_bytes.to_string()])
+            .collect(),
+        ),
+        FreshKind::Xfs => (
+            Tool::MkfsXfs,
+            vec![
+                "-q".into(),
+                "-f".into(),
+                "-K".into(),
+                "-b".into(),
+                format!("size={block_bytes}"),
+            ],
+        ),
+        FreshKind::Btrfs => (
+            Tool::MkfsBtrfs,
+            vec![
+                "-q".into(),
+                "-f".into(),
+                "-K".into(),
+                "--sectorsize".into(),
+                block_bytes.to_string(),
+            ],
+        ),
+    };
+    let mut arguments: Vec<&OsStr> = own.iter().map(OsStr::new).collect();
+    arguments.extend(spec.mkfs_arguments.iter().map(OsStr::new));
+    arguments.push(device.as_os_str());
+    tool.run_well(&arguments)?;
+    Ok(())
+}
+
+/// The user's options, and for btrfs `nodiscard`.
+fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
+    let mut options = spec.mount_options.clone();
+    let speaks_of_discard = options.iter().any(|option| option.contains("discard"));
+    if spec.kind == FreshKind::Btrfs && !speaks_of_discard {
+        options.push("nodiscard".to_owned());
+        notes.push(
+            "btrfs is mounted with nodiscard: its default would punch holes into the image"
+                .to_owned(),
+        );
+    }
+    options
+}
+
+fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
+    let (tool, options): (Tool, &[&str]) = match kind {
+        FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
+        FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),
+        FreshKind::Btrfs => (Tool::Btrfs, &["check", "--readonly"]),
+    };
+    let mut arguments: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
+    arguments.push(device.as_os_str());
+    let output = tool.run(&arguments)?;
+    Ok(FsckReport {
+        command: tool.command_line(&arguments),
+        clean: output.status.success(),
+        output: what_it_said(&output),
+    })
+}

@@ -1,0 +1,106 @@
+//! A mount that goes away with its owner.
+
+use super::{FreshError, FreshKind};
+use crate::host::device::tool::Tool;
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
+use rustix::thread::UnshareFlags;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often, and how long apart, a busy mount is tried again: something like
+/// an indexer may look into it for a moment.
+const UNMOUNT_ATTEMPTS: u32 = 50;
+const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Gives this thread, and all that it starts from now on, a mount namespace of
+/// its own: what is mounted in it disappears with the process, even if that is
+/// killed. What the system unmounts meanwhile disappears here as well, so that
+/// no device of the user's is kept busy.
+///
+/// To be called once, by the main thread, before it starts any other.
+///
+/// # Errors
+/// Not root, or the kernel does not permit it.
+#[allow(unsafe_code)]
+pub fn enter_private_mounts() -> Result<(), FreshError> {
+    // SAFETY: only a table of descriptors of its own (FILES) can make one
+    // thread's descriptors mean nothing to another.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
+        .and_then(|()| {
+            let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+            mount_change("/", propagation)
+        })
+        .map_err(|error| FreshError::PrivateMounts {
+            source: error.into(),
+        })
+}
+
+/// A mounted file system; a drop unmounts it, at once or when its last file is
+/// closed.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    directory: PathBuf,
+    unmounted: bool,
+}
+
+impl Mounted {
+    /// Makes the directory and mounts `device` on it.
+    pub(super) fn mount(
+        kind: FreshKind,
+        device: &Path,
+        directory: &Path,
+        options: &[String],
+    ) -> Result<Self, FreshError> {
+        rustix::fs::mkdir(directory, Mode::RWXU)
+            .map_err(|error| FreshError::io("make a folder", directory, error))?;
+        let options = options.join(",");
+        let mut arguments = vec![OsStr::new("-t"), OsStr::new(kind.name())];
+        if !options.is_empty() {
+            arguments.extend([OsStr::new("-o"), OsStr::new(&options)]);
+        }
+        arguments.extend([device.as_os_str(), directory.as_os_str()]);
+        Tool::Mount.run_well(&arguments)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            unmounted: false,
+        })
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Unmounts it; all that was written is then on the device.
+    pub(super) fn unmount(mut self) -> Result<(), FreshError> {
+        for attempt in 1.. {
+            match rustix::mount::unmount(&self.directory, UnmountFlags::NOFOLLOW) {
+                Ok(()) => break,
+                Err(Errno::BUSY) if attempt < UNMOUNT_ATTEMPTS => {
+                    std::thread::sleep(UNMOUNT_PAUSE);
+                }
+                // The drop detaches what is busy.
+                Err(error) => {
+                    return Err(FreshError::Unmount {
+                        directory: self.directory.clone(),
+                        source: error.into(),
+                    });
+                }
+            }
+        }
+        self.unmounted = true;
+        Ok(())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.unmounted {
+            // Nobody is left to report to; `diskperf clean` finds what stays.
+            let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
+            let _ = rustix::mount::unmount(&self.directory, flags);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! What kind of file system to make: `ext4:block_bytes=1024,size=512M`.
+
+use diskperf_timeline::units::{MIB, SizeError, parse_size};
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of file system that can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreshKind {
+    /// The second extended file system: no journal.
+    Ext2,
+    /// The fourth.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// btrfs: copy on write, checksummed.
+    Btrfs,
+}
+
+impl FreshKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Ext2, Self::Ext4, Self::Xfs, Self::Btrfs];
+
+    /// The kernel's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext2 => "ext2",
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The smallest image that its mkfs makes a usable file system on.
+    fn smallest_image_bytes(self) -> u64 {
+        match self {
+            Self::Ext2 | Self::Ext4 => 4 * MIB,
+            Self::Xfs => 300 * MIB,
+            Self::Btrfs => 128 * MIB,
+        }
+    }
+
+    /// The image on which `payload_bytes` of files fit beside the file
+    /// system's own records: inode tables and 5 % kept for root in ext, the
+    /// journal or log, and the chunks of 10 % each, twice, in btrfs.
+    fn image_bytes_for(self, payload_bytes: u64) -> u64 {
+        let own_bytes = match self {
+            Self::Ext2 | Self::Ext4 => (payload_bytes / 8).saturating_add(64 * MIB),
+            Self::Xfs => (payload_bytes / 16).saturating_add(128 * MIB),
+            Self::Btrfs => (payload_bytes / 3).saturating_add(512 * MIB),
+        };
+        payload_bytes
+            .saturating_add(own_bytes)
+            .max(self.smallest_image_bytes())
+            .checked_next_multiple_of(MIB)
+            .unwrap_or(u64::MAX)
+    }
+
+    /// The block sizes in bytes that it can have on this machine, ascending.
+    pub fn block_sizes(self) -> Vec<u64> {
+        let page_bytes = rustix::param::page_size() as u64;
+        let powers = |least: u64, most: u64| {
+            std::iter::successors(Some(least), |bytes| Some(bytes * 2))
+                .take_while(|&bytes| bytes <= most)
+                .collect()
+        };
+        match self {
+            Self::Ext2 | Self::Ext4 | Self::Xfs => powers(1024, page_bytes),
+            Self::Btrfs => {
+                std::fs::read_to_string("/sys/fs/btrfs/features/supported_sectorsizes")
+                    .map(|line| {
+                        line.split_ascii_whitespace()
+                            .filter_map(|bytes| bytes.parse().ok())
+                            .collect()
+                    })
+                    // The module is not loaded yet; every version has this one.
+                    .unwrap_or_else(|_| vec![page_bytes])
+            }
+        }
+    }
+}
+
+impl fmt::Display for FreshKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// What is wrong with the text or the figures of a specification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No such kind.
+    #[error("`{kind}` is not a file system that diskperf makes; {}", or_else_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
+    UnknownKind {
+        /// As written.
+        kind: String,
+    },
+    /// No such key.
+    #[error("`{key}` is not a key of a fresh file system; {}", or_else_nearest(.key, &KEYS))]
+    UnknownKey {
+        /// As written.
+        key: String,
+    },
+    /// A piece without `=`.
+    #[error(
+        "`{piece}` of a fresh file system is not KEY=VALUE; a comma always begins another KEY=VALUE, and `mount` and `mkfs` may be repeated (mount=noatime,mount=data=journal)"
+    )]
+    NotKeyValue {
+        /// As written.
+        piece: String,
+    },
+    /// A size that is none.
+    #[error("{key} of a fresh file system: {source}")]
+    Size {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value.
+        source: SizeError,
+    },
+    /// A block size that the kind does not have here.
+    #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", listed(.allowed))]
+    BlockBytes {
+        /// The kind.
+        kind: FreshKind,
+        /// As asked for.
+        block_bytes: u64,
+        /// What is possible.
+        allowed: Vec<u64>,
+    },
+    /// An image that is too small.
+    #[error("an image of {size_bytes} bytes is too small: {kind} needs at least {needed_bytes} here (size={}M)", needed_bytes.div_ceil(MIB))]
+    TooSmall {
+        /// The kind.
+        kind: FreshKind,
+        /// As asked for.
+        size_bytes: u64,
+        /// The least that will do.
+        needed_bytes: u64,
+    },
+}
+
+const KEYS: [&str; 4] = ["block_bytes", "size", "mkfs", "mount"];
+const DEFAULT_BLOCK_BYTES: u64 = 4096;
+
+/// A file system to be made: `KIND[:KEY=VALUE[,KEY=VALUE...]]`, with the keys
+/// `block_bytes`, `size` (of the image), `mkfs` (further arguments of mkfs,
+/// split at blanks; an option given here replaces diskperf's own where mkfs
+/// takes it only once) and `mount` (mount options). The last two may be
+/// repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreshSpec {
+    /// Its kind.
+    pub kind: FreshKind,
+    /// Bytes in one of its blocks.
+    pub block_bytes: u64,
+    /// Size of the image; found from what is to be written where absent.
+    pub size_bytes: Option<u64>,
+    /// Further arguments of mkfs.
+    pub mkfs_arguments: Vec<String>,
+    /// Mount options, beyond the kernel's defaults.
+    pub mount_options: Vec<String>,
+}
+
+impl FreshSpec {
+    /// The image's size in bytes, where files of `payload_bytes` will be on
+    /// the file system at the same time.
+    ///
+    /// # Errors
+    /// The size that was asked for, or the block size, cannot be.
+    pub fn image_bytes(&self, payload_bytes: u64) -> Result<u64, SpecError> {
+        let allowed = self.kind.block_sizes();
+        if !allowed.contains(&self.block_bytes) {
+            return Err(SpecError::BlockBytes {
+                kind: self.kind,
+                block_bytes: self.block_bytes,
+                allowed,
+            });
+        }
+        let Some(size_bytes) = self.size_bytes else {
+            return Ok(self.kind.image_bytes_for(payload_bytes));
+        };
+        // Whether the payload fits on an image of the user's own size is seen
+        // once it is made; below this, it certainly does not.
+        let needed_bytes = self.kind.smallest_image_bytes().max(payload_bytes);
+        if size_bytes < needed_bytes {
+            return Err(SpecError::TooSmall {
+                kind: self.kind,
+                size_bytes,
+                needed_bytes,
+            });
+        }
+        Ok(size_bytes)
+    }
+}
+
+impl FromStr for FreshSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (kind, pieces) = text.split_once(':').unwrap_or((text, ""));
+        let kind = FreshKind::ALL
+            .into_iter()
+            .find(|known| known.name() == kind)
+            .ok_or_else(|| SpecError::UnknownKind {
+                kind: kind.to_owned(),
+            })?;
+        let mut spec = Self {
+            kind,
+            block_bytes: DEFAULT_BLOCK_BYTES,
+            size_bytes: None,
+            mkfs_arguments: Vec::new(),
+            mount_options: Vec::new(),
+        };
+        for piece in pieces.split(',').filter(|piece| !piece.is_empty()) {
+            let (key, value) = piece
+                .split_once('=')
+                .ok_or_else(|| SpecError::NotKeyValue {
+                    piece: piece.to_owned(),
+                })?;
+            let size = |key| parse_size(value).map_err(|source| SpecError::Size { key, source });
+            match key.trim() {
+                "block_bytes" => spec.block_bytes = size("block_bytes")?,
+                "size" => spec.size_bytes = Some(size("size")?),
+                "mkfs" => spec
+                    .mkfs_arguments
+                    .extend(value.split_ascii_whitespace().map(str::to_owned)),
+                "mount" => spec.mount_options.push(value.to_owned()),
+                key => {
+                    return Err(SpecError::UnknownKey {
+                        key: key.to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(spec)
+    }
+}
+
+/// `did you mean `ext4`? (ext2, ext4, xfs, btrfs)`, or the list alone.
+fn or_else_nearest(word: &str, known: &[&str]) -> String {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::osa_distance(word, name), name))
+        .min()
+        .filter(|(distance, name)| *distance * 2 <= name.len());
+    let all = known.join(", ");
+    match nearest {
+        Some((_, name)) => format!("did you mean `{name}`? (known: {all})"),
+        None => format!("known: {all}"),
+    }
+}
+
+fn listed(sizes: &[u64]) -> String {
+    let words: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    words.join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specifications_are_read() {
+        let words = |words: &[&str]| {
+            words
+                .iter()
+                .map(|&word| word.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let plain = FreshSpec {
+            kind: FreshKind::Ext4,
+            block_bytes: 4096,
+            size_bytes: None,
+            mkfs_arguments: vec![],
+            mount_options: vec![],
+        };
+        for (text, spec) in [
+            ("ext4", plain.clone()),
+            ("ext4:", plain.clone()),
+            (
+                "ext2:block_bytes=1K",
+                FreshSpec {
+                    kind: FreshKind::Ext2,
+                    block_bytes: 1024,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "xfs:size=1G,mkfs=-m reflink=0 -d agcount=2,mount=noatime,mount=logbufs=8",
+                FreshSpec {
+                    kind: FreshKind::Xfs,
+                    size_bytes: Some(1 << 30),
+                    mkfs_arguments: words(&["-m", "reflink=0", "-d", "agcount=2"]),
+                    mount_options: words(&["noatime", "logbufs=8"]),
+                    ..plain
+                },
+            ),
+        ] {
+            assert_eq!(text.parse(), Ok(spec), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_misspelt_gets_the_nearest_name() {
+        for (text, parts) in [
+            ("ext5", &["`ext5`", "did you mean `ext"][..]),
+            ("btfs", &["`btfs`", "did you mean `btrfs`?"]),
+            ("fat32", &["`fat32`", "known: ext2, ext4, xfs, btrfs"]),
+            ("ext4:block_byte=1024", &["did you mean `block_bytes`?"]),
+            (
+                "ext4:mount=noatime,nodiratime",
+                &["`nodiratime`", "KEY=VALUE"],
+            ),
+            ("ext4:size=1X", &["size", "`1X` is not a size"]),
+        ] {
+            let message = text.parse::<FreshSpec>().unwrap_err().to_string();
+            for part in parts {
+                assert!(message.contains(part), "{text}: {message}");
+            }
+        }
+    }
+
+    #[test]
+    fn images_are_large_enough_or_refused() {
+        let image = |text: &str, payload_mib: u64| {
+            let spec: FreshSpec = text.parse().unwrap();
+            spec.image_bytes(payload_mib * MIB)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(image("ext4", 8), Ok(73 * MIB));
+        assert_eq!(image("xfs", 8), Ok(300 * MIB));
+        assert_eq!(image("ext2:size=16M", 8), Ok(16 * MIB));
+        for (text, payload_mib, part) in [
+            ("ext4:size=16M", 17, "size=17M"),
+            ("xfs:size=100M", 8, "size=300M"),
+            ("ext4:block_bytes=3000", 8, "1024 or 2048 or 4096"),
+            ("ext4:block_bytes=512", 8, "1024 or 2048 or 4096"),
+            ("btrfs:block_bytes=512", 8, "4096"),
+        ] {
+            let message = image(text, payload_mib).unwrap_err();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+}

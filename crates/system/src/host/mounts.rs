@@ -1,0 +1,256 @@
+//! What is mounted where, from mountinfo in /proc.
+
+use super::device::DeviceNumber;
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// A thread may have a mount namespace of its own, and `/proc/self` is that of
+/// the process's first thread.
+const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
+
+/// One mounted file system, as the calling thread sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The kernel's number of this mount.
+    pub id: u64,
+    /// The device number that files on it report; its major is 0 where the
+    /// file system has no single device (btrfs, tmpfs, overlay, NFS).
+    pub device: DeviceNumber,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Its kind, as `ext4`.
+    pub kind: String,
+    /// What it is mounted from: a device's path, or a word such as `tmpfs`.
+    pub source: PathBuf,
+    /// Options of this mount, as `rw,relatime`.
+    pub options: String,
+    /// Options of the file system, as `rw,errors=continue`.
+    pub super_options: String,
+}
+
+impl Mount {
+    /// The options of the mount and of the file system in one list, each once.
+    pub fn all_options(&self) -> String {
+        let mut all: Vec<&str> = self.options.split(',').collect();
+        for option in self.super_options.split(',') {
+            if !all.contains(&option) {
+                all.push(option);
+            }
+        }
+        all.join(",")
+    }
+}
+
+/// All mounts of the calling thread's mount namespace, in the order of mounting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mounts(Vec<Mount>);
+
+impl Mounts {
+    /// Reads what is mounted now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has a line that is not of its format.
+    pub fn read() -> io::Result<Self> {
+        let text = std::fs::read(MOUNTINFO)
+            .map_err(|error| io::Error::new(error.kind(), format!("{MOUNTINFO}: {error}")))?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a mountinfo file (proc(5)).
+    ///
+    /// # Errors
+    /// A line is not of its format. It is not skipped, because what is not
+    /// listed here counts as not mounted.
+    pub fn parse(text: &[u8]) -> io::Result<Self> {
+        text.split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                parse_line(line).ok_or_else(|| {
+                    let line = String::from_utf8_lossy(line);
+                    io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        format!("{MOUNTINFO}: `{line}` is not a line of mountinfo"),
+                    )
+                })
+            })
+            .collect::<io::Result<_>>()
+            .map(Self)
+    }
+
+    /// Every mount, in the order of mounting.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Mount> {
+        self.0.iter()
+    }
+
+    /// The mount that a path lies on, links followed; `None` where the kernel
+    /// does not say (before Linux 5.8).
+    ///
+    /// # Errors
+    /// The path does not exist or cannot be reached.
+    pub fn of_path(&self, path: &Path) -> io::Result<Option<&Mount>> {
+        let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)?;
+        if status.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+            return Ok(None);
+        }
+        Ok(self.0.iter().find(|mount| mount.id == status.stx_mnt_id))
+    }
+
+    /// What is mounted on `folder` or below it, the latest first, which is the
+    /// order to unmount in. `folder` must be absolute and free of links.
+    pub fn inside(&self, folder: &Path) -> impl Iterator<Item = &Mount> {
+        self.iter()
+            .rev()
+            .filter(move |mount| mount.mount_point.starts_with(folder))
+    }
+}
+
+/// `36 35 98:0 /root /mount/point rw,noatime [tags ...] - ext3 /dev/sda rw`
+fn parse_line(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let separator = 6 + fields.get(6..)?.iter().position(|field| field == b"-")?;
+    let [kind, source, super_options] = fields.get(separator + 1..separator + 4)? else {
+        return None;
+    };
+    let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    Some(Mount {
+        id: std::str::from_utf8(fields[0]).ok()?.parse().ok()?,
+        device: std::str::from_utf8(fields[2]).ok()?.parse().ok()?,
+        mount_point: unescaped_path(fields[4]),
+        options: text(fields[5]),
+        kind: text(kind),
+        source: unescaped_path(source),
+        super_options: text(super_options),
+    })
+}
+
+/// A path of a file in /proc, where blanks, tabs, newlines and backslashes are
+/// written as a backslash and three octal digits.
+pub(super) fn unescaped_path(field: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(unescape(field)))
+}
+
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        match (byte, after) {
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    remaining @ ..,
+                ],
+            ) => {
+                plain.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = remaining;
+            }
+            _ => {
+                plain.push(byte);
+                rest = after;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"\
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,errors=continue
+41 27 0:35 /@home /home rw,noatime shared:3 master:1 - btrfs /dev/sdb2 rw,ssd,subvolid=257
+42 27 7:3 / /mnt/a\\040b\\134c\\011d rw - ext2 /dev/loop3 rw
+43 42 0:41 / /mnt/a\\040b\\134c\\011d/in rw - tmpfs  rw,size=4k
+";
+
+    #[test]
+    fn fields_and_escapes_are_read() {
+        let mounts = Mounts::parse(TEXT).unwrap();
+        let seen: Vec<_> = mounts
+            .iter()
+            .map(|mount| {
+                (
+                    mount.id,
+                    mount.device.to_string(),
+                    mount.mount_point.to_str().unwrap().to_owned(),
+                    mount.kind.as_str(),
+                    mount.source.to_str().unwrap(),
+                    mount.all_options(),
+                )
+            })
+            .collect();
+        let expected = [
+            (
+                27,
+                "254:0",
+                "/",
+                "ext4",
+                "/dev/vda",
+                "rw,relatime,discard,errors=continue",
+            ),
+            (
+                41,
+                "0:35",
+                "/home",
+                "btrfs",
+                "/dev/sdb2",
+                "rw,noatime,ssd,subvolid=257",
+            ),
+            (42, "7:3", "/mnt/a b\\c\td", "ext2", "/dev/loop3", "rw"),
+            (43, "0:41", "/mnt/a b\\c\td/in", "tmpfs", "", "rw,size=4k"),
+        ];
+        assert_eq!(seen.len(), expected.len());
+        for (seen, expected) in seen.iter().zip(expected) {
+            let (id, device, mount_point, kind, source, options) = seen;
+            let seen = (
+                *id,
+                device.as_str(),
+                mount_point.as_str(),
+                *kind,
+                *source,
+                options.as_str(),
+            );
+            assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_inside_comes_in_the_order_to_unmount() {
+        let mounts = Mounts::parse(TEXT).unwrap();
+        let ids = |folder: &str| -> Vec<u64> {
+            mounts
+                .inside(Path::new(folder))
+                .map(|mount| mount.id)
+                .collect()
+        };
+        assert_eq!(ids("/mnt/a b\\c\td"), [43, 42]);
+        assert_eq!(ids("/mnt/a"), [0_u64; 0]);
+        assert_eq!(ids("/home"), [41]);
+    }
+
+    #[test]
+    fn a_broken_line_is_an_error() {
+        for text in [
+            "27 1 254:0 / / rw,relatime",
+            "27 1 254 / / rw - ext4 a b",
+            "x",
+        ] {
+            let error = Mounts::parse(text.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_mount_of_a_path_is_found_by_its_number() {
+        let mounts = Mounts::read().unwrap();
+        let proc = mounts.of_path(Path::new("/proc/self/status")).unwrap();
+        assert_eq!(proc.unwrap().kind, "proc");
+        assert!(mounts.of_path(Path::new("/proc/no such file")).is_err());
+    }
+}

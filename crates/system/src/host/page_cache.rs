@@ -1,0 +1,272 @@
+//! The page cache: what of a file is in memory, how to get it out, and
+//! whether O_DIRECT bypasses it.
+
+use super::device::{BlockDevice, DeviceNumber};
+use rustix::fs::{Advice, AtFlags, FileType, StatxFlags};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// A tmpfs, and what the kernel builds on its code (devtmpfs, shmem).
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+const RAMFS_MAGIC: u64 = 0x8584_58f6;
+const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
+
+/// How much of a file one look of mincore(2) covers: its answer takes one byte
+/// for each page.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// The same number on every architecture but MIPS, which has none of this
+/// number and answers ENOSYS.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Why all caches could not be dropped.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without it, leave `--drop-caches` away, and only the pages of diskperf's own files are dropped"
+)]
+pub struct DropAllError {
+    pub(crate) source: io::Error,
+}
+
+/// Whether O_DIRECT reads and writes of a file bypass the page cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectSupport {
+    /// They do.
+    Supported {
+        /// The user's buffer must start at a multiple of this many bytes.
+        memory_alignment: u64,
+        /// Offset and length must be multiples of this many bytes.
+        offset_alignment: u64,
+    },
+    /// They do not, whether open(2) takes the flag or not.
+    Unsupported {
+        /// Why.
+        why: String,
+    },
+    /// The kernel does not say; only the residency after a read can tell.
+    Unknown,
+}
+
+/// Writes a file's changed pages to storage and drops all its pages from the
+/// page cache. Pages that another process has mapped or locked stay.
+///
+/// # Errors
+/// The data could not be written, or the file is a pipe.
+pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
+    // A changed page cannot be dropped. This is done for a file that is open
+    // for reading only as well, since others may have written it.
+    match rustix::fs::fdatasync(file) {
+        // /dev/null and its like have nothing to write; a read-only file
+        // system has nothing changed.
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Writes all changed data of the machine to storage, and drops all clean page
+/// cache, directory entries and inodes of the whole machine.
+///
+/// # Errors
+/// Not root, or not in the initial name space of /proc.
+pub fn drop_all_caches() -> Result<(), DropAllError> {
+    rustix::fs::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3\n").map_err(|source| DropAllError { source })
+}
+
+/// How many of the first `length_bytes` of a file or block device are in the
+/// page cache; `None` where the system does not tell (a pipe, or a file of
+/// another user's).
+pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
+    let status = rustix::fs::fstat(file).ok()?;
+    let size_bytes = match FileType::from_raw_mode(status.st_mode) {
+        FileType::RegularFile => u64::try_from(status.st_size).ok()?,
+        FileType::BlockDevice => {
+            let number = DeviceNumber::from_raw(status.st_rdev);
+            BlockDevice::from_number(number).ok()?.size_bytes()
+        }
+        _ => return None,
+    };
+    let size_bytes = size_bytes.min(length_bytes);
+    if size_bytes == 0 {
+        return Some(0);
+    }
+    let pages = cached_pages(file, size_bytes).or_else(|| mapped_pages(file, size_bytes))?;
+    // The last page of a file is counted whole.
+    Some((pages * rustix::param::page_size() as u64).min(size_bytes))
+}
+
+/// The file system that a file lies on, if it keeps its files in memory.
+pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
+    let status = rustix::fs::fstat(file).ok()?;
+    if !keeps_data(FileType::from_raw_mode(status.st_mode)) {
+        // The node of a device lies in memory; what it names does not.
+        return None;
+    }
+    // The field is signed on some machines; the numbers have 32 bits.
+    let kind = rustix::fs::fstatfs(file).ok()?.f_type as u64 & 0xffff_ffff;
+    match kind {
+        TMPFS_MAGIC => Some("tmpfs"),
+        RAMFS_MAGIC => Some("ramfs"),
+        HUGETLBFS_MAGIC => Some("hugetlbfs"),
+        _ => None,
+    }
+}
+
+/// Whether O_DIRECT bypasses the page cache for a file or block device. Of a
+/// directory it is known only where nothing in it can (tmpfs).
+///
+/// # Errors
+/// The file's status cannot be read.
+pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
+    // Since Linux 6.6 open(2) takes O_DIRECT on tmpfs, and caches as before.
+    if let Some(name) = memory_file_system(file) {
+        return Ok(DirectSupport::Unsupported {
+            why: format!("{name} keeps its files in memory"),
+        });
+    }
+    let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
+    if status.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return Ok(DirectSupport::Unknown);
+    }
+    if status.stx_dio_offset_align == 0 {
+        return Ok(DirectSupport::Unsupported {
+            why: "the kernel says that this file has no direct I/O".to_owned(),
+        });
+    }
+    Ok(DirectSupport::Supported {
+        memory_alignment: u64::from(status.stx_dio_mem_align),
+        offset_alignment: u64::from(status.stx_dio_offset_align),
+    })
+}
+
+fn keeps_data(kind: FileType) -> bool {
+    matches!(kind, FileType::RegularFile | FileType::Directory)
+}
+
+/// Pages of a file in the page cache, by cachestat(2), since Linux 6.5.
+#[allow(unsafe_code)]
+fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
+    /// `struct cachestat_range`.
+    #[repr(C)]
+    struct Range {
+        offset: u64,
+        length: u64,
+    }
+    /// `struct cachestat`: pages cached, changed, under write-back, evicted,
+    /// and evicted recently.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Statistics {
+        cached: u64,
+        others: [u64; 4],
+    }
+    let range = Range {
+        offset: 0,
+        length: length_bytes,
+    };
+    let mut statistics = Statistics::default();
+    // SAFETY: the descriptor is open for as long as it is borrowed, and both
+    // pointers are to structures of the kernel's layout that outlive the call.
+    let result = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            &raw const range,
+            &raw mut statistics,
+            0,
+        )
+    };
+    (result == 0).then_some(statistics.cached)
+}
+
+/// Pages of a file in the page cache, by mincore(2) over a mapping of it.
+fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
+    if !mincore_tells_the_truth(file) {
+        return None;
+    }
+    let mut pages = 0;
+    let mut offset = 0;
+    while offset < size_bytes {
+        let length = WINDOW_BYTES.min(size_bytes - offset);
+        pages += resident_in_window(file, offset, usize::try_from(length).ok()?)?;
+        offset += length;
+    }
+    Some(pages)
+}
+
+/// Of a file that the caller neither owns nor may write, mincore(2) says that
+/// all of it is in memory.
+fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
+    let owned = rustix::fs::fstat(file)
+        .is_ok_and(|status| status.st_uid == rustix::process::geteuid().as_raw());
+    owned
+        || rustix::fs::accessat(
+            rustix::fs::CWD,
+            format!("/proc/self/fd/{}", file.as_raw_fd()),
+            rustix::fs::Access::WRITE_OK,
+            AtFlags::EACCESS,
+        )
+        .is_ok()
+}
+
+#[allow(unsafe_code)]
+fn resident_in_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> Option<u64> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    let mut residency = vec![0_u8; length.div_ceil(rustix::param::page_size())];
+    // SAFETY: the kernel chooses the place of the mapping, nothing reads
+    // through it, and it is unmapped before its address is forgotten. The
+    // vector has the one byte for each page that mincore writes.
+    unsafe {
+        let address = mmap(
+            std::ptr::null_mut(),
+            length,
+            ProtFlags::READ,
+            MapFlags::SHARED,
+            file,
+            offset,
+        )
+        .ok()?;
+        let result = libc::mincore(address, length, residency.as_mut_ptr());
+        munmap(address, length).ok()?;
+        if result != 0 {
+            return None;
+        }
+    }
+    // The other bits are reserved.
+    Some(residency.iter().filter(|&page| page & 1 == 1).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn both_ways_of_counting_agree() {
+        let page_bytes = rustix::param::page_size();
+        for (bytes, pages) in [(0, 0), (1, 1), (page_bytes, 1), (10 * page_bytes + 7, 11)] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&vec![1; bytes]).unwrap();
+            let mapped = mapped_pages(file.as_fd(), bytes as u64);
+            assert_eq!(mapped, Some(pages), "{bytes} bytes");
+            match cached_pages(file.as_fd(), bytes as u64) {
+                Some(cached) => assert_eq!(cached, pages, "{bytes} bytes"),
+                None => eprintln!("SKIPPED cachestat: Linux before 6.5"),
+            }
+            assert_eq!(resident_bytes(file.as_fd(), u64::MAX), Some(bytes as u64));
+        }
+    }
+
+    #[test]
+    fn what_has_no_pages_is_not_counted() {
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(resident_bytes(null.as_fd(), u64::MAX), None);
+        assert_eq!(memory_file_system(null.as_fd()), None);
+        drop_pages(null.as_fd()).unwrap();
+        let (pipe, _write_end) = std::io::pipe().unwrap();
+        assert_eq!(resident_bytes(pipe.as_fd(), u64::MAX), None);
+        assert!(drop_pages(pipe.as_fd()).is_err());
+    }
+}

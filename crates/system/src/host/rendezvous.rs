@@ -1,0 +1,134 @@
+//! Where the workers of a run meet.
+
+use super::clock::monotonic;
+use crate::{Error, Result};
+use diskperf_timeline::Nanoseconds;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A barrier that can be used again and again, that a worker which fails
+/// breaks for the others, and that the end of the run breaks for all.
+pub struct Rendezvous {
+    workers: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    arrived: usize,
+    /// Counts the meetings; a worker waits for this to move.
+    meeting: u64,
+    released: Nanoseconds,
+    broken: bool,
+}
+
+/// How long a waiting worker takes at most to notice that the run has ended.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+impl Rendezvous {
+    /// For this many workers.
+    pub fn new(workers: usize) -> Self {
+        let state = State {
+            arrived: 0,
+            meeting: 0,
+            released: Nanoseconds::ZERO,
+            broken: false,
+        };
+        Self {
+            workers,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Waits for all workers; all get the moment at which the last one came.
+    pub fn wait(&self, stop: &AtomicBool) -> Result<Nanoseconds> {
+        let mut state = self.lock();
+        state.arrived += 1;
+        if state.arrived == self.workers && !state.broken {
+            state.arrived = 0;
+            state.meeting += 1;
+            state.released = monotonic();
+            self.changed.notify_all();
+            return Ok(state.released);
+        }
+        let meeting = state.meeting;
+        loop {
+            if state.meeting != meeting {
+                return Ok(state.released);
+            }
+            if state.broken {
+                return Err(Error::PeerFailed);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            state = self
+                .changed
+                .wait_timeout(state, PATIENCE)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Says that a worker will not come any more.
+    pub fn give_up(&self) {
+        self.lock().broken = true;
+        self.changed.notify_all();
+    }
+
+    /// A worker that panicked while it held the lock had not changed anything
+    /// by halves.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn meet(workers: usize, rounds: usize) -> Vec<Vec<Result<Nanoseconds>>> {
+        let rendezvous = Arc::new(Rendezvous::new(workers));
+        let threads: Vec<_> = (0..workers)
+            .map(|_| {
+                let rendezvous = Arc::clone(&rendezvous);
+                std::thread::spawn(move || {
+                    let stop = AtomicBool::new(false);
+                    (0..rounds).map(|_| rendezvous.wait(&stop)).collect()
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn all_are_released_at_the_same_moment() {
+        let released = meet(4, 100);
+        assert!(released.iter().all(|moments| *moments == released[0]));
+        assert!(released[0].is_sorted_by_key(|moment| moment.clone().unwrap()));
+    }
+
+    #[test]
+    fn a_failed_worker_breaks_it_for_the_others() {
+        let rendezvous = Rendezvous::new(2);
+        rendezvous.give_up();
+        assert_eq!(
+            rendezvous.wait(&AtomicBool::new(false)),
+            Err(Error::PeerFailed)
+        );
+    }
+
+    #[test]
+    fn the_end_of_the_run_breaks_it_for_all() {
+        assert_eq!(
+            Rendezvous::new(2).wait(&AtomicBool::new(true)),
+            Err(Error::Interrupted)
+        );
+    }
+}

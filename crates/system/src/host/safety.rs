@@ -1,0 +1,167 @@
+//! Whether a block device may be written: only the one that the user named
+//! for it, and only if it is provably idle. Nothing here writes a byte.
+
+mod refusal;
+mod usage;
+
+pub use refusal::Refusal;
+
+use super::device::BlockDevice;
+use super::device::tool::{Tool, ToolError};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+/// A device that may be written, and that the kernel keeps for this process:
+/// while this lives, it cannot be mounted, swapped on or put into a device
+/// mapper or md device.
+#[derive(Debug)]
+pub struct ClaimedDevice {
+    device: BlockDevice,
+    claim: File,
+}
+
+impl ClaimedDevice {
+    /// The device.
+    pub fn device(&self) -> &BlockDevice {
+        &self.device
+    }
+}
+
+impl AsFd for ClaimedDevice {
+    /// The claimed device, open for reading and writing.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.claim.as_fd()
+    }
+}
+
+/// Claims a device for writing. `named` is what the user gave as the device
+/// whose data may be destroyed; `ignore_signature` is the user's word that
+/// what is on it is of no value.
+///
+/// The claim comes first and the checks after it, so that nothing can begin to
+/// use the device between the two. A refusal gives the claim back.
+///
+/// # Errors
+/// A [`Refusal`] for every reason not to write.
+pub fn claim_for_writing(
+    device: &BlockDevice,
+    named: &Path,
+    ignore_signature: bool,
+) -> Result<ClaimedDevice, Refusal> {
+    require_same_device(device, named)?;
+    if device.is_read_only() {
+        return Err(Refusal::ReadOnly {
+            device: device.path().to_owned(),
+        });
+    }
+    let claim = open_same(device, OFlags::RDWR | OFlags::EXCL);
+    // Where the claim failed, this says more than "busy".
+    usage::require_idle(device)?;
+    let claim = claim.map_err(|source| match Errno::from_io_error(&source) {
+        Some(Errno::BUSY) => Refusal::InUse {
+            device: device.path().to_owned(),
+            source,
+        },
+        _ => Refusal::NotOpened {
+            device: device.path().to_owned(),
+            source,
+        },
+    })?;
+    if !ignore_signature {
+        require_no_signature(device)?;
+    }
+    Ok(ClaimedDevice {
+        device: device.clone(),
+        claim,
+    })
+}
+
+/// Opens a device for reading.
+///
+/// # Errors
+/// No permission, or the node now is another device.
+pub fn read_only_open(device: &BlockDevice) -> io::Result<File> {
+    open_same(device, OFlags::RDONLY)
+}
+
+/// Opens a device, and makes sure that its node still is that device.
+fn open_same(device: &BlockDevice, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(
+        CWD,
+        device.path(),
+        flags,
+        Mode::empty(),
+    )?);
+    let opened = super::device::node_number_of(file.as_fd())?;
+    if opened != Some(device.number()) {
+        let message = format!(
+            "{} is no longer block device {}",
+            device.path().display(),
+            device.number()
+        );
+        return Err(io::Error::other(message));
+    }
+    Ok(file)
+}
+
+fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal> {
+    let named_device = BlockDevice::from_path(named).map_err(|source| Refusal::NamedNoDevice {
+        device: device.path().to_owned(),
+        source,
+    })?;
+    if named_device.number() != device.number() {
+        return Err(Refusal::NamedAnother {
+            device: device.path().to_owned(),
+            number: device.number(),
+            named: named.to_owned(),
+            named_number: named_device.number(),
+        });
+    }
+    Ok(())
+}
+
+/// A partition table is a signature, also one that only the kernel still
+/// knows.
+fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
+    let not_proven = |why: String| Refusal::NotProven {
+        device: device.path().to_owned(),
+        why,
+    };
+    let mut found = signatures(device).map_err(|error| not_proven(error.to_string()))?;
+    let partitions = device
+        .partitions()
+        .map_err(|error| not_proven(error.to_string()))?;
+    found.extend(
+        partitions
+            .iter()
+            .map(|partition| format!("partition {}", partition.name())),
+    );
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::Signature {
+        device: device.path().to_owned(),
+        found,
+    })
+}
+
+/// What wipefs knows of what is on the device, as `ext4 at 0x438`.
+fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
+    let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
+    let arguments = [&options[..], &[device.path().as_os_str()]].concat();
+    let list = Tool::Wipefs.run_well(&arguments)?;
+    Ok(list
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| match line.trim().split_once(char::is_whitespace) {
+            Some((offset, kind)) => format!("{} at {offset}", kind.trim()),
+            None => line.trim().to_owned(),
+        })
+        .collect())
+}

@@ -1,0 +1,551 @@
+//! One worker on real storage: each call of a program is one system call, on
+//! the worker's own thread.
+
+use super::clock::{Clock, monotonic};
+use super::page_cache;
+use super::rendezvous::Rendezvous;
+use super::usage::{StorageAccount, Usage};
+use crate::{Call, Errno, Error, File, Open, Result, Whence};
+use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What the worker's names lead to.
+#[derive(Default)]
+pub struct Ports {
+    /// The directories behind `/mnt0`, `/mnt1`, ...
+    pub directories: Vec<OwnedFd>,
+    /// The devices behind `/dev/drive0`, `/dev/drive1`, ...
+    pub devices: Vec<DevicePort>,
+    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    pub pipe_ends: Vec<Option<OwnedFd>>,
+}
+
+/// A block device that a worker may open.
+pub struct DevicePort {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether the user gave its data up. Otherwise opening it for writing
+    /// fails with EROFS.
+    pub writable: bool,
+}
+
+/// What a worker shares with the runner and with the other workers.
+pub struct Control {
+    /// Set by the runner when the user ends the run: every call fails with
+    /// [`Error::Interrupted`] from then on.
+    pub stop: Arc<AtomicBool>,
+    /// Bytes moved since the timed part started, for the progress display.
+    pub moved_bytes: Arc<AtomicU64>,
+    /// Where all workers of the run meet.
+    pub rendezvous: Arc<Rendezvous>,
+    /// Whether each read and write is timed.
+    pub time_calls: bool,
+    /// The clock that times them.
+    pub clock: Clock,
+}
+
+/// One worker on real storage.
+pub struct Host {
+    ports: Ports,
+    control: Control,
+    files: Vec<Option<OpenFile>>,
+    storage_account: Option<StorageAccount>,
+    read_latency: LatencyRecorder,
+    write_latency: LatencyRecorder,
+    measure: WorkerMeasure,
+    started: Instant,
+}
+
+struct OpenFile {
+    descriptor: OwnedFd,
+    path: String,
+    /// Written since the timed part started.
+    dirty: bool,
+}
+
+/// What was read off the clocks when the timed part started.
+#[derive(Default)]
+struct Instant {
+    origin: Nanoseconds,
+    time: Nanoseconds,
+    usage: Usage,
+    storage_read_bytes: Option<u64>,
+}
+
+/// How long a sleeping worker takes at most to notice that the run has ended.
+const SLEEP_SLICE: Nanoseconds = Nanoseconds::from_millis(20);
+
+impl Host {
+    /// Makes the worker of the calling thread, whose CPU time it measures.
+    pub fn new(ports: Ports, control: Control) -> Self {
+        Self {
+            ports,
+            control,
+            files: Vec::new(),
+            storage_account: StorageAccount::of_this_thread(),
+            read_latency: LatencyRecorder::default(),
+            write_latency: LatencyRecorder::default(),
+            measure: WorkerMeasure::default(),
+            started: Instant::default(),
+        }
+    }
+
+    fn check_stop(&self) -> Result<()> {
+        if self.control.stop.load(Ordering::Relaxed) {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn open(&mut self, path: &str, how: Open) -> Result<File> {
+        self.check_stop()?;
+        let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
+        let flags = open_flags(how);
+        let mode = Mode::from_raw_mode(0o666);
+        let descriptor = match self.resolve(path).map_err(failed)? {
+            Name::InDirectory(directory, name) => rustix::fs::openat(directory, name, flags, mode),
+            Name::Drive(port) if how.write && !port.writable => {
+                return Err(failed(Errno::ReadOnly));
+            }
+            Name::Drive(port) => {
+                rustix::fs::open(&port.path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
+            }
+            Name::Device(path) => {
+                rustix::fs::open(path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
+            }
+        }
+        .map_err(|errno| failed(errno.into()))?;
+        if how.direct && page_cache::memory_file_system(descriptor.as_fd()).is_some() {
+            return Err(failed(Errno::Invalid));
+        }
+        let open = OpenFile {
+            descriptor,
+            path: path.to_owned(),
+            dirty: false,
+        };
+        let free = self
+            .files
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.files.push(None);
+                self.files.len() - 1
+            });
+        self.files[free] = Some(open);
+        Ok(File(free))
+    }
+
+    #[inline]
+    pub(crate) fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
+        let open = open_file(&self.control, &self.files, file, Call::Read)?;
+        let (latency, result) = timed(&self.control, || {
+            rustix::io::read(&open.descriptor, &mut *buffer)
+        });
+        let count = result.map_err(|errno| Error::failed(Call::Read, &open.path, errno))?;
+        if let Some(latency) = latency {
+            self.read_latency.record(latency);
+        }
+        self.measure.calls += 1;
+        self.measure.read_bytes += count as u64;
+        self.show_progress();
+        Ok(count)
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
+        let open = open_file(&self.control, &self.files, file, Call::Write)?;
+        let (latency, result) = timed(&self.control, || rustix::io::write(&open.descriptor, data));
+        let count = result.map_err(|errno| Error::failed(Call::Write, &open.path, errno))?;
+        if let Some(latency) = latency {
+            self.write_latency.record(latency);
+        }
+        if let Some(Some(open)) = self.files.get_mut(file.0) {
+            open.dirty = true;
+        }
+        self.measure.calls += 1;
+        self.measure.written_bytes += count as u64;
+        self.show_progress();
+        Ok(count)
+    }
+
+    #[inline]
+    fn show_progress(&self) {
+        let moved = self.measure.read_bytes + self.measure.written_bytes;
+        self.control.moved_bytes.store(moved, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
+        let open = open_file(&self.control, &self.files, file, Call::Lseek)?;
+        let failed = |errno: Errno| Error::failed(Call::Lseek, &open.path, errno);
+        let from = match whence {
+            Whence::Start => {
+                SeekFrom::Start(u64::try_from(offset).map_err(|_| failed(Errno::Invalid))?)
+            }
+            Whence::Current => SeekFrom::Current(offset),
+            Whence::End => SeekFrom::End(offset),
+        };
+        rustix::fs::seek(&open.descriptor, from).map_err(|errno| failed(errno.into()))
+    }
+
+    pub(crate) fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
+        self.call(file, Call::Ftruncate, |descriptor| {
+            rustix::fs::ftruncate(descriptor, length)
+        })
+    }
+
+    pub(crate) fn fsync(&mut self, file: File) -> Result<()> {
+        self.call(file, Call::Fsync, |descriptor| {
+            rustix::fs::fsync(descriptor)
+        })
+    }
+
+    pub(crate) fn close(&mut self, file: File) -> Result<()> {
+        let slot = self.files.get_mut(file.0).and_then(Option::take);
+        slot.map(drop).ok_or_else(|| not_open(Call::Close, file))
+    }
+
+    pub(crate) fn length(&mut self, file: File) -> Result<u64> {
+        self.call(file, Call::Length, length)
+    }
+
+    /// A call on an open file that is neither timed nor counted.
+    fn call<T>(
+        &self,
+        file: File,
+        call: Call,
+        act: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<T>,
+    ) -> Result<T> {
+        let open = open_file(&self.control, &self.files, file, call)?;
+        act(open.descriptor.as_fd()).map_err(|errno| Error::failed(call, &open.path, errno))
+    }
+}
+
+/// Names.
+impl Host {
+    pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Unlink, path, |directory, name| {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty())
+        })
+    }
+
+    pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Mkdir, path, |directory, name| {
+            rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
+        })
+    }
+
+    pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Rmdir, path, |directory, name| {
+            rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
+        })
+    }
+
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.in_directory(Call::Rename, from, |from_directory, from_name| {
+            match self.resolve(to) {
+                Ok(Name::InDirectory(to_directory, to_name)) => {
+                    rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
+                }
+                Ok(_) | Err(_) => Err(rustix::io::Errno::ACCESS),
+            }
+        })
+    }
+
+    /// A call on a name, which must lie in one of the directories.
+    fn in_directory(
+        &self,
+        call: Call,
+        path: &str,
+        act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<()>,
+    ) -> Result<()> {
+        self.check_stop()?;
+        match self
+            .resolve(path)
+            .map_err(|errno| Error::failed(call, path, errno))?
+        {
+            Name::InDirectory(directory, name) => {
+                act(directory, name).map_err(|errno| Error::failed(call, path, errno))
+            }
+            Name::Drive(_) | Name::Device(_) => Err(Error::failed(call, path, Errno::Access)),
+        }
+    }
+
+    /// Where a name leads: see the crate's documentation for the name space.
+    fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
+        if let "/dev/null" | "/dev/zero" = path {
+            return Ok(Name::Device(path));
+        }
+        if let Some(number) = path.strip_prefix("/dev/drive") {
+            let port = number
+                .parse()
+                .ok()
+                .and_then(|number: usize| self.ports.devices.get(number));
+            return port.map(Name::Drive).ok_or(Errno::NoEntry);
+        }
+        let (mount, name) = path
+            .strip_prefix("/mnt")
+            .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
+            .ok_or(Errno::NoEntry)?;
+        // Nothing outside its own directory is ever a worker's to touch.
+        if name.split('/').any(|part| part == "..") {
+            return Err(Errno::Access);
+        }
+        let directory = mount
+            .parse()
+            .ok()
+            .and_then(|number: usize| self.ports.directories.get(number));
+        let directory = directory.ok_or(Errno::NoEntry)?;
+        Ok(Name::InDirectory(
+            directory.as_fd(),
+            if name.is_empty() { "." } else { name },
+        ))
+    }
+}
+
+/// Opens a directory for [`Ports::directories`].
+pub fn open_directory(path: &std::path::Path) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(Errno::from)
+}
+
+/// What a name leads to.
+enum Name<'a> {
+    InDirectory(BorrowedFd<'a>, &'a str),
+    Drive(&'a DevicePort),
+    Device(&'a str),
+}
+
+/// Time, and the other workers.
+impl Host {
+    pub(crate) fn now(&self) -> Nanoseconds {
+        monotonic()
+    }
+
+    pub(crate) fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
+        loop {
+            self.check_stop()?;
+            let left = time.since(monotonic());
+            if left == Nanoseconds::ZERO {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.min(SLEEP_SLICE).0));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn compute(&mut self, span: Nanoseconds) -> Result<()> {
+        let clock = &self.control.clock;
+        let begin = clock.ticks();
+        while clock.span(begin, clock.ticks()) < span {
+            std::hint::spin_loop();
+        }
+        self.check_stop()
+    }
+
+    pub(crate) fn barrier(&mut self) -> Result<Nanoseconds> {
+        self.control.rendezvous.wait(&self.control.stop)
+    }
+
+    pub(crate) fn pipe_end(&mut self, number: usize) -> Result<File> {
+        let end = self.ports.pipe_ends.get_mut(number).and_then(Option::take);
+        let path = format!("pipe end {number}");
+        let descriptor = end.ok_or_else(|| Error::failed(Call::Pipe, &path, Errno::BadFile))?;
+        self.files.push(Some(OpenFile {
+            descriptor,
+            path,
+            dirty: false,
+        }));
+        Ok(File(self.files.len() - 1))
+    }
+}
+
+/// Measuring.
+impl Host {
+    pub(crate) fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
+        self.check_stop()?;
+        self.measure = WorkerMeasure::default();
+        self.read_latency.clear();
+        self.write_latency.clear();
+        for open in self.files.iter_mut().flatten() {
+            open.dirty = false;
+        }
+        self.show_progress();
+        self.started = Instant {
+            origin,
+            storage_read_bytes: self
+                .storage_account
+                .as_ref()
+                .and_then(StorageAccount::read_bytes),
+            usage: self.usage()?,
+            time: monotonic(),
+        };
+        Ok(())
+    }
+
+    pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+        let ended = monotonic();
+        let usage = self.usage()?;
+        let storage = self
+            .storage_account
+            .as_ref()
+            .and_then(StorageAccount::read_bytes);
+        let Instant {
+            origin,
+            time,
+            usage: before,
+            storage_read_bytes,
+        } = self.started;
+        let mut measure = std::mem::take(&mut self.measure);
+        measure.read_latency = self.read_latency.histogram();
+        measure.write_latency = self.write_latency.histogram();
+        measure.started = time.since(origin);
+        measure.elapsed = ended.since(time);
+        measure.user = usage.user.since(before.user);
+        measure.system = usage.system.since(before.system);
+        measure.voluntary_switches = usage.voluntary_switches - before.voluntary_switches;
+        measure.involuntary_switches = usage.involuntary_switches - before.involuntary_switches;
+        measure.minor_faults = usage.minor_faults - before.minor_faults;
+        measure.major_faults = usage.major_faults - before.major_faults;
+        measure.storage_read_bytes = storage
+            .zip(storage_read_bytes)
+            .map(|(after, before)| after - before);
+        let mut wrote = false;
+        for open in self.files.iter_mut().flatten().filter(|open| open.dirty) {
+            match rustix::fs::fsync(&open.descriptor) {
+                Ok(()) => wrote = true,
+                // A pipe or /dev/null has nothing to sync.
+                Err(rustix::io::Errno::INVAL) => {}
+                Err(errno) => return Err(Error::failed(Call::Fsync, &open.path, errno)),
+            }
+            open.dirty = false;
+        }
+        measure.durable = wrote.then(|| monotonic().since(time));
+        Ok(measure)
+    }
+
+    fn usage(&self) -> Result<Usage> {
+        Usage::of_this_thread().map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
+    }
+
+    pub(crate) fn close_all(&mut self) {
+        self.files.clear();
+    }
+}
+
+/// The page cache.
+impl Host {
+    pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
+        let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
+        self.aside(path, Call::DropCached, |descriptor| {
+            page_cache::drop_pages(descriptor).map_err(|error| failed(errno_of(&error)))
+        })
+    }
+
+    pub(crate) fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
+        self.aside(path, Call::Residency, |descriptor| {
+            Ok(page_cache::resident_bytes(descriptor, length))
+        })
+    }
+
+    pub(crate) fn drop_all_caches(&mut self) -> Result<()> {
+        page_cache::drop_all_caches().map_err(|error| {
+            Error::failed(
+                Call::DropCached,
+                "/proc/sys/vm/drop_caches",
+                errno_of(&error.source),
+            )
+        })
+    }
+
+    /// Opens a file for reading, beside what the program has open.
+    fn aside<T>(
+        &mut self,
+        path: &str,
+        call: Call,
+        act: impl FnOnce(BorrowedFd<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let file = self.open(path, Open::READ)?;
+        let open = open_file(&self.control, &self.files, file, call)?;
+        let result = act(open.descriptor.as_fd());
+        self.close(file)?;
+        result
+    }
+}
+
+/// The open file behind a program's descriptor, unless the run has ended.
+#[inline]
+fn open_file<'a>(
+    control: &Control,
+    files: &'a [Option<OpenFile>],
+    file: File,
+    call: Call,
+) -> Result<&'a OpenFile> {
+    if control.stop.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    match files.get(file.0) {
+        Some(Some(open)) => Ok(open),
+        _ => Err(not_open(call, file)),
+    }
+}
+
+#[cold]
+fn not_open(call: Call, file: File) -> Error {
+    Error::failed(call, format!("file {}", file.0), Errno::BadFile)
+}
+
+/// Makes a system call, again where a signal cut it short, and times it.
+#[inline]
+fn timed<T>(
+    control: &Control,
+    mut call: impl FnMut() -> rustix::io::Result<T>,
+) -> (Option<Nanoseconds>, rustix::io::Result<T>) {
+    let begin = control.time_calls.then(|| control.clock.ticks());
+    let result = loop {
+        match call() {
+            Err(rustix::io::Errno::INTR) if !control.stop.load(Ordering::Relaxed) => {}
+            result => break result,
+        }
+    };
+    (
+        begin.map(|begin| control.clock.span(begin, control.clock.ticks())),
+        result,
+    )
+}
+
+/// The error number of an error that the system gave.
+fn errno_of(error: &std::io::Error) -> Errno {
+    rustix::io::Errno::from_io_error(error).map_or(Errno::Io, Errno::from)
+}
+
+fn open_flags(how: Open) -> OFlags {
+    let mut flags = OFlags::CLOEXEC;
+    flags |= match (how.read, how.write) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        (_, false) => OFlags::RDONLY,
+    };
+    flags.set(OFlags::CREATE, how.create);
+    flags.set(OFlags::EXCL, how.exclusive);
+    flags.set(OFlags::TRUNC, how.truncate);
+    flags.set(OFlags::DIRECT, how.direct);
+    flags
+}
+
+/// The length of a file, or the size of a block device, which fstat does not
+/// give: there the end is looked up by lseek.
+fn length(descriptor: BorrowedFd<'_>) -> rustix::io::Result<u64> {
+    let status = rustix::fs::fstat(descriptor)?;
+    if !rustix::fs::FileType::from_raw_mode(status.st_mode).is_block_device() {
+        return Ok(status.st_size as u64);
+    }
+    let here = rustix::fs::seek(descriptor, SeekFrom::Current(0))?;
+    let end = rustix::fs::seek(descriptor, SeekFrom::End(0))?;
+    rustix::fs::seek(descriptor, SeekFrom::Start(here))?;
+    Ok(end)
+}

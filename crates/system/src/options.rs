@@ -1,0 +1,82 @@
+//! How a file is opened, and from where an offset counts.
+
+/// How open(2) opens a file: start from [`Open::READ`], [`Open::WRITE`] or
+/// [`Open::READ_WRITE`] and add to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// O_RDONLY or O_RDWR.
+    pub read: bool,
+    /// O_WRONLY or O_RDWR.
+    pub write: bool,
+    /// O_CREAT.
+    pub create: bool,
+    /// O_EXCL.
+    pub exclusive: bool,
+    /// O_TRUNC.
+    pub truncate: bool,
+    /// O_DIRECT: past the page cache. Refused with EINVAL where the file
+    /// system would take the flag and use its cache all the same.
+    pub direct: bool,
+}
+
+impl Open {
+    /// For reading.
+    pub const READ: Self = Self {
+        read: true,
+        write: false,
+        create: false,
+        exclusive: false,
+        truncate: false,
+        direct: false,
+    };
+    /// For writing.
+    pub const WRITE: Self = Self {
+        read: false,
+        write: true,
+        ..Self::READ
+    };
+    /// For both.
+    pub const READ_WRITE: Self = Self {
+        write: true,
+        ..Self::READ
+    };
+    /// creat(2): write, create, truncate.
+    pub const CREATE: Self = Self {
+        create: true,
+        truncate: true,
+        ..Self::WRITE
+    };
+
+    /// The same, with O_CREAT.
+    pub const fn create(self) -> Self {
+        Self {
+            create: true,
+            ..self
+        }
+    }
+
+    /// The same, with O_CREAT and O_EXCL.
+    pub const fn create_new(self) -> Self {
+        Self {
+            create: true,
+            exclusive: true,
+            ..self
+        }
+    }
+
+    /// The same, with or without O_DIRECT.
+    pub const fn direct(self, direct: bool) -> Self {
+        Self { direct, ..self }
+    }
+}
+
+/// From where lseek(2) counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whence {
+    /// The start of the file.
+    Start,
+    /// The current offset.
+    Current,
+    /// The end of the file.
+    End,
+}

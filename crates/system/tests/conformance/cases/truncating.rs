@@ -1,0 +1,71 @@
+//! ftruncate.
+
+use super::steps::{make_open, offset, pattern, read, refused, seek, whole, write_all};
+use diskperf_system::{Errno, System};
+
+/// Lengths on and beside the borders of sectors, pages and blocks.
+const LENGTHS: [usize; 10] = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 10_000, 19_999];
+
+pub(crate) async fn a_shortened_file_ends_there(system: &mut System) {
+    let data = pattern(20_000);
+    let file = make_open(system, "/mnt0/file", &data).await;
+    for length in LENGTHS.into_iter().rev() {
+        system.ftruncate(file, length as u64).await.unwrap();
+        assert_eq!(system.length(file).await, Ok(length as u64));
+        assert_eq!(whole(system, file).await, data[..length]);
+    }
+}
+
+pub(crate) async fn a_lengthened_file_ends_in_zeroes(system: &mut System) {
+    let mut expected = b"start".to_vec();
+    let file = make_open(system, "/mnt0/file", &expected).await;
+    for length in LENGTHS.into_iter().filter(|&length| length > 5) {
+        system.ftruncate(file, length as u64).await.unwrap();
+        expected.resize(length, 0);
+        assert_eq!(system.length(file).await, Ok(length as u64));
+        assert_eq!(whole(system, file).await, expected);
+    }
+}
+
+pub(crate) async fn what_was_cut_off_does_not_come_back(system: &mut System) {
+    let data = pattern(20_000);
+    let file = make_open(system, "/mnt0/file", &data).await;
+    for length in LENGTHS {
+        seek(system, file, 0).await;
+        write_all(system, file, &data).await;
+        system.ftruncate(file, length as u64).await.unwrap();
+        system.ftruncate(file, 20_000).await.unwrap();
+        let mut expected = data[..length].to_vec();
+        expected.resize(20_000, 0);
+        assert_eq!(whole(system, file).await, expected);
+    }
+}
+
+pub(crate) async fn the_offset_stays(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", &pattern(1000)).await;
+    seek(system, file, 700).await;
+    for length in [0, 500, 700, 2000] {
+        system.ftruncate(file, length).await.unwrap();
+        assert_eq!(offset(system, file).await, 700);
+    }
+    assert_eq!(read(system, file, 5000).await, vec![0; 1300]);
+}
+
+pub(crate) async fn a_write_after_it_leaves_a_hole(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", &pattern(10_000)).await;
+    seek(system, file, 10_000).await;
+    system.ftruncate(file, 3).await.unwrap();
+    write_all(system, file, b"end").await;
+    let mut expected = pattern(3);
+    expected.resize(10_000, 0);
+    expected.extend(b"end");
+    assert_eq!(whole(system, file).await, expected);
+}
+
+pub(crate) async fn an_impossible_length_is_refused(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"data").await;
+    for length in [1 << 63, u64::MAX] {
+        refused(system.ftruncate(file, length).await, Errno::Invalid);
+    }
+    assert_eq!(whole(system, file).await, b"data");
+}

@@ -1,0 +1,136 @@
+//! write and fsync.
+
+use super::steps::{
+    UNALIGNED, contents, largest_offset, make, make_open, offset, pattern, read, refused, seek,
+    whole, write_all,
+};
+use diskperf_system::{Errno, Open, System, Whence};
+
+pub(crate) async fn what_was_written_is_read_back(system: &mut System) {
+    for length in [1, 511, 512, 4096, 8192, 8193, 100_000, 1 << 20] {
+        let data = pattern(length);
+        make(system, "/mnt0/file", &data).await;
+        assert_eq!(contents(system, "/mnt0/file").await, data);
+    }
+}
+
+pub(crate) async fn an_overwrite_changes_only_its_own_bytes(system: &mut System) {
+    let mut expected = pattern(20_000);
+    let file = make_open(system, "/mnt0/file", &expected).await;
+    seek(system, file, 5000).await;
+    assert_eq!(system.write(file, &[0xff; 4000]).await, Ok(4000));
+    assert_eq!(offset(system, file).await, 9000);
+    assert_eq!(system.length(file).await, Ok(20_000));
+    expected[5000..9000].fill(0xff);
+    assert_eq!(whole(system, file).await, expected);
+}
+
+pub(crate) async fn a_write_of_nothing_changes_nothing(system: &mut System) {
+    let data = pattern(100);
+    let file = make_open(system, "/mnt0/file", &data).await;
+    for place in [0, 50, 100, 10_000] {
+        seek(system, file, place).await;
+        assert_eq!(system.write(file, b"").await, Ok(0));
+        assert_eq!(offset(system, file).await, place);
+        assert_eq!(system.length(file).await, Ok(100));
+    }
+    assert_eq!(whole(system, file).await, data);
+}
+
+pub(crate) async fn a_write_beyond_the_end_leaves_a_hole(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"").await;
+    let mut expected = Vec::new();
+    for (place, byte) in [(1, b'a'), (4095, b'b'), (4097, b'c'), (100_000, b'd')] {
+        seek(system, file, place).await;
+        write_all(system, file, &[byte]).await;
+        expected.resize(place as usize, 0);
+        expected.push(byte);
+        assert_eq!(system.length(file).await, Ok(place + 1));
+        assert_eq!(whole(system, file).await, expected);
+    }
+}
+
+pub(crate) async fn a_write_at_the_end_appends(system: &mut System) {
+    let mut expected = Vec::new();
+    let file = make_open(system, "/mnt0/file", b"").await;
+    for length in [10, 4096, 1, 8191, 512] {
+        seek(system, file, 0).await;
+        let end = system.lseek(file, 0, Whence::End).await;
+        assert_eq!(end, Ok(expected.len() as u64));
+        let piece = pattern(length);
+        write_all(system, file, &piece).await;
+        expected.extend(piece);
+    }
+    assert_eq!(whole(system, file).await, expected);
+}
+
+pub(crate) async fn any_offset_and_length_will_do(system: &mut System) {
+    let mut expected = vec![0; 32_768];
+    let file = make_open(system, "/mnt0/file", &expected).await;
+    let data = pattern(32_768);
+    for (start, length) in UNALIGNED.into_iter().rev() {
+        seek(system, file, start as u64).await;
+        assert_eq!(system.write(file, &data[..length]).await, Ok(length));
+        expected[start..start + length].copy_from_slice(&data[..length]);
+        assert_eq!(whole(system, file).await, expected);
+    }
+}
+
+pub(crate) async fn two_descriptors_see_each_other_s_writes(system: &mut System) {
+    let first = make_open(system, "/mnt0/file", b"").await;
+    let second = system.open("/mnt0/file", Open::READ_WRITE).await.unwrap();
+    write_all(system, first, b"one").await;
+    assert_eq!(system.length(second).await, Ok(3));
+    assert_eq!(read(system, second, 10).await, b"one");
+    write_all(system, second, b"two").await;
+    assert_eq!(read(system, first, 10).await, b"two");
+    seek(system, first, 1).await;
+    write_all(system, first, b"UN").await;
+    assert_eq!(whole(system, second).await, b"oUNtwo");
+    system.ftruncate(first, 2).await.unwrap();
+    assert_eq!(read(system, second, 10).await, b"");
+    assert_eq!(whole(system, second).await, b"oU");
+}
+
+/// At 1 TiB, or where files are not so long, in the last byte of the longest.
+pub(crate) async fn a_very_large_offset_will_do(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"start").await;
+    let far = (1 << 40).min(largest_offset(system, file).await - 1);
+    seek(system, file, far).await;
+    write_all(system, file, b"!").await;
+    assert_eq!(system.length(file).await, Ok(far + 1));
+    assert_eq!(system.lseek(file, -2, Whence::End).await, Ok(far - 1));
+    assert_eq!(read(system, file, 10).await, b"\0!");
+    seek(system, file, 0).await;
+    assert_eq!(read(system, file, 7).await, b"start\0\0");
+}
+
+pub(crate) async fn the_largest_file_cannot_grow(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"start").await;
+    let largest = largest_offset(system, file).await;
+    seek(system, file, largest).await;
+    if largest == i64::MAX as u64 {
+        // The end of the write would not be an offset.
+        refused(system.write(file, b"!").await, Errno::Invalid);
+    } else {
+        refused(system.write(file, b"!").await, Errno::FileTooBig);
+        seek(system, file, largest - 1).await;
+        assert_eq!(system.write(file, b"!?").await, Ok(1));
+        assert_eq!(system.length(file).await, Ok(largest));
+        refused(system.ftruncate(file, largest + 1).await, Errno::FileTooBig);
+        system.ftruncate(file, 5).await.unwrap();
+    }
+    assert_eq!(whole(system, file).await, b"start");
+}
+
+pub(crate) async fn synced_data_is_still_there(system: &mut System) {
+    let data = pattern(100_000);
+    make(system, "/mnt0/file", &data).await;
+    for how in [Open::READ, Open::WRITE, Open::READ_WRITE] {
+        let file = system.open("/mnt0/file", how).await.unwrap();
+        system.fsync(file).await.unwrap();
+        system.close(file).await.unwrap();
+    }
+    system.drop_cached("/mnt0/file").await.unwrap();
+    assert_eq!(contents(system, "/mnt0/file").await, data);
+}

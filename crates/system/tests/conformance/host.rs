@@ -1,0 +1,163 @@
+//! Runs the cases on real storage.
+
+use crate::cases::{Case, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END};
+use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, run};
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::{System, run_ready};
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+macro_rules! host_tests {
+    ($($kind:ident $module:ident on $volume:ident { $($name:ident,)* })*) => {
+        $(mod $module {
+            $(#[test]
+            fn $name() {
+                super::check(&case!($kind $module::$name on $volume));
+            })*
+        })*
+    };
+}
+
+for_each_case!(host_tests);
+
+/// The file systems of a small volume: one that gives out pages as they are
+/// written, and one that promises blocks first and finds them later.
+const SMALL_VOLUMES: [fn(&Case) -> Option<SmallVolume>; 2] =
+    [SmallVolume::tmpfs, SmallVolume::ext4];
+
+fn check(case: &Case) {
+    match case.volume {
+        Volume::Ordinary => {
+            let scratch = Scratch::new();
+            run_workers(case, &scratch.path());
+        }
+        Volume::Small => {
+            for volume in SMALL_VOLUMES.iter().filter_map(|make| make(case)) {
+                run_workers(case, &volume.mount_point);
+            }
+        }
+    }
+}
+
+/// A mounted file system that is soon full. Goes away in this order.
+struct SmallVolume {
+    _unmount: Undo,
+    _device: Option<LoopDevice>,
+    mount_point: PathBuf,
+    _scratch: Scratch,
+}
+
+impl SmallVolume {
+    fn tmpfs(case: &Case) -> Option<Self> {
+        let scratch = Scratch::new();
+        let size = format!("size={SMALL_VOLUME_BYTES}");
+        Self::mount(case, scratch, None, &["-t", "tmpfs", "-o", &size, "tmpfs"])
+    }
+
+    fn ext4(case: &Case) -> Option<Self> {
+        if !can_run(case.name, &[Needs::LoopDevices, Needs::Tool("mkfs.ext4")]) {
+            return None;
+        }
+        let scratch = Scratch::new();
+        let device = LoopDevice::blank(&scratch, (SMALL_VOLUME_BYTES >> 20) as usize);
+        let path = device.text();
+        run("mkfs.ext4", &["-q", &path]);
+        Self::mount(case, scratch, Some(device), &["-t", "ext4", &path])
+    }
+
+    fn mount(
+        case: &Case,
+        scratch: Scratch,
+        device: Option<LoopDevice>,
+        what: &[&str],
+    ) -> Option<Self> {
+        let mount_point = scratch.path().join("mount");
+        std::fs::create_dir(&mount_point).expect("the scratch directory is writable");
+        let output = Command::new("mount").args(what).arg(&mount_point).output();
+        let refusal = match output {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Some(format!("mount: {error}")),
+        };
+        if let Some(why) = refusal {
+            eprintln!("SKIPPED {} on {}: {why}", case.name, what[1]);
+            return None;
+        }
+        let unmount = Undo::by(&["umount", &mount_point.to_string_lossy()]);
+        Some(Self {
+            _unmount: unmount,
+            _device: device,
+            mount_point,
+            _scratch: scratch,
+        })
+    }
+}
+
+/// Runs the body on each worker's own thread. A worker that panics breaks the
+/// barriers and, by its end, the pipes of the others, so that they end too.
+fn run_workers(case: &Case, directory: &Path) {
+    let rendezvous = Arc::new(Rendezvous::new(case.workers));
+    let clock = Clock::calibrated();
+    std::thread::scope(|threads| {
+        let mut handles = Vec::new();
+        for (worker, pipe_ends) in ring_of_pipes(case.workers).into_iter().enumerate() {
+            let ports = Ports {
+                directories: vec![opened(directory)],
+                devices: Vec::new(),
+                pipe_ends,
+            };
+            let rendezvous = Arc::clone(&rendezvous);
+            handles.push(threads.spawn(move || {
+                let _guard = GiveUpOnPanic(&rendezvous);
+                let control = Control {
+                    stop: Arc::new(AtomicBool::new(false)),
+                    moved_bytes: Arc::new(AtomicU64::new(0)),
+                    rendezvous: Arc::clone(&rendezvous),
+                    time_calls: true,
+                    clock,
+                };
+                let mut system = System::Host(Box::new(Host::new(ports, control)));
+                run_ready((case.body)(&mut system, worker));
+            }));
+        }
+        for (worker, handle) in handles.into_iter().enumerate() {
+            assert!(
+                handle.join().is_ok(),
+                "worker {worker} of {} failed",
+                case.name
+            );
+        }
+    });
+}
+
+fn opened(directory: &Path) -> OwnedFd {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, Mode::empty()).expect("the volume is readable")
+}
+
+/// For each worker the reading end of the pipe from the worker before it, and
+/// the writing end of the pipe to the one after it.
+fn ring_of_pipes(workers: usize) -> Vec<Vec<Option<OwnedFd>>> {
+    let mut ends: Vec<Vec<Option<OwnedFd>>> = (0..workers).map(|_| vec![None, None]).collect();
+    for worker in 0..workers {
+        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .expect("descriptors are not exhausted");
+        ends[worker][WRITE_END] = Some(write_end);
+        ends[(worker + 1) % workers][READ_END] = Some(read_end);
+    }
+    ends
+}
+
+struct GiveUpOnPanic<'a>(&'a Rendezvous);
+
+impl Drop for GiveUpOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Fresh file systems: made, written, checked, and gone without a trace.
+
+mod support;
+
+use diskperf_system::host::device::BlockDevice;
+use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
+use diskperf_system::host::mounts::Mounts;
+use diskperf_system::host::workspace::Workspace;
+use std::fs::File;
+use std::path::Path;
+use support::{Needs, Scratch, can_run, fill, loops_in, mounts_in};
+
+const MIB: u64 = 1 << 20;
+const PAYLOAD_BYTES: u64 = 8 * MIB;
+
+fn needs(kind: &'static str) -> Vec<Needs> {
+    let tools = match kind {
+        "ext2" => ["mkfs.ext2", "e2fsck"],
+        "ext4" => ["mkfs.ext4", "e2fsck"],
+        "xfs" => ["mkfs.xfs", "xfs_repair"],
+        _ => ["mkfs.btrfs", "btrfs"],
+    };
+    let mut needs = vec![Needs::LoopDevices, Needs::Filesystem(kind)];
+    needs.extend(tools.map(Needs::Tool));
+    needs
+}
+
+fn make(workspace: &Workspace, spec: &str) -> Result<FreshFilesystem, FreshError> {
+    FreshFilesystem::make(
+        workspace,
+        &spec.parse::<FreshSpec>().unwrap(),
+        PAYLOAD_BYTES,
+    )
+}
+
+#[track_caller]
+fn expect_nothing_left(scratch: &Scratch) {
+    let path = scratch.path();
+    assert_eq!(mounts_in(&path), [""; 0]);
+    assert_eq!(loops_in(&path), [""; 0]);
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+}
+
+#[test]
+fn each_kind_is_made_written_checked_and_removed() {
+    for (kind, spec, block_bytes, option) in [
+        ("ext2", "ext2:block_bytes=1024", 1024, "rw"),
+        ("ext2", "ext2", 4096, "rw"),
+        (
+            "ext4",
+            "ext4:block_bytes=1K,mount=noatime,mount=data=journal",
+            1024,
+            "data=journal",
+        ),
+        ("ext4", "ext4:size=64M,mkfs=-m 0 -i 65536", 4096, "relatime"),
+        ("xfs", "xfs:block_bytes=1024,mount=noatime", 1024, "noatime"),
+        ("btrfs", "btrfs:size=256M", 4096, "rw"),
+    ] {
+        if !can_run(spec, &needs(kind)) {
+            continue;
+        }
+        let scratch = Scratch::new();
+        let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+        let fresh = make(&workspace, spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        assert_eq!(fresh.kind().name(), kind);
+        assert_eq!(fresh.block_bytes(), block_bytes);
+        assert!(fresh.directory().starts_with(workspace.path()));
+
+        let mounts = Mounts::read().unwrap();
+        let mount = mounts.of_path(fresh.directory()).unwrap().unwrap();
+        assert_eq!(
+            (mount.kind.as_str(), mount.mount_point.as_path()),
+            (kind, fresh.directory())
+        );
+        let options = mount.all_options();
+        assert!(
+            options.split(',').any(|word| word == option),
+            "{spec}: {options}"
+        );
+        let space = rustix::fs::statvfs(fresh.directory()).unwrap();
+        assert_eq!(space.f_frsize, block_bytes, "{spec}");
+        assert!(space.f_bavail * space.f_frsize >= PAYLOAD_BYTES, "{spec}");
+        expect_disk_underneath(fresh.directory(), &scratch.path());
+
+        fill(&fresh.directory().join("file"), 8, 0x5a);
+        let report = fresh
+            .finish()
+            .unwrap_or_else(|error| panic!("{spec}: {error}"));
+        assert!(report.clean(), "{spec}: {report}");
+        workspace.remove().unwrap();
+        expect_nothing_left(&scratch);
+    }
+}
+
+/// The disk under a fresh file system is the one under its image.
+#[track_caller]
+fn expect_disk_underneath(fresh: &Path, scratch: &Path) {
+    assert_eq!(
+        BlockDevice::of_directory(fresh).unwrap(),
+        BlockDevice::of_directory(scratch).unwrap()
+    );
+}
+
+#[test]
+fn the_image_has_all_its_blocks() {
+    if !can_run("the_image_has_all_its_blocks", &needs("ext4")) {
+        return;
+    }
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new();
+    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let fresh = make(&workspace, "ext4:size=64M").unwrap();
+    let image = fresh.directory().parent().unwrap().join("image");
+    let status = image.metadata().unwrap();
+    assert_eq!(status.len(), 64 * MIB);
+    assert!(
+        status.blocks() * 512 >= 64 * MIB,
+        "{} blocks",
+        status.blocks()
+    );
+}
+
+#[test]
+fn a_dropped_one_leaves_nothing() {
+    if !can_run("a_dropped_one_leaves_nothing", &needs("ext2")) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let fresh = make(&workspace, "ext2:size=16M").unwrap();
+    // Open files do not keep a drop from unmounting.
+    let open = File::create(fresh.directory().join("file")).unwrap();
+    drop(fresh);
+    assert_eq!(mounts_in(&scratch.path()), [""; 0]);
+    drop(open);
+    drop(workspace);
+    support::retry(|| match &loops_in(&scratch.path())[..] {
+        [] => Ok(()),
+        left => Err(format!("{left:?}")),
+    });
+    expect_nothing_left(&scratch);
+}
+
+#[test]
+fn a_busy_one_says_so_and_is_still_cleaned_up() {
+    if !can_run("a_busy_one_says_so_and_is_still_cleaned_up", &needs("ext2")) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let fresh = make(&workspace, "ext2:size=16M").unwrap();
+    let open = File::create(fresh.directory().join("file")).unwrap();
+    let message = fresh.finish().unwrap_err().to_string();
+    assert!(message.contains("could not be unmounted"), "{message}");
+    drop(open);
+    workspace.remove().unwrap();
+    expect_nothing_left(&scratch);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    if !can_run(
+        "what_cannot_be_is_refused_and_leaves_nothing",
+        &needs("ext4"),
+    ) {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (spec, parts) in [
+        (
+            "ext4:block_bytes=3000",
+            &["3000", "1024 or 2048 or 4096"][..],
+        ),
+        ("ext4:size=4M", &["too small", "size=8M"]),
+        ("ext4:size=8M", &["for files", "make its image larger"]),
+        (
+            "ext4:size=900T",
+            &["not enough space", "needed", "available"],
+        ),
+        ("ext4:mkfs=--nonsense", &["mkfs.ext4", "failed"]),
+        (
+            "ext4:size=32M,mount=nonsense",
+            &["mount", "nonsense", "failed"],
+        ),
+    ] {
+        let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+        let message = make(&workspace, spec).expect_err(spec).to_string();
+        for part in parts {
+            assert!(
+                message.contains(part),
+                "{spec}: `{part}` is not in: {message}"
+            );
+        }
+        workspace.remove().unwrap();
+        support::retry(|| match &loops_in(&scratch.path())[..] {
+            [] => Ok(()),
+            left => Err(format!("{left:?}")),
+        });
+        expect_nothing_left(&scratch);
+    }
+}
+
+#[test]
+fn without_root_the_plain_form_is_named() {
+    let scratch = Scratch::new();
+    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let message = support::without_root(|| make(&workspace, "ext4").unwrap_err().to_string());
+    for part in ["needs root", "sudo", "`diskperf run`", "`--fresh`"] {
+        assert!(message.contains(part), "{message}");
+    }
+    workspace.remove().unwrap();
+    expect_nothing_left(&scratch);
+}

@@ -1,0 +1,497 @@
+//! Workspaces: a folder of one's own, removed with its owner, and found when
+//! the owner was killed; never the folder of a living one.
+
+mod support;
+
+use diskperf_system::host::fresh::{FreshFilesystem, FreshSpec, enter_private_mounts};
+use diskperf_system::host::workspace::{Workspace, WorkspaceError};
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{LoopDevice, Needs, Scratch, Undo, can_run, loops_in, mounts_in, run};
+
+const MARKER: &str = "diskperf-workspace";
+/// Tells a child process of these tests where to work.
+const CHILD_TARGET: &str = "DISKPERF_TEST_TARGET";
+
+fn folders_in(directory: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folders.sort();
+    folders
+}
+
+#[track_caller]
+fn expect_empty(directory: &Path) {
+    assert_eq!(folders_in(directory), Vec::<PathBuf>::new());
+}
+
+#[track_caller]
+fn expect_abandoned(directory: &Path, expected: &[&Path]) {
+    let found = Workspace::abandoned(directory).unwrap();
+    let found: Vec<_> = found.iter().map(|abandoned| abandoned.path()).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_workspace_is_a_new_folder_and_goes_with_its_owner() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let first = Workspace::create(&target, 1 << 20).unwrap();
+    let second = Workspace::create(&target, 1 << 20).unwrap();
+    assert_ne!(first.path(), second.path());
+    assert_eq!(first.path().parent(), Some(target.as_path()));
+    assert_eq!(first.path().metadata().unwrap().mode() & 0o777, 0o700);
+    let marker = std::fs::read_to_string(first.path().join(MARKER)).unwrap();
+    for part in [
+        &format!("pid {}\n", std::process::id()),
+        "started_unix_ms ",
+        "version ",
+    ] {
+        assert!(marker.contains(part), "{marker}");
+    }
+    expect_abandoned(&target, &[]);
+
+    std::fs::create_dir_all(first.path().join("a/b")).unwrap();
+    std::fs::write(first.path().join("a/b/file"), "text").unwrap();
+    first.remove().unwrap();
+    assert_eq!(folders_in(&target), [second.path()]);
+    drop(second);
+    expect_empty(&target);
+}
+
+#[test]
+fn links_are_removed_and_not_followed() {
+    let scratch = Scratch::new();
+    let precious = scratch.path().join("precious");
+    std::fs::create_dir(&precious).unwrap();
+    std::fs::write(precious.join("file"), "text").unwrap();
+    let target = scratch.path().join("target");
+    std::fs::create_dir(&target).unwrap();
+    let workspace = Workspace::create(&target, 0).unwrap();
+    std::os::unix::fs::symlink(&precious, workspace.path().join("folder")).unwrap();
+    std::fs::create_dir(workspace.path().join("in")).unwrap();
+    std::os::unix::fs::symlink(&precious, workspace.path().join("in/folder")).unwrap();
+    std::os::unix::fs::symlink(precious.join("file"), workspace.path().join("file")).unwrap();
+    workspace.remove().unwrap();
+    expect_empty(&target);
+    assert_eq!(
+        std::fs::read_to_string(precious.join("file")).unwrap(),
+        "text"
+    );
+}
+
+#[test]
+fn targets_that_cannot_be_are_named_with_a_remedy() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (target, needed_bytes, parts) in [
+        (
+            scratch.path().join("nothing"),
+            0,
+            &["nothing does not exist", "mkdir -p"][..],
+        ),
+        (file.clone(), 0, &["file is not a directory"]),
+        (file.join("below"), 0, &["is not a directory"]),
+        (
+            scratch.path(),
+            1 << 62,
+            &["not enough space", "TiB needed", "available", "--size"],
+        ),
+    ] {
+        let message = Workspace::create(&target, needed_bytes)
+            .unwrap_err()
+            .to_string();
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+    assert_eq!(folders_in(&scratch.path()), [file]);
+}
+
+#[test]
+fn another_users_directory_and_folders_are_left_alone() {
+    const NAME: &str = "another_users_directory_and_folders_are_left_alone";
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED {NAME}: only root can make files of another user");
+        return;
+    }
+    // The build directory may be hidden from other users.
+    let target = tempfile::tempdir().unwrap();
+    let target = target.path().canonicalize().unwrap();
+    std::fs::set_permissions(&target, Permissions::from_mode(0o755)).unwrap();
+    let folder = target.join(format!("diskperf-{}-00cd00", dead_pid()));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(MARKER), "text").unwrap();
+    for mode in [0o700, 0o777] {
+        std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        support::without_root(|| expect_abandoned(&target, &[]));
+    }
+    expect_abandoned(&target, &[&folder]);
+
+    let error = support::without_root(|| Workspace::create(&target, 0).unwrap_err());
+    let message = error.to_string();
+    for part in [
+        &*target.to_string_lossy(),
+        "no permission to make a folder",
+        "sudo",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// Mounts a small ext2 in a scratch directory.
+fn mounted_ext2(scratch: &Scratch, device: &LoopDevice, options: &str) -> (PathBuf, Undo) {
+    let mount_point = scratch.path().join("mount");
+    std::fs::create_dir_all(&mount_point).unwrap();
+    let text = mount_point.display().to_string();
+    run("mount", &["-o", options, &device.text(), &text]);
+    (mount_point, Undo::by(&["umount", &text]))
+}
+
+#[test]
+fn full_and_read_only_file_systems_are_refused() {
+    const NAME: &str = "full_and_read_only_file_systems_are_refused";
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let device = LoopDevice::blank(&scratch, 8);
+    // Half of it is kept for root, and is not for a measurement.
+    run("mkfs.ext2", &["-q", "-m", "50", &device.text()]);
+    {
+        let (target, _unmount) = mounted_ext2(&scratch, &device, "rw");
+        let error = Workspace::create(&target, 5 << 20).unwrap_err();
+        let WorkspaceError::NotEnoughSpace {
+            available_bytes, ..
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert!(available_bytes < 4 << 20, "{available_bytes}");
+        Workspace::create(&target, 1 << 20)
+            .unwrap()
+            .remove()
+            .unwrap();
+    }
+    let (target, _unmount) = mounted_ext2(&scratch, &device, "ro");
+    let error = Workspace::create(&target, 0).unwrap_err();
+    assert!(matches!(error, WorkspaceError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn a_mount_inside_keeps_the_folder_from_being_removed() {
+    const NAME: &str = "a_mount_inside_keeps_the_folder_from_being_removed";
+    if !can_run(NAME, &[Needs::LoopDevices]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let precious = scratch.path().join("precious");
+    std::fs::create_dir(&precious).unwrap();
+    std::fs::write(precious.join("file"), "text").unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let folder = workspace.path().to_owned();
+    let inside = folder.join("in side");
+    std::fs::create_dir(&inside).unwrap();
+    // The same file system again, which no device number tells apart.
+    run(
+        "mount",
+        &[
+            "--bind",
+            precious.to_str().unwrap(),
+            inside.to_str().unwrap(),
+        ],
+    );
+    let unmount = Undo::by(&["umount", inside.to_str().unwrap()]);
+    let error = workspace.remove().unwrap_err();
+    assert!(
+        matches!(&error, WorkspaceError::MountedInside { mount_point, .. } if *mount_point == inside),
+        "{error}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(precious.join("file")).unwrap(),
+        "text"
+    );
+
+    // Its owner has given up; `abandoned` unmounts first.
+    std::mem::forget(unmount);
+    let found = Workspace::abandoned(&scratch.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    for abandoned in found {
+        abandoned.remove().unwrap();
+    }
+    assert!(!folder.exists());
+    assert_eq!(
+        std::fs::read_to_string(precious.join("file")).unwrap(),
+        "text"
+    );
+}
+
+#[test]
+fn only_folders_of_dead_owners_are_abandoned() {
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let dead = dead_pid();
+    let alive = std::process::id();
+    let folder = |name: String, marker: Option<&str>, file: bool| -> PathBuf {
+        let folder = target.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        if let Some(text) = marker {
+            std::fs::write(folder.join(MARKER), text).unwrap();
+        }
+        if file {
+            std::fs::write(folder.join("file"), "text").unwrap();
+        }
+        folder
+    };
+    let abandoned = [
+        folder(format!("diskperf-{dead}-000001"), Some("text"), true),
+        folder(format!("diskperf-{dead}-000002"), Some(""), false),
+        folder(format!("diskperf-{dead}-000003"), None, false),
+        // The process number was given to another process since.
+        folder(format!("diskperf-{alive}-000004"), Some("text"), true),
+    ];
+    let mut kept = vec![
+        folder(format!("diskperf-{dead}-000005"), None, true),
+        folder(format!("diskperf-{alive}-000006"), None, false),
+        folder(format!("diskperf-{alive}-000007"), Some(""), false),
+        folder(format!("diskperf-{dead}-00000"), Some("text"), true),
+        folder(format!("other-{dead}-000008"), Some("text"), true),
+    ];
+    let linked = target.join(format!("diskperf-{dead}-000009"));
+    std::os::unix::fs::symlink(&kept[4], &linked).unwrap();
+    let folder_as_marker = target.join(format!("diskperf-{dead}-00000a"));
+    std::fs::create_dir_all(folder_as_marker.join(MARKER)).unwrap();
+    kept.extend([linked, folder_as_marker]);
+
+    let mut expected: Vec<&Path> = abandoned.iter().map(PathBuf::as_path).collect();
+    expected.sort();
+    expect_abandoned(&target, &expected);
+
+    // Whoever looks at them first keeps others from them.
+    let held = Workspace::abandoned(&target).unwrap();
+    let with_markers = |path: &&&Path| path.join(MARKER).exists();
+    assert_eq!(expected.iter().filter(with_markers).count(), 3);
+    let without: Vec<_> = expected
+        .iter()
+        .filter(|path| !with_markers(path))
+        .copied()
+        .collect();
+    expect_abandoned(&target, &without);
+
+    for abandoned in held {
+        abandoned.remove().unwrap();
+    }
+    kept.sort();
+    assert_eq!(folders_in(&target), kept);
+}
+
+/// The number of a process that has just ended.
+fn dead_pid() -> u32 {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+/// A process that runs one of the tests that are marked as children.
+struct Running {
+    child: Child,
+    /// What it said when it was ready.
+    ready: String,
+    /// Kept, because it prints its result when it ends.
+    _stdout: BufReader<ChildStdout>,
+}
+
+/// Starts this test binary again to run `test`, and waits until it is ready.
+fn start_child(test: &str, target: &Path) -> Running {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env(CHILD_TARGET, target)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let ready = stdout
+        .by_ref()
+        .lines()
+        .map(Result::unwrap)
+        .find_map(|line| line.split_once("READY ").map(|(_, text)| text.to_owned()))
+        .expect("the child says when it is ready");
+    Running {
+        child,
+        ready,
+        _stdout: stdout,
+    }
+}
+
+fn child_target() -> PathBuf {
+    PathBuf::from(std::env::var_os(CHILD_TARGET).expect("this runs as a child only"))
+}
+
+#[test]
+#[ignore = "a child process of another test"]
+fn child_holds_a_fresh_file_system() {
+    enter_private_mounts().unwrap();
+    let workspace = Workspace::create(&child_target(), 0).unwrap();
+    let spec: FreshSpec = "ext2:size=16M".parse().unwrap();
+    let fresh = FreshFilesystem::make(&workspace, &spec, 1 << 20).unwrap();
+    std::fs::write(fresh.directory().join("file"), "text").unwrap();
+    println!("READY {}", workspace.path().display());
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn a_killed_owner_leaves_only_what_is_found_and_removed() {
+    const NAME: &str = "a_killed_owner_leaves_only_what_is_found_and_removed";
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let mut running = start_child("child_holds_a_fresh_file_system", &target);
+    let folder = PathBuf::from(&running.ready);
+    assert_eq!(loops_in(&target).len(), 1);
+    assert_eq!(mounts_in(&target), [""; 0], "the mount is the child's own");
+    expect_abandoned(&target, &[]);
+
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    support::retry(|| match &loops_in(&target)[..] {
+        [] => Ok(()),
+        left => Err(format!("{left:?}")),
+    });
+    assert_eq!(folders_in(&target), [folder.as_path()]);
+    expect_abandoned(&target, &[&folder]);
+    for abandoned in Workspace::abandoned(&target).unwrap() {
+        abandoned.remove().unwrap();
+    }
+    expect_empty(&target);
+}
+
+#[test]
+fn what_a_killed_owner_left_mounted_and_attached_is_taken_down() {
+    const NAME: &str = "what_a_killed_owner_left_mounted_and_attached_is_taken_down";
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let folder = scratch
+        .path()
+        .join(format!("diskperf-{}-00ab00", dead_pid()));
+    let mount_point = folder.join("fresh-1/files");
+    std::fs::create_dir_all(&mount_point).unwrap();
+    std::fs::write(folder.join(MARKER), "text").unwrap();
+    for name in ["mounted", "attached"] {
+        let image = folder.join("fresh-1").join(name);
+        support::fill(&image, 4, 0);
+        std::mem::forget(LoopDevice::over(&image, &[]));
+    }
+    let attached = loops_in(&folder);
+    assert_eq!(attached.len(), 2);
+    let mounted = attached
+        .iter()
+        .find(|line| line.ends_with("mounted"))
+        .unwrap();
+    let device = mounted.split(' ').next().unwrap();
+    run("mkfs.ext2", &["-q", device]);
+    run("mount", &[device, mount_point.to_str().unwrap()]);
+
+    for abandoned in Workspace::abandoned(&scratch.path()).unwrap() {
+        abandoned.remove().unwrap();
+    }
+    assert_eq!(mounts_in(&folder), [""; 0]);
+    assert_eq!(loops_in(&folder), [""; 0]);
+    assert!(!folder.exists());
+}
+
+#[test]
+#[ignore = "a child process of another test"]
+fn child_makes_and_removes_workspaces() {
+    println!("READY to make");
+    for _ in 0..300 {
+        let workspace = Workspace::create(&child_target(), 0).unwrap();
+        make_and_check(workspace);
+    }
+}
+
+/// Uses a workspace, which nobody may take away meanwhile.
+fn make_and_check(workspace: Workspace) {
+    let file = workspace.path().join("file");
+    std::fs::write(&file, "text").unwrap();
+    std::thread::yield_now();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+    assert!(workspace.path().join(MARKER).exists());
+    let path = workspace.path().to_owned();
+    workspace.remove().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn living_owners_keep_their_folders_while_others_clean() {
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let done = AtomicBool::new(false);
+    let mut children: Vec<Running> = (0..2)
+        .map(|_| start_child("child_makes_and_removes_workspaces", &target))
+        .collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for abandoned in Workspace::abandoned(&target).unwrap() {
+                        abandoned.remove().unwrap();
+                    }
+                }
+            });
+        }
+        let makers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..300 {
+                        make_and_check(Workspace::create(&target, 0).unwrap());
+                    }
+                })
+            })
+            .collect();
+        let made: Vec<bool> = makers
+            .into_iter()
+            .map(|maker| maker.join().is_ok())
+            .collect();
+        let exits: Vec<bool> = children
+            .iter_mut()
+            .map(|running| running.child.wait().unwrap().success())
+            .collect();
+        // Before the assertions, which would leave the cleaners running.
+        done.store(true, Ordering::Relaxed);
+        assert_eq!((made, exits), (vec![true; 2], vec![true; 2]));
+    });
+    expect_empty(&target);
+}
+
+#[test]
+fn owners_killed_at_any_moment_leave_only_abandoned_folders() {
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    for _ in 0..20 {
+        let mut running = start_child("child_makes_and_removes_workspaces", &target);
+        // The scheduler chooses the moment.
+        for _ in 0..(support::unique() % 2000) {
+            std::thread::yield_now();
+        }
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+    }
+    for abandoned in Workspace::abandoned(&target).unwrap() {
+        abandoned.remove().unwrap();
+    }
+    expect_empty(&target);
+}
