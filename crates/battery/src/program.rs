@@ -24,7 +24,7 @@ pub(crate) const LARGEST_CALL: u64 = GIB;
 pub struct Program {
     name: &'static str,
     kind: Kind,
-    think_us: u64,
+    think_ns: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +128,7 @@ impl Program {
         Some(Self {
             name,
             kind,
-            think_us: 0,
+            think_ns: 0,
         })
     }
 
@@ -184,9 +184,9 @@ impl Program {
             Kind::RandomMix(program) => program.fields(),
         };
         fields.push(Field {
-            name: "think_us",
-            meaning: "microseconds of CPU time that the program uses after each block",
-            value: Value::Count(&mut self.think_us, 0, 60_000_000),
+            name: "think_ns",
+            meaning: "nanoseconds of CPU time that the program uses after each block",
+            value: Value::Count(&mut self.think_ns, 0, 60_000_000_000),
         });
         fields
     }
@@ -251,7 +251,7 @@ impl Program {
 
     /// CPU time after each block.
     pub fn think(&self) -> Nanoseconds {
-        Nanoseconds(self.think_us * 1000)
+        Nanoseconds(self.think_ns)
     }
 
     /// The medium that the program insists on.

@@ -30,19 +30,20 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
         think: Nanoseconds::ZERO,
     };
     let mut buffer = program.buffer(&worker);
-    let fastest = |time_calls: bool, best: Nanoseconds, buffer: &mut _| {
-        let mut system = null_system(clock, time_calls);
-        let measure = run_ready(async {
+    let mut round = |system: &mut System| {
+        run_ready(async {
             system.start_measuring(Nanoseconds::ZERO)?;
-            program.run(&mut system, &worker, buffer).await?;
-            Ok::<_, ProgramError>(system.finish_measuring().await?)
-        })?;
-        Ok::<_, ProgramError>(measure.elapsed.min(best))
+            program.run(system, &worker, &mut buffer).await?;
+            let elapsed = system.finish_measuring().await?.elapsed;
+            system.close_all().await;
+            Ok::<_, ProgramError>(elapsed)
+        })
     };
+    let (mut timing, mut plain) = (null_system(clock, true), null_system(clock, false));
     let (mut timed, mut untimed) = (Nanoseconds(u64::MAX), Nanoseconds(u64::MAX));
     for _ in 0..ROUNDS {
-        timed = fastest(true, timed, &mut buffer)?;
-        untimed = fastest(false, untimed, &mut buffer)?;
+        timed = timed.min(round(&mut timing)?);
+        untimed = untimed.min(round(&mut plain)?);
     }
     Ok(Overhead {
         null_call_ns: timed.0 as f64 / CALLS as f64,

@@ -1,0 +1,130 @@
+//! A read or a write allocates nothing, timed or not: what the allocator does
+//! in a call would be measured as the storage's time.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::{Buffer, Open, System, Whence, run_ready};
+use rustix::fs::{Mode, OFlags};
+use std::alloc::{GlobalAlloc, Layout, System as Heap};
+use std::cell::Cell;
+use std::sync::Arc;
+
+const CALL_BYTES: usize = 8192;
+const CALLS_OF_A_PASS: u64 = 100;
+const PASSES: u64 = 100;
+
+thread_local! {
+    /// Requests that this thread made of the allocator; other tests have
+    /// threads of their own.
+    static REQUESTS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counted.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    REQUESTS.with(|requests| requests.set(requests.get() + 1));
+}
+
+// SAFETY: every request goes unchanged to the system's allocator. The counter
+// is a constant-initialised thread-local without a destructor, so that counting
+// neither allocates nor fails while a thread ends.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { Heap.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { Heap.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `realloc`; `memory` came
+        // from the same allocator.
+        unsafe { Heap.realloc(memory, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller keeps the contract of `dealloc`; `memory` came
+        // from the same allocator.
+        unsafe { Heap.dealloc(memory, layout) }
+    }
+}
+
+fn requests() -> u64 {
+    REQUESTS.with(Cell::get)
+}
+
+fn host(scratch: &support::Scratch, time_calls: bool) -> System {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
+        .expect("the scratch directory is readable");
+    let ports = Ports { directories: vec![directory], ..Ports::default() };
+    let control = Control {
+        stop: Arc::default(),
+        moved_bytes: Arc::default(),
+        rendezvous: Arc::new(Rendezvous::new(1)),
+        time_calls,
+        clock: Clock::calibrated(),
+    };
+    System::Host(Box::new(Host::new(ports, control)))
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = requests();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(requests() - before, 2);
+}
+
+#[test]
+fn reads_and_writes_allocate_nothing() {
+    let scratch = support::Scratch::new();
+    for time_calls in [false, true] {
+        for reading in [false, true] {
+            let mut system = host(&scratch, time_calls);
+            let mut buffer = Buffer::new(CALL_BYTES);
+            let made = run_ready(async {
+                let how = Open::READ_WRITE.create();
+                let file = system.open("/mnt0/file", how).await.unwrap();
+                system.start_measuring(system.now()).unwrap();
+                let mut made = 0;
+                for pass in 0..=PASSES {
+                    // The first pass warms up.
+                    if pass == 1 {
+                        made = requests();
+                    }
+                    system.lseek(file, 0, Whence::Start).await.unwrap();
+                    for _ in 0..CALLS_OF_A_PASS {
+                        let count = if reading {
+                            system.read(file, &mut buffer).await
+                        } else {
+                            system.write(file, &buffer).await
+                        };
+                        assert_eq!(count, Ok(CALL_BYTES));
+                    }
+                }
+                made = requests() - made;
+                let measure = system.finish_measuring().await.unwrap();
+                let latencies = measure.read_latency.count() + measure.write_latency.count();
+                let calls = (PASSES + 1) * CALLS_OF_A_PASS;
+                assert_eq!((measure.calls, latencies), (calls, u64::from(time_calls) * calls));
+                made
+            });
+            let calls = PASSES * CALLS_OF_A_PASS;
+            assert_eq!(made, 0, "in {calls} calls; reading: {reading}, timed: {time_calls}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Random sequences of calls, made on a world and on a plain reference in
+//! memory, compared call by call and at the end byte for byte.
+//!
+//! Each test run makes the same sequences. `PROPTEST_RNG_SEED=N` makes others,
+//! `PROPTEST_CASES=N` more of them; a failure prints its seed and the shortest
+//! sequence that was found to fail.
+
+mod call;
+mod reference;
+#[cfg(target_os = "linux")]
+#[path = "../support/mod.rs"]
+mod support;
+
+use call::{Call, NAMES, Outcome, data, path};
+use diskperf_system::{Errno, File, Open, System, Whence};
+use proptest::prelude::prop;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
+use reference::Reference;
+
+/// What a test run makes, unless the environment asks for others.
+const SEQUENCES: u32 = 300;
+const SEED: u64 = 1983;
+/// Calls in a sequence.
+const LENGTH: std::ops::Range<usize> = 1..100;
+
+/// Makes the calls on the system and on the reference; `Err` says where they
+/// differ.
+async fn compare(system: &mut System, calls: &[Call]) -> Result<(), String> {
+    let mut reference = Reference::default();
+    let mut files = Vec::new();
+    for (number, call) in calls.iter().enumerate() {
+        let Some(expected) = reference.make(call) else { continue };
+        let made = make(system, &mut files, call).await;
+        if made != expected {
+            return Err(format!("call {number}, {call:?}, gave {made:?}; expected {expected:?}"));
+        }
+    }
+    for number in 0..files.len() {
+        let call = Call::Length { file: number };
+        let Some(Ok(Outcome::Number(length))) = reference.make(&call) else { continue };
+        for call in [
+            Call::Lseek { file: number, offset: 0, whence: Whence::Start },
+            Call::Read { file: number, length: length as usize + 1 },
+        ] {
+            let expected = reference.make(&call).expect("it is an open file");
+            if make(system, &mut files, &call).await != expected {
+                return Err(format!("at the end, open file {number} differs"));
+            }
+        }
+    }
+    for name in NAMES {
+        let expected = reference.file(name);
+        if contents(system, name).await != expected {
+            return Err(format!("at the end, {name} differs"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes one call. `files` are the descriptors by their number.
+async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result<Outcome, Errno> {
+    let result = match *call {
+        Call::Open { name, how } => system.open(&path(name), how).await.map(|file| {
+            let number = files.iter().position(|&known| known == file).unwrap_or_else(|| {
+                files.push(file);
+                files.len() - 1
+            });
+            Outcome::Opened(number)
+        }),
+        Call::Read { file, length } => {
+            let mut buffer = vec![0; length];
+            let result = system.read(files[file], &mut buffer).await;
+            result.map(|count| Outcome::Bytes(buffer[..count].to_vec()))
+        }
+        Call::Write { file, length, first } => {
+            let result = system.write(files[file], &data(length, first)).await;
+            result.map(|count| Outcome::Number(count as u64))
+        }
+        Call::Lseek { file, offset, whence } => {
+            system.lseek(files[file], offset, whence).await.map(Outcome::Number)
+        }
+        Call::Length { file } => system.length(files[file]).await.map(Outcome::Number),
+        Call::Ftruncate { file, length } => {
+            system.ftruncate(files[file], length).await.map(Outcome::done)
+        }
+        Call::Fsync { file } => system.fsync(files[file]).await.map(Outcome::done),
+        Call::Close { file } => system.close(files[file]).await.map(Outcome::done),
+        Call::Unlink { name } => system.unlink(&path(name)).await.map(Outcome::done),
+        Call::Mkdir { name } => system.mkdir(&path(name)).await.map(Outcome::done),
+        Call::Rmdir { name } => system.rmdir(&path(name)).await.map(Outcome::done),
+        Call::Rename { from, to } => {
+            system.rename(&path(from), &path(to)).await.map(Outcome::done)
+        }
+    };
+    result.map_err(|error| error.errno().expect("nobody ended the run"))
+}
+
+/// The bytes of the file of this name; `Err` where there is none.
+async fn contents(system: &mut System, name: &str) -> Result<Vec<u8>, Errno> {
+    let errno = |error: diskperf_system::Error| error.errno().expect("nobody ended the run");
+    let file = system.open(&path(name), Open::READ).await.map_err(errno)?;
+    let length = system.length(file).await.map_err(errno)?;
+    let mut bytes = vec![0; length as usize + 1];
+    let count = system.read(file, &mut bytes).await;
+    system.close(file).await.map_err(errno)?;
+    bytes.truncate(count.map_err(errno)?);
+    Ok(bytes)
+}
+
+/// Makes the sequences, each with what `run` does.
+fn random_sequences(run: impl Fn(&[Call]) -> Result<(), String>) {
+    let config = contextualize_config(Config {
+        cases: SEQUENCES,
+        rng_seed: RngSeed::Fixed(SEED),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let seed = config.rng_seed;
+    let sequences = prop::collection::vec(call::any(), LENGTH);
+    let result = TestRunner::new(config)
+        .run(&sequences, |calls| run(&calls).map_err(TestCaseError::fail));
+    if let Err(error) = result {
+        panic!("PROPTEST_RNG_SEED={seed}: {error}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_host_does_as_the_reference() {
+    use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+    use rustix::fs::{Mode, OFlags};
+    use std::sync::Arc;
+
+    let clock = Clock::calibrated();
+    random_sequences(|calls| {
+        let scratch = support::Scratch::new();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
+            .expect("the scratch directory is readable");
+        let ports = Ports { directories: vec![directory], ..Ports::default() };
+        let control = Control {
+            stop: Arc::default(),
+            moved_bytes: Arc::default(),
+            rendezvous: Arc::new(Rendezvous::new(1)),
+            time_calls: true,
+            clock,
+        };
+        let mut system = System::Host(Box::new(Host::new(ports, control)));
+        diskperf_system::run_ready(compare(&mut system, calls))
+    });
+}
