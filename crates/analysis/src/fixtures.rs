@@ -15,6 +15,7 @@ pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetiti
     let calls = size_bytes / 8192;
     let mut worker = WorkerMeasure {
         elapsed: Nanoseconds(elapsed_ns as u64),
+        cpu: Nanoseconds((cpu_ns * 0.1) as u64 + (cpu_ns * 0.9) as u64),
         user: Nanoseconds((cpu_ns * 0.1) as u64),
         system: Nanoseconds((cpu_ns * 0.9) as u64),
         payload_bytes: size_bytes,
@@ -89,6 +90,7 @@ pub(crate) fn seqread(
         .map(|(elapsed, cpu)| Repetition {
             workers: vec![WorkerMeasure {
                 elapsed: Nanoseconds(elapsed * calls),
+                cpu: Nanoseconds(cpu * calls),
                 system: Nanoseconds(cpu * calls),
                 payload_bytes: 2 * MIB,
                 read_bytes: if layer == "null" { 0 } else { 2 * MIB },

@@ -195,7 +195,7 @@ pub(crate) fn elapsed_per_call_ns(repetition: &Repetition) -> Option<f64> {
 
 /// Nanoseconds of CPU per call, in user mode and in the kernel.
 pub(crate) fn cpu_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    per_call(repetition, WorkerMeasure::cpu)
+    per_call(repetition, |worker| worker.cpu)
 }
 
 fn per_call(repetition: &Repetition, time: impl Fn(&WorkerMeasure) -> Nanoseconds) -> Option<f64> {

@@ -83,9 +83,14 @@ impl Copy {
             .await?;
         let destination = self.open_destination(system, worker).await?;
         let block = &mut buffer[..self.call_bytes as usize];
-        for _ in 0..worker.size_bytes / self.call_bytes {
+        let mut left_bytes = worker.size_bytes;
+        while left_bytes > 0 {
+            // As with dd, the last block is as long as what is left.
+            let length = block.len().min(left_bytes as usize);
+            let block = &mut block[..length];
             read_block(system, source, block, Nanoseconds::ZERO).await?;
             write_block(system, destination, block, worker.think).await?;
+            left_bytes -= length as u64;
         }
         Ok(())
     }

@@ -47,19 +47,17 @@ impl Drive {
         needed_bytes: Option<u64>,
         recorder: &mut Recorder,
     ) -> Result<Self, LaboratoryError> {
-        let mut drive = match (&target.device, fresh) {
-            (Some(device), _) => Self::device(target, device)?,
+        match (&target.device, fresh) {
+            (Some(device), _) => Self::device(target, device),
             (None, None) => {
                 let workspace = workspace(target, needed_bytes.unwrap_or(0), recorder)?;
-                Self::folder(target, workspace)
+                Ok(Self::folder(target, workspace))
             }
             (None, Some(spec)) => {
                 let workspace = workspace(target, 0, recorder)?;
-                Self::fresh(target, workspace, spec, needed_bytes)?
+                Self::fresh(target, workspace, spec, needed_bytes)
             }
-        };
-        drive.notes.retain(|note| !note.is_empty());
-        Ok(drive)
+        }
     }
 
     fn device(target: &Target, device: &BlockDevice) -> Result<Self, LaboratoryError> {
@@ -72,7 +70,7 @@ impl Drive {
         Ok(Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.room_bytes(),
-            notes: Vec::new(),
+            notes: cached_below(device).into_iter().collect(),
             meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
             ground: Ground::Device {
                 path: device.path().to_owned(),
@@ -189,6 +187,21 @@ fn workspace(
         Workspace::create(&target.path, needed_bytes).map_err(LaboratoryError::request)?;
     recorder.note_workspace(workspace.path());
     Ok(workspace)
+}
+
+/// A loop device has a second page cache underneath, which dropping its own
+/// pages does not reach.
+fn cached_below(device: &BlockDevice) -> Option<String> {
+    let file = device.backing_file()?;
+    let direct = std::fs::read_to_string(device.sysfs().join("loop/dio"));
+    if direct.is_ok_and(|direct| direct.trim() == "1") {
+        return None;
+    }
+    Some(format!(
+        "{} is a loop device: its file {} is cached too, so what is cold here may come from memory there; `losetup --direct-io=on` ends that",
+        device.name(),
+        file.display()
+    ))
 }
 
 /// Meters of those disks that have counters.

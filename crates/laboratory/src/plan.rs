@@ -286,24 +286,30 @@ impl Plan {
     /// program that was asked for by name must run.
     fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
         let mut kept = Vec::new();
+        let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
         for step in std::mem::take(&mut self.suite.steps) {
             match self.obstacle(&step) {
                 None => kept.push(step),
-                Some(obstacle) => {
-                    self.left_out
-                        .push(format!("{} was left out: {obstacle}", title(&step)));
-                }
+                Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
+                    Some((_, titles)) => titles.push(title(&step)),
+                    None => obstacles.push((obstacle, vec![title(&step)])),
+                },
             }
         }
         self.suite.steps = kept;
         if self.suite.steps.is_empty() {
+            let obstacles: Vec<_> = obstacles.into_iter().map(|(obstacle, _)| obstacle).collect();
             return Err(LaboratoryError::Request(format!(
-                "nothing of {} can run on {}: {}",
+                "{} cannot run on {}: {}",
                 self.suite.name,
                 self.target_name(),
-                self.left_out.join("; ")
+                obstacles.join("; ")
             )));
         }
+        self.left_out = obstacles
+            .into_iter()
+            .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")))
+            .collect();
         Ok(())
     }
 

@@ -17,9 +17,14 @@ pub struct WorkerMeasure {
     /// The same, until fsync of all that was written returned as well. Absent
     /// where nothing was written.
     pub durable: Option<Nanoseconds>,
-    /// CPU time in user mode, of the worker alone.
+    /// CPU time of the worker, in user mode and in the kernel, to the
+    /// resolution of the kernel's scheduler.
+    pub cpu: Nanoseconds,
+    /// Of that, in user mode, as the kernel splits it: by ticks of a few
+    /// milliseconds, so that a short repetition may show none.
     pub user: Nanoseconds,
-    /// CPU time in the kernel, charged to the worker.
+    /// Of that, in the kernel; with `user` it need not make up `cpu`, since the
+    /// two are read off different clocks.
     pub system: Nanoseconds,
     /// The bytes that count for KB/s: a copy's once, a mix's both ways.
     pub payload_bytes: u64,
@@ -55,11 +60,6 @@ impl WorkerMeasure {
     /// When the last fsync returned, since the repetition's start.
     fn durable_end(&self) -> Nanoseconds {
         self.started + self.durable.unwrap_or(self.elapsed)
-    }
-
-    /// CPU time charged to the worker.
-    pub fn cpu(&self) -> Nanoseconds {
-        self.user + self.system
     }
 }
 
@@ -140,7 +140,7 @@ impl Repetition {
     /// prints it; over several drives the sum.
     pub fn cpu_percent(&self) -> f64 {
         self.per_drive(|workers| {
-            let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu()).sum();
+            let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
             let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
             if elapsed.0 == 0 {
                 0.0
@@ -215,7 +215,7 @@ mod tests {
             drive,
             started: Nanoseconds::from_millis(started_ms),
             elapsed: Nanoseconds::from_millis(elapsed_ms),
-            user: Nanoseconds::from_millis(elapsed_ms / 4),
+            cpu: Nanoseconds::from_millis(elapsed_ms / 4),
             payload_bytes: kib * KIB,
             ..WorkerMeasure::default()
         }

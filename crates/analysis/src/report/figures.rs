@@ -49,16 +49,15 @@ pub(super) fn cell(row: &Row) -> (String, String) {
     )
 }
 
-/// Half an interval as a share of its figure, the larger half: `±1.2%`; of a
-/// very wide one the factor to either side, `×÷2.3`.
+/// Half an interval as a share of its figure, the larger half: `±1.2%`; a very
+/// wide one says only that, `>±50%`.
 pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
     if point <= 0.0 || interval.low <= 0.0 {
         return String::new();
     }
-    let factor = (interval.high / point).max(point / interval.low);
     let percent = 100.0 * (interval.high / point - 1.0).max(1.0 - interval.low / point);
-    if factor >= 1.5 {
-        format!("×÷{factor:.1}")
+    if percent >= 50.0 {
+        ">±50%".to_owned()
     } else if percent < 9.95 {
         format!("±{percent:.1}%")
     } else {

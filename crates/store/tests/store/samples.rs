@@ -111,6 +111,7 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         started: Nanoseconds(random.below(1_000_000)),
         elapsed: Nanoseconds(1 + random.below(1 << 40)),
         durable: Some(Nanoseconds((1 << 40) + random.below(1 << 40))),
+        cpu: Nanoseconds(random.below(1 << 40)),
         user: Nanoseconds(random.below(1 << 39)),
         system: Nanoseconds(random.below(1 << 39)),
         payload_bytes: 1 << 30,

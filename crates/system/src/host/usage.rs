@@ -9,6 +9,9 @@ use std::os::unix::fs::FileExt;
 /// Totals since the thread started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
+    /// To the resolution of the scheduler's clock.
+    pub(crate) cpu: Nanoseconds,
+    /// By the kernel's ticks, as `system` is.
     pub(crate) user: Nanoseconds,
     pub(crate) system: Nanoseconds,
     pub(crate) voluntary_switches: u64,
@@ -18,7 +21,8 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// getrusage(2) of the calling thread.
+    /// getrusage(2) and the CPU clock of the calling thread. The clock is read
+    /// for the sum, which getrusage updates only at a tick.
     #[allow(unsafe_code)]
     pub(crate) fn of_this_thread() -> Result<Self, Errno> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
@@ -36,6 +40,7 @@ impl Usage {
             Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000)
         };
         Ok(Self {
+            cpu: thread_cpu_time(),
             user: span(usage.ru_utime),
             system: span(usage.ru_stime),
             voluntary_switches: usage.ru_nvcsw as u64,
@@ -44,6 +49,11 @@ impl Usage {
             major_faults: usage.ru_majflt as u64,
         })
     }
+}
+
+fn thread_cpu_time() -> Nanoseconds {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// The kernel's account of the bytes that storage delivered for one thread.

@@ -405,6 +405,7 @@ impl Host {
         measure.write_latency = self.write_latency.histogram();
         measure.started = time.since(origin);
         measure.elapsed = ended.since(time);
+        measure.cpu = usage.cpu.since(before.cpu);
         measure.user = usage.user.since(before.user);
         measure.system = usage.system.since(before.system);
         measure.voluntary_switches = usage.voluntary_switches - before.voluntary_switches;

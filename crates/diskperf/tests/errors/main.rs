@@ -1,0 +1,9 @@
+//! Whatever is wrong with a command line, a target or a store is said with its
+//! remedy, has the exit code of its kind, and leaves nothing behind.
+
+mod command_line;
+mod devices;
+mod storage;
+mod stores;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,170 @@
+//! Directories that cannot be written, and disks that give up in the middle.
+
+use crate::support::machine::{LoopDevice, can_run, fill};
+use crate::support::{MOUNTS, SmallDisk, User, entries, mount_tmpfs, open_to_all};
+use diskperf_store::Store;
+use diskperf_timeline::RunState;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const WRITE: &[&str] = &["run", "write_8192", "--on", "./target", "--size", "8M"];
+
+#[test]
+fn a_read_only_file_system() {
+    if !can_run("a_read_only_file_system", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let mounted = mount_tmpfs(&user.target(), "ro,size=64m");
+    user.run(WRITE).expect(
+        2,
+        &["read-only file system", "a directory that can be written"],
+    );
+    user.assert_nothing_left("read-only");
+    drop(mounted);
+}
+
+#[test]
+fn a_directory_of_somebody_else() {
+    let user = User::new();
+    open_to_all(&user.home());
+    std::fs::set_permissions(user.target(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    user.run_as_nobody(WRITE).expect(
+        2,
+        &["no permission", "a directory of your own, or use sudo"],
+    );
+    user.assert_nothing_left("no permission");
+}
+
+#[test]
+fn too_little_space_before_the_run() {
+    if !can_run("too_little_space_before_the_run", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 32);
+    let before = entries(&user.target());
+    for arguments in [
+        &["--size", "1G"][..],
+        &["--size", "24M"],
+        &["--size", "16M", "--fresh", "ext4"],
+        &["--fresh", "ext4"],
+        &["--fresh", "xfs"],
+    ] {
+        let words = [&["run", "write_8192", "--on", "./target"], arguments].concat();
+        let outcome = user.run(&words);
+        assert!(matches!(outcome.code, Some(1 | 2)), "{outcome:?}");
+        for part in ["enough space", "needed", "--size"] {
+            assert!(outcome.stderr.contains(part), "`{part}`: {outcome:?}");
+        }
+        assert_eq!(entries(&user.target()), before, "{arguments:?}");
+    }
+    // What fits is measured, also where a tenth of the free space is less
+    // than the smallest size that a pilot tries.
+    user.run(&[
+        "run",
+        "write_8192",
+        "--on",
+        "./target",
+        "--size",
+        "4M",
+        "--runs",
+        "1",
+    ])
+    .expect(0, &[]);
+    assert_eq!(entries(&user.target()), before);
+    drop(disk);
+}
+
+/// Takes what is left of a file system, and takes it again when somebody else
+/// gives a part of it back, until `done`.
+fn fill_up(path: &Path, mut done: impl FnMut() -> bool) {
+    let mut file = File::create(path).unwrap();
+    let block = vec![1; 64 << 10];
+    while !done() {
+        // No space: what the test wants. Whatever is freed is taken next time.
+        let _ = file.write(&block);
+    }
+}
+
+#[test]
+fn too_little_space_in_the_middle_of_the_run() {
+    if !can_run("too_little_space_in_the_middle_of_the_run", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
+    let before = entries(&user.target());
+    let words = [WRITE, &["--runs", "100000", "--quiet"]].concat();
+    let mut process = user.start(&words);
+    user.wait_for_repetitions(&mut process, 2);
+    let filler = user.target().join("filler");
+    fill_up(&filler, || !process.is_running());
+    let outcome = process.finish().expect(
+        1,
+        &[
+            "write_8192 on",
+            "ENOSPC",
+            "free some space or give a smaller --size",
+        ],
+    );
+    // The figures of the repetitions before are printed all the same.
+    assert!(outcome.stdout.contains("write_8192"), "{outcome:?}");
+    std::fs::remove_file(filler).unwrap();
+    assert_eq!(entries(&user.target()), before);
+    let run = &user.stored()[0];
+    assert!(run.repetitions >= 2, "{run:?}");
+    assert!(
+        matches!(&run.state, RunState::Failed(why) if why.contains("ENOSPC")),
+        "{run:?}"
+    );
+    drop(disk);
+}
+
+/// The second half of the device goes away: reading it is an I/O error.
+#[test]
+fn a_device_that_fails_in_the_middle() {
+    if !can_run("a_device_that_fails_in_the_middle", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let image = user.file("image");
+    fill(&image, 16, 0x5a);
+    // Only with direct I/O does a loop device give an error for what its file
+    // does not have.
+    let device = LoopDevice::over(&image, &["--direct-io=on"]);
+    let words = [
+        "run",
+        "seqread",
+        "--set",
+        "program.layer=device_direct",
+        "--size",
+        "16M",
+        "--runs",
+        "100000",
+        "--quiet",
+        "--on",
+        &device.text(),
+    ];
+    let mut process = user.start(&words);
+    user.wait_for_repetitions(&mut process, 2);
+    OpenOptions::new()
+        .write(true)
+        .open(&image)
+        .unwrap()
+        .set_len(8 << 20)
+        .unwrap();
+    process
+        .finish()
+        .expect(1, &["seqread", "EIO", &device.text(), "dmesg"]);
+    let run = &user.stored()[0];
+    assert!(
+        matches!(&run.state, RunState::Failed(why) if why.contains("EIO")),
+        "{run:?}"
+    );
+    let store = Store::open(&user.store()).unwrap();
+    let stored = store.load(&run.id).unwrap();
+    assert!(stored.results[0].repetitions.len() >= 2, "{run:?}");
+}
