@@ -1,10 +1,11 @@
 //! The progress bar: on standard error, only on a terminal.
 
+use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::{Event, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,10 +18,30 @@ pub(crate) struct Progress {
 /// A bar, and the thread that moves it.
 struct Bar {
     bar: ProgressBar,
-    /// What each worker of the current repetition has moved.
-    moved_bytes: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
+    moved: Arc<Mutex<Moved>>,
+    /// What the last repetition did.
+    rate: String,
     done: Arc<AtomicBool>,
     mover: Option<JoinHandle<()>>,
+}
+
+/// What a program has moved so far, over all its repetitions.
+#[derive(Default)]
+struct Moved {
+    /// By the repetitions that have ended.
+    before_bytes: u64,
+    /// By each worker of the current one.
+    workers: Vec<Arc<AtomicU64>>,
+}
+
+impl Moved {
+    fn bytes(&self) -> u64 {
+        let workers = self
+            .workers
+            .iter()
+            .map(|worker| worker.load(Ordering::Relaxed));
+        self.before_bytes + workers.sum::<u64>()
+    }
 }
 
 /// How often the bar moves: often enough to look alive, too seldom to disturb
@@ -48,11 +69,10 @@ impl Observer for Progress {
         if let Event::Note(note) = event {
             self.note(note);
         }
-        let Some(bar) = &self.bar else { return };
+        let Some(bar) = &mut self.bar else { return };
         match event {
             Event::StepStarted { title, number, of } => {
-                bar.bar.set_prefix(format!("[{}/{of}] {title}", number + 1));
-                bar.bar.set_message("making files");
+                bar.start(format!("[{}/{of}] {title}", number + 1));
             }
             Event::Pilot { .. } => bar.bar.set_message("finding the size"),
             Event::RepetitionStarted {
@@ -62,14 +82,18 @@ impl Observer for Progress {
                 moved_bytes,
             } => {
                 if of > 1 {
-                    bar.bar
-                        .set_message(format!("repetition {} of {of}", number + 1));
+                    bar.say(&format!("run {} of {of}", number + 1));
                 }
-                bar.bar.reset();
-                bar.bar.set_length(total_bytes);
-                *bar.moved() = moved_bytes.to_vec();
+                bar.bar.set_length(u64::from(of) * total_bytes);
+                *bar.moved() = Moved {
+                    before_bytes: u64::from(number) * total_bytes,
+                    workers: moved_bytes.to_vec(),
+                };
             }
-            Event::RepetitionFinished(_) => bar.moved().clear(),
+            Event::RepetitionFinished(repetition) => {
+                let bytes_per_s = repetition.kb_per_s() * KIB as f64;
+                bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
+            }
             Event::RunStarted(_)
             | Event::StepFinished(_)
             | Event::RunFinished(_)
@@ -80,46 +104,51 @@ impl Observer for Progress {
 
 impl Bar {
     fn new() -> Self {
-        let style =
-            "{prefix}  {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left, {msg}";
+        let style = "{prefix}  {wide_bar} {msg}, {eta} left";
         let style = ProgressStyle::with_template(style).expect("the template is constant");
         let bar = ProgressBar::new(0).with_style(style);
-        let moved_bytes = Arc::new(Mutex::new(Vec::<Arc<AtomicU64>>::new()));
+        let moved = Arc::new(Mutex::new(Moved::default()));
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
-            let (bar, moved_bytes, done) =
-                (bar.clone(), Arc::clone(&moved_bytes), Arc::clone(&done));
+            let (bar, moved, done) = (bar.clone(), Arc::clone(&moved), Arc::clone(&done));
             std::thread::spawn(move || {
                 while !done.load(Ordering::Relaxed) {
-                    let workers = moved_bytes
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .clone();
-                    if !workers.is_empty() {
-                        bar.set_position(
-                            workers
-                                .iter()
-                                .map(|worker| worker.load(Ordering::Relaxed))
-                                .sum(),
-                        );
-                    }
+                    bar.set_position(lock(&moved).bytes());
                     std::thread::sleep(PERIOD);
                 }
             })
         };
         Self {
             bar,
-            moved_bytes,
+            moved,
+            rate: String::new(),
             done,
             mover: Some(mover),
         }
     }
 
-    fn moved(&self) -> std::sync::MutexGuard<'_, Vec<Arc<AtomicU64>>> {
-        self.moved_bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Begins with a program.
+    fn start(&mut self, title: String) {
+        *self.moved() = Moved::default();
+        self.rate.clear();
+        self.bar.set_prefix(title);
+        self.bar.set_length(0);
+        self.bar.reset();
+        self.say("making files");
     }
+
+    fn say(&self, what: &str) {
+        self.bar.set_message(format!("{}{what}", self.rate));
+    }
+
+    fn moved(&self) -> MutexGuard<'_, Moved> {
+        lock(&self.moved)
+    }
+}
+
+/// A thread that panicked while it held this had changed nothing by halves.
+fn lock(moved: &Mutex<Moved>) -> MutexGuard<'_, Moved> {
+    moved.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Bar {

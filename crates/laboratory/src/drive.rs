@@ -7,7 +7,7 @@ use crate::target::Target;
 use diskperf_battery::Medium;
 use diskperf_system::Errno;
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
-use diskperf_system::host::fresh::{FreshFilesystem, FreshSpec};
+use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::Workspace;
 use diskperf_system::host::{DevicePort, Ports, open_directory};
@@ -98,8 +98,13 @@ impl Drive {
         // Where a pilot finds the sizes, the image is a tenth of the free
         // space at most, as files would be.
         let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.room_bytes() / 10));
-        let filesystem = FreshFilesystem::make(&workspace, spec, payload_bytes)
-            .map_err(LaboratoryError::work)?;
+        let filesystem =
+            FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(|error| match error {
+                FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
+                    LaboratoryError::request(error)
+                }
+                _ => LaboratoryError::work(error),
+            })?;
         let directory = filesystem.directory().to_owned();
         let place = diskperf_system::host::environment::place(&directory);
         Ok(Self {

@@ -87,6 +87,8 @@ impl LaboratoryError {
 fn remedy(error: &str) -> &'static str {
     if error.contains("ENOSPC") {
         "; free some space or give a smaller --size"
+    } else if error.contains("drop_caches") {
+        "; only root may drop the caches of the whole machine: use sudo, or leave --drop-caches away"
     } else if error.contains("EIO") {
         "; the device could not do it: see the kernel's log (dmesg)"
     } else {

@@ -95,7 +95,11 @@ impl Execution<'_> {
         if self.plan.fresh.is_empty() {
             return self.on_filesystem(None);
         }
-        enter_private_mounts().map_err(LaboratoryError::work)?;
+        enter_private_mounts().map_err(|error| {
+            LaboratoryError::Request(format!(
+                "{error}; use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
+            ))
+        })?;
         self.plan
             .fresh
             .iter()
@@ -139,7 +143,7 @@ impl Execution<'_> {
                 .map(|step| step.program.file_bytes(size_bytes))
                 .max()
                 .unwrap_or(0)
-                * 2,
+                .saturating_mul(2),
         )
     }
 

@@ -290,15 +290,20 @@ impl Plan {
         for step in std::mem::take(&mut self.suite.steps) {
             match self.obstacle(&step) {
                 None => kept.push(step),
-                Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
-                    Some((_, titles)) => titles.push(title(&step)),
-                    None => obstacles.push((obstacle, vec![title(&step)])),
-                },
+                Some(obstacle) => {
+                    match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
+                        Some((_, titles)) => titles.push(title(&step)),
+                        None => obstacles.push((obstacle, vec![title(&step)])),
+                    }
+                }
             }
         }
         self.suite.steps = kept;
         if self.suite.steps.is_empty() {
-            let obstacles: Vec<_> = obstacles.into_iter().map(|(obstacle, _)| obstacle).collect();
+            let obstacles: Vec<_> = obstacles
+                .into_iter()
+                .map(|(obstacle, _)| obstacle)
+                .collect();
             return Err(LaboratoryError::Request(format!(
                 "{} cannot run on {}: {}",
                 self.suite.name,
@@ -315,16 +320,14 @@ impl Plan {
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for step in &self.suite.steps {
-            match self.size {
-                SizeChoice::Bytes(size_bytes) => {
-                    step.program.check(size_bytes)?;
-                    if self.fresh.is_empty() {
-                        for target in &self.targets {
-                            target.check_room(step.program.file_bytes(size_bytes))?;
-                        }
-                    }
-                }
-                SizeChoice::Auto => step.program.check(self.smallest_size(step))?,
+            let size_bytes = match self.size {
+                SizeChoice::Bytes(size_bytes) => size_bytes,
+                SizeChoice::Auto => self.smallest_size(step),
+            };
+            step.program.check(size_bytes)?;
+            // A fresh file system's image lies on the target as well.
+            for target in &self.targets {
+                target.check_room(step.program.file_bytes(size_bytes))?;
             }
         }
         Ok(())

@@ -46,13 +46,13 @@ impl Target {
                 format!("no system is called `{name}`; a path contains a `/`, or is `.`")
             }));
         }
-        let path = typed
-            .canonicalize()
-            .map_err(|error| LaboratoryError::Request(format!("target {name}: {error}")))?;
-        let kind = path
-            .metadata()
-            .map_err(|error| LaboratoryError::Request(format!("target {name}: {error}")))?
-            .file_type();
+        let unreachable = |error: std::io::Error| {
+            LaboratoryError::Request(format!(
+                "target {name}: {error}; give a directory or a block device that exists and that you may look into"
+            ))
+        };
+        let path = typed.canonicalize().map_err(unreachable)?;
+        let kind = path.metadata().map_err(unreachable)?.file_type();
         if kind.is_block_device() {
             Self::inspect_device(typed, path, request)
         } else if kind.is_dir() {

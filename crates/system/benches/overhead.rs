@@ -31,10 +31,19 @@ mod linux {
 
     /// The ways to read, and the most that each may take of the first one's
     /// time.
-    const WAYS: [(&str, Option<f64>); 3] =
-        [("read(2)", None), ("host, untimed", Some(1.02)), ("host, timed", Some(1.05))];
-    const ORDERS: [[usize; 3]; 6] =
-        [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]];
+    const WAYS: [(&str, Option<f64>); 3] = [
+        ("read(2)", None),
+        ("host, untimed", Some(1.02)),
+        ("host, timed", Some(1.05)),
+    ];
+    const ORDERS: [[usize; 3]; 6] = [
+        [0, 1, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [0, 2, 1],
+        [2, 1, 0],
+        [1, 0, 2],
+    ];
 
     /// One way to read, with all that it needs.
     enum Reader {
@@ -46,7 +55,10 @@ mod linux {
         fn host(directory: &Path, time_calls: bool, clock: Clock) -> Self {
             let directory = rustix::fs::open(directory, OFlags::CLOEXEC, Mode::empty())
                 .expect("the benchmark's directory is readable");
-            let ports = Ports { directories: vec![directory], ..Ports::default() };
+            let ports = Ports {
+                directories: vec![directory],
+                ..Ports::default()
+            };
             let control = Control {
                 stop: Arc::default(),
                 moved_bytes: Arc::default(),
@@ -83,7 +95,10 @@ mod linux {
         let sought = system.lseek(file, start as i64, Whence::Start).await;
         sought.expect("a file can be sought in");
         for _ in 0..BATCH_CALLS {
-            let count = system.read(file, buffer).await.expect("the file is readable");
+            let count = system
+                .read(file, buffer)
+                .await
+                .expect("the file is readable");
             assert_eq!(count, CALL_BYTES);
         }
     }
@@ -102,8 +117,8 @@ mod linux {
                 .expect("the build directory is writable");
             let path = directory.path().join("data");
             std::fs::write(&path, vec![0x55; FILE_BYTES as usize]).expect("there is room");
-            let file = rustix::fs::open(&path, OFlags::CLOEXEC, Mode::empty())
-                .expect("it was just made");
+            let file =
+                rustix::fs::open(&path, OFlags::CLOEXEC, Mode::empty()).expect("it was just made");
             // Pages that wait to be written out are no part of the question.
             rustix::fs::fsync(&file).expect("there is room");
             let clock = Clock::calibrated();

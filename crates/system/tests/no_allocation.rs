@@ -71,7 +71,10 @@ fn host(scratch: &support::Scratch, time_calls: bool) -> System {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
         .expect("the scratch directory is readable");
-    let ports = Ports { directories: vec![directory], ..Ports::default() };
+    let ports = Ports {
+        directories: vec![directory],
+        ..Ports::default()
+    };
     let control = Control {
         stop: Arc::default(),
         moved_bytes: Arc::default(),
@@ -120,11 +123,17 @@ fn reads_and_writes_allocate_nothing() {
                 let measure = system.finish_measuring().await.unwrap();
                 let latencies = measure.read_latency.count() + measure.write_latency.count();
                 let calls = (PASSES + 1) * CALLS_OF_A_PASS;
-                assert_eq!((measure.calls, latencies), (calls, u64::from(time_calls) * calls));
+                assert_eq!(
+                    (measure.calls, latencies),
+                    (calls, u64::from(time_calls) * calls)
+                );
                 made
             });
             let calls = PASSES * CALLS_OF_A_PASS;
-            assert_eq!(made, 0, "in {calls} calls; reading: {reading}, timed: {time_calls}");
+            assert_eq!(
+                made, 0,
+                "in {calls} calls; reading: {reading}, timed: {time_calls}"
+            );
         }
     }
 }

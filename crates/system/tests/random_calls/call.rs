@@ -12,19 +12,51 @@ const FILES: usize = 6;
 /// One call. A file is the number of a descriptor, which may be closed.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
-    Open { name: &'static str, how: Open },
-    Read { file: usize, length: usize },
+    Open {
+        name: &'static str,
+        how: Open,
+    },
+    Read {
+        file: usize,
+        length: usize,
+    },
     /// Writes [`data`].
-    Write { file: usize, length: usize, first: u8 },
-    Lseek { file: usize, offset: i64, whence: Whence },
-    Length { file: usize },
-    Ftruncate { file: usize, length: u64 },
-    Fsync { file: usize },
-    Close { file: usize },
-    Unlink { name: &'static str },
-    Mkdir { name: &'static str },
-    Rmdir { name: &'static str },
-    Rename { from: &'static str, to: &'static str },
+    Write {
+        file: usize,
+        length: usize,
+        first: u8,
+    },
+    Lseek {
+        file: usize,
+        offset: i64,
+        whence: Whence,
+    },
+    Length {
+        file: usize,
+    },
+    Ftruncate {
+        file: usize,
+        length: u64,
+    },
+    Fsync {
+        file: usize,
+    },
+    Close {
+        file: usize,
+    },
+    Unlink {
+        name: &'static str,
+    },
+    Mkdir {
+        name: &'static str,
+    },
+    Rmdir {
+        name: &'static str,
+    },
+    Rename {
+        from: &'static str,
+        to: &'static str,
+    },
 }
 
 /// What a call gave.
@@ -63,7 +95,9 @@ pub(crate) fn path(name: &str) -> String {
 
 /// The bytes of a write: neither all alike nor ever 0, which a hole is.
 pub(crate) fn data(length: usize, first: u8) -> Vec<u8> {
-    (0..length).map(|offset| 1 + ((usize::from(first) + offset) % 255) as u8).collect()
+    (0..length)
+        .map(|offset| 1 + ((usize::from(first) + offset) % 255) as u8)
+        .collect()
 }
 
 /// Any call, those on files more often than those on names.
@@ -105,7 +139,12 @@ fn how() -> impl Strategy<Value = Open> {
 
 /// Lengths of reads and writes.
 fn length() -> impl Strategy<Value = usize> {
-    prop_oneof![Just(0), 1_usize..100, near_a_border().prop_map(|length| length as usize), 0_usize..40_000]
+    prop_oneof![
+        Just(0),
+        1_usize..100,
+        near_a_border().prop_map(|length| length as usize),
+        0_usize..40_000
+    ]
 }
 
 /// Offsets up to 3 MiB.

@@ -29,18 +29,31 @@ async fn compare(system: &mut System, calls: &[Call]) -> Result<(), String> {
     let mut reference = Reference::default();
     let mut files = Vec::new();
     for (number, call) in calls.iter().enumerate() {
-        let Some(expected) = reference.make(call) else { continue };
+        let Some(expected) = reference.make(call) else {
+            continue;
+        };
         let made = make(system, &mut files, call).await;
         if made != expected {
-            return Err(format!("call {number}, {call:?}, gave {made:?}; expected {expected:?}"));
+            return Err(format!(
+                "call {number}, {call:?}, gave {made:?}; expected {expected:?}"
+            ));
         }
     }
     for number in 0..files.len() {
         let call = Call::Length { file: number };
-        let Some(Ok(Outcome::Number(length))) = reference.make(&call) else { continue };
+        let Some(Ok(Outcome::Number(length))) = reference.make(&call) else {
+            continue;
+        };
         for call in [
-            Call::Lseek { file: number, offset: 0, whence: Whence::Start },
-            Call::Read { file: number, length: length as usize + 1 },
+            Call::Lseek {
+                file: number,
+                offset: 0,
+                whence: Whence::Start,
+            },
+            Call::Read {
+                file: number,
+                length: length as usize + 1,
+            },
         ] {
             let expected = reference.make(&call).expect("it is an open file");
             if make(system, &mut files, &call).await != expected {
@@ -61,10 +74,13 @@ async fn compare(system: &mut System, calls: &[Call]) -> Result<(), String> {
 async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result<Outcome, Errno> {
     let result = match *call {
         Call::Open { name, how } => system.open(&path(name), how).await.map(|file| {
-            let number = files.iter().position(|&known| known == file).unwrap_or_else(|| {
-                files.push(file);
-                files.len() - 1
-            });
+            let number = files
+                .iter()
+                .position(|&known| known == file)
+                .unwrap_or_else(|| {
+                    files.push(file);
+                    files.len() - 1
+                });
             Outcome::Opened(number)
         }),
         Call::Read { file, length } => {
@@ -72,25 +88,36 @@ async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result
             let result = system.read(files[file], &mut buffer).await;
             result.map(|count| Outcome::Bytes(buffer[..count].to_vec()))
         }
-        Call::Write { file, length, first } => {
+        Call::Write {
+            file,
+            length,
+            first,
+        } => {
             let result = system.write(files[file], &data(length, first)).await;
             result.map(|count| Outcome::Number(count as u64))
         }
-        Call::Lseek { file, offset, whence } => {
-            system.lseek(files[file], offset, whence).await.map(Outcome::Number)
-        }
+        Call::Lseek {
+            file,
+            offset,
+            whence,
+        } => system
+            .lseek(files[file], offset, whence)
+            .await
+            .map(Outcome::Number),
         Call::Length { file } => system.length(files[file]).await.map(Outcome::Number),
-        Call::Ftruncate { file, length } => {
-            system.ftruncate(files[file], length).await.map(Outcome::done)
-        }
+        Call::Ftruncate { file, length } => system
+            .ftruncate(files[file], length)
+            .await
+            .map(Outcome::done),
         Call::Fsync { file } => system.fsync(files[file]).await.map(Outcome::done),
         Call::Close { file } => system.close(files[file]).await.map(Outcome::done),
         Call::Unlink { name } => system.unlink(&path(name)).await.map(Outcome::done),
         Call::Mkdir { name } => system.mkdir(&path(name)).await.map(Outcome::done),
         Call::Rmdir { name } => system.rmdir(&path(name)).await.map(Outcome::done),
-        Call::Rename { from, to } => {
-            system.rename(&path(from), &path(to)).await.map(Outcome::done)
-        }
+        Call::Rename { from, to } => system
+            .rename(&path(from), &path(to))
+            .await
+            .map(Outcome::done),
     };
     result.map_err(|error| error.errno().expect("nobody ended the run"))
 }
@@ -117,8 +144,8 @@ fn random_sequences(run: impl Fn(&[Call]) -> Result<(), String>) {
     });
     let seed = config.rng_seed;
     let sequences = prop::collection::vec(call::any(), LENGTH);
-    let result = TestRunner::new(config)
-        .run(&sequences, |calls| run(&calls).map_err(TestCaseError::fail));
+    let result =
+        TestRunner::new(config).run(&sequences, |calls| run(&calls).map_err(TestCaseError::fail));
     if let Err(error) = result {
         panic!("PROPTEST_RNG_SEED={seed}: {error}");
     }
@@ -137,7 +164,10 @@ fn the_host_does_as_the_reference() {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
             .expect("the scratch directory is readable");
-        let ports = Ports { directories: vec![directory], ..Ports::default() };
+        let ports = Ports {
+            directories: vec![directory],
+            ..Ports::default()
+        };
         let control = Control {
             stop: Arc::default(),
             moved_bytes: Arc::default(),

@@ -104,11 +104,19 @@ impl Reference {
                 node
             }
         };
-        let free = self.descriptors.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.descriptors.push(None);
-            self.descriptors.len() - 1
+        let free = self
+            .descriptors
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.descriptors.push(None);
+                self.descriptors.len() - 1
+            });
+        self.descriptors[free] = Some(Descriptor {
+            node,
+            how,
+            offset: 0,
         });
-        self.descriptors[free] = Some(Descriptor { node, how, offset: 0 });
         Ok(Outcome::Opened(free))
     }
 
@@ -161,8 +169,12 @@ impl Reference {
             }
             _ => {}
         }
-        let moved: Vec<String> =
-            self.names.keys().filter(|name| *name == from || is_below(name, from)).cloned().collect();
+        let moved: Vec<String> = self
+            .names
+            .keys()
+            .filter(|name| *name == from || is_below(name, from))
+            .cloned()
+            .collect();
         for name in moved {
             if let Some(node) = self.names.remove(&name) {
                 self.names.insert(name.replacen(from, to, 1), node);
@@ -173,7 +185,8 @@ impl Reference {
 }
 
 fn is_below(name: &str, directory: &str) -> bool {
-    name.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+    name.strip_prefix(directory)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A call on a descriptor of a file.
@@ -202,7 +215,9 @@ fn on_file(
             }
             Ok(Outcome::Number(length as u64))
         }
-        Call::Lseek { offset: by, whence, .. } => {
+        Call::Lseek {
+            offset: by, whence, ..
+        } => {
             let base = match whence {
                 Whence::Start => 0,
                 Whence::Current => *offset,
