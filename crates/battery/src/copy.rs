@@ -3,7 +3,7 @@
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::parameter::{Field, Value, choices};
-use crate::program::{LARGEST_CALL, ProgramError};
+use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
@@ -34,11 +34,10 @@ impl Copy {
                 meaning: "where the bytes go",
                 value: Value::Choice(&mut self.destination),
             },
-            Field {
-                name: "call_bytes",
-                meaning: "bytes that one call reads and one call writes",
-                value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
-            },
+            Field::call_bytes(
+                &mut self.call_bytes,
+                "bytes that one call reads and one call writes",
+            ),
         ]
     }
 

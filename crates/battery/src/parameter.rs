@@ -1,7 +1,10 @@
 //! Parameters of a program: each with a name, a value, a unit and what values
 //! it may take. One list serves printing, checking and setting.
 
-use diskperf_timeline::units::{SizeError, parse_size};
+use diskperf_timeline::units::{GIB, SizeError, parse_size};
+
+/// The largest call: what read(2) returns at once is less than 2 GiB.
+const LARGEST_CALL_BYTES: u64 = GIB;
 
 /// A parameter as a user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +109,16 @@ pub enum ParameterError {
     },
 }
 
-impl Field<'_> {
+impl<'a> Field<'a> {
+    /// Every program's size of call.
+    pub(crate) fn call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
+        Self {
+            name: "call_bytes",
+            meaning,
+            value: Value::Bytes(value, 1, LARGEST_CALL_BYTES),
+        }
+    }
+
     pub(crate) fn describe(&self) -> Parameter {
         Parameter {
             name: self.name,

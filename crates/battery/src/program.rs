@@ -11,13 +11,8 @@ use crate::seqread::{Layer, SequentialRead};
 use crate::worker::{Medium, Worker};
 use crate::write::Write;
 use diskperf_system::{Buffer, Error, System};
-use diskperf_timeline::units::GIB;
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::collections::BTreeMap;
-
-/// The largest call that a program makes: what read(2) can return at once,
-/// less than 2 GiB.
-pub(crate) const LARGEST_CALL: u64 = GIB;
 
 /// A program with its parameters.
 #[derive(Clone, Debug, PartialEq)]

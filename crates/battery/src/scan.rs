@@ -3,7 +3,7 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value, choices};
-use crate::program::{LARGEST_CALL, ProgramError};
+use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::Nanoseconds;
@@ -44,11 +44,7 @@ impl Scan {
                 meaning: "milliseconds from the start of one reader to that of the next",
                 value: Value::Count(&mut self.offset_ms, 0, 3_600_000),
             },
-            Field {
-                name: "call_bytes",
-                meaning: "bytes that one call reads",
-                value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
-            },
+            Field::call_bytes(&mut self.call_bytes, "bytes that one call reads"),
         ]
     }
 

@@ -4,7 +4,7 @@
 
 use crate::blocks::{ensure_file, pause, read_block};
 use crate::parameter::{Field, Value, choices};
-use crate::program::{LARGEST_CALL, ProgramError};
+use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 
@@ -42,11 +42,7 @@ impl SequentialRead {
                 meaning: "what is read, and through what",
                 value: Value::Choice(&mut self.layer),
             },
-            Field {
-                name: "call_bytes",
-                meaning: "bytes that one call asks for",
-                value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
-            },
+            Field::call_bytes(&mut self.call_bytes, "bytes that one call asks for"),
         ]
     }
 

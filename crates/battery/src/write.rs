@@ -2,8 +2,8 @@
 //! 000, appendix A). The two are one program with two sizes of call.
 
 use crate::blocks::{create, remove_file, write_file};
-use crate::parameter::{Field, Value};
-use crate::program::{LARGEST_CALL, ProgramError};
+use crate::parameter::Field;
+use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, System};
 
@@ -14,11 +14,10 @@ pub(crate) struct Write {
 
 impl Write {
     pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![Field {
-            name: "call_bytes",
-            meaning: "bytes that one call writes",
-            value: Value::Bytes(&mut self.call_bytes, 1, LARGEST_CALL),
-        }]
+        vec![Field::call_bytes(
+            &mut self.call_bytes,
+            "bytes that one call writes",
+        )]
     }
 
     /// `rm -f` before the clock starts, as in the paper's script.

@@ -4,8 +4,8 @@ use crate::arguments::OutputFormat;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use diskperf_laboratory::store::RunHeading;
 use diskperf_laboratory::timeline::RunState;
+use diskperf_laboratory::timeline::units::format_utc;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Rows of text under a heading.
 pub(crate) struct Listing {
@@ -28,7 +28,7 @@ impl Listing {
         let row = |run: &RunHeading| {
             vec![
                 run.id.clone(),
-                utc(run.started_unix_ms),
+                format_utc(run.started_unix_ms),
                 run.suite.clone(),
                 run.target.clone(),
                 run.label.clone().unwrap_or_default(),
@@ -118,49 +118,5 @@ fn state(state: &RunState) -> &'static str {
         RunState::Finished => "finished",
         RunState::Interrupted => "interrupted",
         RunState::Failed(_) => "failed",
-    }
-}
-
-/// A moment as `2026-11-21 02:37:10`: the civil calendar from days since 1970
-/// (Howard Hinnant's algorithm).
-fn utc(unix_ms: u64) -> String {
-    let seconds = Duration::from_millis(unix_ms).as_secs();
-    let (days, second_of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (
-        second_of_day / 3600,
-        second_of_day / 60 % 60,
-        second_of_day % 60,
-    );
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::utc;
-
-    #[test]
-    fn moments_are_on_the_calendar() {
-        for (unix_s, expected) in [
-            (0, "1970-01-01 00:00:00"),
-            (951_782_399, "2000-02-28 23:59:59"),
-            (951_782_400, "2000-02-29 00:00:00"),
-            (1_709_164_800, "2024-02-29 00:00:00"),
-            (1_795_229_830, "2026-11-21 02:57:10"),
-        ] {
-            assert_eq!(utc(unix_s * 1000), expected);
-        }
     }
 }

@@ -98,13 +98,14 @@ impl Drive {
         // Where a pilot finds the sizes, the image is a tenth of the free
         // space at most, as files would be.
         let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.room_bytes() / 10));
-        let filesystem =
-            FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(|error| match error {
+        let filesystem = FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(
+            |error| match error {
                 FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
                     LaboratoryError::request(error)
                 }
                 _ => LaboratoryError::work(error),
-            })?;
+            },
+        )?;
         let directory = filesystem.directory().to_owned();
         let place = diskperf_system::host::environment::place(&directory);
         Ok(Self {

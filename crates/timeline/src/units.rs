@@ -1,6 +1,7 @@
 //! Units: nanoseconds as a newtype, and the sizes that people type and read.
 
 use serde::{Deserialize, Serialize};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A time or a span of time, in whole nanoseconds.
 #[derive(
@@ -116,6 +117,17 @@ pub fn format_nanoseconds(span: Nanoseconds) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Writes a moment as `2026-11-21 02:20:00`, in UTC.
+pub fn format_utc(unix_ms: u64) -> String {
+    let moment = UNIX_EPOCH
+        .checked_add(Duration::from_millis(unix_ms))
+        .unwrap_or(UNIX_EPOCH);
+    humantime::format_rfc3339_seconds(moment)
+        .to_string()
+        .replace('T', " ")
+        .replace('Z', "")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +149,13 @@ mod tests {
         for text in ["", "M", "8X", "-8", "8.5M", "99999999999G"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn moments_are_on_the_calendar() {
+        assert_eq!(format_utc(0), "1970-01-01 00:00:00");
+        assert_eq!(format_utc(1_709_164_800_999), "2024-02-29 00:00:00");
+        assert_eq!(format_utc(1_795_229_830_000), "2026-11-21 02:57:10");
     }
 
     #[test]

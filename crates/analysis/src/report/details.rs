@@ -6,7 +6,7 @@ use super::run_table::{heading, remarks, tables};
 use super::view::{Row, View};
 use crate::cache::device_share;
 use crate::summary::Percentiles;
-use diskperf_timeline::units::{format_nanoseconds, format_size};
+use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{Device, Environment, Filesystem, Nanoseconds, Repetition, Run};
 
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
@@ -29,7 +29,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
 /// How the run was made.
 fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
-        format!("started {}", utc(run.started_unix_ms)),
+        format!("started {} UTC", format_utc(run.started_unix_ms)),
         format!("command line: {}", run.command_line.join(" ")),
         format!("diskperf {}, seed {}", run.version, run.seed),
     ];
@@ -40,33 +40,6 @@ fn origin(run: &Run) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// A moment of Unix time as `2026-11-21 02:20:00 UTC`: the days since 1970 as
-/// years, months and days of the Gregorian calendar (Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms").
-fn utc(unix_ms: u64) -> String {
-    let seconds = unix_ms / 1000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that the leap day comes last.
-    let since = days + 719_468;
-    let (era, day_of_era) = (since / 146_097, since % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!(
-        "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC",
-        second % 60
-    )
 }
 
 fn environment(machine: &Environment) -> Vec<String> {

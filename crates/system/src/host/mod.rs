@@ -6,6 +6,7 @@ pub mod device;
 pub mod environment;
 pub mod fresh;
 pub mod mounts;
+mod names;
 pub mod page_cache;
 mod rendezvous;
 pub mod safety;
@@ -14,5 +15,6 @@ mod worker;
 pub mod workspace;
 
 pub use clock::Clock;
+pub use names::{DevicePort, Ports, open_directory};
 pub use rendezvous::Rendezvous;
-pub use worker::{Control, DevicePort, Host, Ports, open_directory};
+pub use worker::{Control, Host};

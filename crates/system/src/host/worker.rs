@@ -2,36 +2,16 @@
 //! the worker's own thread.
 
 use super::clock::{Clock, monotonic};
+use super::names::{Name, Ports};
 use super::page_cache;
 use super::rendezvous::Rendezvous;
 use super::usage::{StorageAccount, Usage};
 use crate::{Call, Errno, Error, File, Open, Result, Whence};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
-use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
+use rustix::fs::{Mode, OFlags, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// What the worker's names lead to.
-#[derive(Default)]
-pub struct Ports {
-    /// The directories behind `/mnt0`, `/mnt1`, ...
-    pub directories: Vec<OwnedFd>,
-    /// The devices behind `/dev/drive0`, `/dev/drive1`, ...
-    pub devices: Vec<DevicePort>,
-    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
-    pub pipe_ends: Vec<Option<OwnedFd>>,
-}
-
-/// A block device that a worker may open.
-pub struct DevicePort {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Whether the user gave its data up. Otherwise opening it for writing
-    /// fails with EROFS.
-    pub writable: bool,
-}
 
 /// What a worker shares with the runner and with the other workers.
 pub struct Control {
@@ -50,7 +30,7 @@ pub struct Control {
 
 /// One worker on real storage.
 pub struct Host {
-    ports: Ports,
+    pub(super) ports: Ports,
     control: Control,
     files: Vec<Option<OpenFile>>,
     storage_account: Option<StorageAccount>,
@@ -94,7 +74,7 @@ impl Host {
         }
     }
 
-    fn check_stop(&self) -> Result<()> {
+    pub(super) fn check_stop(&self) -> Result<()> {
         if self.control.stop.load(Ordering::Relaxed) {
             Err(Error::Interrupted)
         } else {
@@ -107,7 +87,7 @@ impl Host {
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
         let flags = open_flags(how);
         let mode = Mode::from_raw_mode(0o666);
-        let descriptor = match self.resolve(path).map_err(failed)? {
+        let descriptor = match self.ports.resolve(path).map_err(failed)? {
             Name::InDirectory(directory, name) => rustix::fs::openat(directory, name, flags, mode),
             Name::Drive(port) if how.write && !port.writable => {
                 return Err(failed(Errno::ReadOnly));
@@ -223,101 +203,6 @@ impl Host {
         let open = open_file(&self.control, &self.files, file, call)?;
         act(open.descriptor.as_fd()).map_err(|errno| Error::failed(call, &open.path, errno))
     }
-}
-
-/// Names.
-impl Host {
-    pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Unlink, path, |directory, name| {
-            rustix::fs::unlinkat(directory, name, AtFlags::empty())
-        })
-    }
-
-    pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Mkdir, path, |directory, name| {
-            rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
-        })
-    }
-
-    pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Rmdir, path, |directory, name| {
-            rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
-        })
-    }
-
-    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.in_directory(Call::Rename, from, |from_directory, from_name| {
-            match self.resolve(to) {
-                Ok(Name::InDirectory(to_directory, to_name)) => {
-                    rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
-                }
-                Ok(_) | Err(_) => Err(rustix::io::Errno::ACCESS),
-            }
-        })
-    }
-
-    /// A call on a name, which must lie in one of the directories.
-    fn in_directory(
-        &self,
-        call: Call,
-        path: &str,
-        act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<()>,
-    ) -> Result<()> {
-        self.check_stop()?;
-        match self
-            .resolve(path)
-            .map_err(|errno| Error::failed(call, path, errno))?
-        {
-            Name::InDirectory(directory, name) => {
-                act(directory, name).map_err(|errno| Error::failed(call, path, errno))
-            }
-            Name::Drive(_) | Name::Device(_) => Err(Error::failed(call, path, Errno::Access)),
-        }
-    }
-
-    /// Where a name leads: see the crate's documentation for the name space.
-    fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
-        if let "/dev/null" | "/dev/zero" = path {
-            return Ok(Name::Device(path));
-        }
-        if let Some(number) = path.strip_prefix("/dev/drive") {
-            let port = number
-                .parse()
-                .ok()
-                .and_then(|number: usize| self.ports.devices.get(number));
-            return port.map(Name::Drive).ok_or(Errno::NoEntry);
-        }
-        let (mount, name) = path
-            .strip_prefix("/mnt")
-            .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
-            .ok_or(Errno::NoEntry)?;
-        // Nothing outside its own directory is ever a worker's to touch.
-        if name.split('/').any(|part| part == "..") {
-            return Err(Errno::Access);
-        }
-        let directory = mount
-            .parse()
-            .ok()
-            .and_then(|number: usize| self.ports.directories.get(number));
-        let directory = directory.ok_or(Errno::NoEntry)?;
-        Ok(Name::InDirectory(
-            directory.as_fd(),
-            if name.is_empty() { "." } else { name },
-        ))
-    }
-}
-
-/// Opens a directory for [`Ports::directories`].
-pub fn open_directory(path: &std::path::Path) -> std::result::Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(Errno::from)
-}
-
-/// What a name leads to.
-enum Name<'a> {
-    InDirectory(BorrowedFd<'a>, &'a str),
-    Drive(&'a DevicePort),
-    Device(&'a str),
 }
 
 /// Time, and the other workers.

@@ -1,0 +1,160 @@
+//! A worker's names: what they lead to, and the calls on them.
+
+use super::worker::Host;
+use crate::{Call, Errno, Error, Result};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What the worker's names lead to.
+#[derive(Default)]
+pub struct Ports {
+    /// The directories behind `/mnt0`, `/mnt1`, ...
+    pub directories: Vec<OwnedFd>,
+    /// The devices behind `/dev/drive0`, `/dev/drive1`, ...
+    pub devices: Vec<DevicePort>,
+    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    pub pipe_ends: Vec<Option<OwnedFd>>,
+}
+
+/// A block device that a worker may open.
+pub struct DevicePort {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether the user gave its data up. Otherwise opening it for writing
+    /// fails with EROFS.
+    pub writable: bool,
+}
+
+impl Ports {
+    /// Where a name leads: see the crate's documentation for the name space.
+    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
+        if let "/dev/null" | "/dev/zero" = path {
+            return Ok(Name::Device(path));
+        }
+        if let Some(number) = path.strip_prefix("/dev/drive") {
+            let port = number
+                .parse()
+                .ok()
+                .and_then(|number: usize| self.devices.get(number));
+            return port.map(Name::Drive).ok_or(Errno::NoEntry);
+        }
+        let (mount, name) = path
+            .strip_prefix("/mnt")
+            .map(|rest| rest.split_once('/').unwrap_or((rest, "")))
+            .ok_or(Errno::NoEntry)?;
+        // Nothing outside its own directory is ever a worker's to touch; a
+        // second slash would make the rest a path from the root.
+        let name = name.trim_start_matches('/');
+        if name.split('/').any(|part| part == "..") {
+            return Err(Errno::Access);
+        }
+        let directory = mount
+            .parse()
+            .ok()
+            .and_then(|number: usize| self.directories.get(number));
+        let directory = directory.ok_or(Errno::NoEntry)?;
+        Ok(Name::InDirectory(
+            directory.as_fd(),
+            if name.is_empty() { "." } else { name },
+        ))
+    }
+}
+
+/// Opens a directory for [`Ports::directories`].
+pub fn open_directory(path: &Path) -> std::result::Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(Errno::from)
+}
+
+/// What a name leads to.
+pub(super) enum Name<'a> {
+    InDirectory(BorrowedFd<'a>, &'a str),
+    Drive(&'a DevicePort),
+    Device(&'a str),
+}
+
+/// The calls on names.
+impl Host {
+    pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Unlink, path, |directory, name| {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty())
+        })
+    }
+
+    pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Mkdir, path, |directory, name| {
+            rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
+        })
+    }
+
+    pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
+        self.in_directory(Call::Rmdir, path, |directory, name| {
+            rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
+        })
+    }
+
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.in_directory(Call::Rename, from, |from_directory, from_name| {
+            match self.ports.resolve(to) {
+                Ok(Name::InDirectory(to_directory, to_name)) => {
+                    rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
+                }
+                Ok(_) | Err(_) => Err(rustix::io::Errno::ACCESS),
+            }
+        })
+    }
+
+    /// A call on a name, which must lie in one of the directories.
+    fn in_directory(
+        &self,
+        call: Call,
+        path: &str,
+        act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<()>,
+    ) -> Result<()> {
+        self.check_stop()?;
+        match self
+            .ports
+            .resolve(path)
+            .map_err(|errno| Error::failed(call, path, errno))?
+        {
+            Name::InDirectory(directory, name) => {
+                act(directory, name).map_err(|errno| Error::failed(call, path, errno))
+            }
+            Name::Drive(_) | Name::Device(_) => Err(Error::failed(call, path, Errno::Access)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_directories() {
+        let here = || open_directory(Path::new(".")).unwrap();
+        let ports = Ports {
+            directories: vec![here(), here()],
+            ..Ports::default()
+        };
+        for (path, expected) in [
+            ("/mnt0/a/b", Ok("a/b")),
+            ("/mnt1/a", Ok("a")),
+            ("/mnt0", Ok(".")),
+            ("/mnt0//etc/passwd", Ok("etc/passwd")),
+            ("/mnt0/../a", Err(Errno::Access)),
+            ("/mnt0/a/..", Err(Errno::Access)),
+            ("/mnt2/a", Err(Errno::NoEntry)),
+            ("/mntx/a", Err(Errno::NoEntry)),
+            ("/dev/drive0", Err(Errno::NoEntry)),
+            ("/etc/passwd", Err(Errno::NoEntry)),
+            ("a", Err(Errno::NoEntry)),
+        ] {
+            let resolved = ports.resolve(path).map(|name| match name {
+                Name::InDirectory(_, name) => name,
+                Name::Drive(_) | Name::Device(_) => "a device",
+            });
+            assert_eq!(resolved, expected, "{path}");
+        }
+    }
+}
