@@ -95,13 +95,13 @@ impl Host {
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let failed = |errno| Error::failed(Call::Rename, to, errno);
+        let Name::InDirectory(to_directory, to_name) = self.ports.resolve(to).map_err(failed)?
+        else {
+            return Err(failed(Errno::Access));
+        };
         self.in_directory(Call::Rename, from, |from_directory, from_name| {
-            match self.ports.resolve(to) {
-                Ok(Name::InDirectory(to_directory, to_name)) => {
-                    rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
-                }
-                Ok(_) | Err(_) => Err(rustix::io::Errno::ACCESS),
-            }
+            rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
         })
     }
 

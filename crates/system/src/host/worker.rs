@@ -33,16 +33,23 @@ pub struct Host {
     pub(super) ports: Ports,
     control: Control,
     files: Vec<Option<OpenFile>>,
+    /// Files that were written and closed in the timed part, still to be
+    /// synced at its end.
+    closed: Vec<OpenFile>,
     storage_account: Option<StorageAccount>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
     measure: WorkerMeasure,
+    /// Whether the timed part is on.
+    measuring: bool,
     started: Instant,
 }
 
 struct OpenFile {
     descriptor: OwnedFd,
     path: String,
+    /// Whether it keeps what is written: not so a pipe, nor `/dev/null`.
+    keeps_data: bool,
     /// Written since the timed part started.
     dirty: bool,
 }
@@ -66,10 +73,12 @@ impl Host {
             ports,
             control,
             files: Vec::new(),
+            closed: Vec::new(),
             storage_account: StorageAccount::of_this_thread(),
             read_latency: LatencyRecorder::default(),
             write_latency: LatencyRecorder::default(),
             measure: WorkerMeasure::default(),
+            measuring: false,
             started: Instant::default(),
         }
     }
@@ -85,29 +94,34 @@ impl Host {
     pub(crate) fn open(&mut self, path: &str, how: Open) -> Result<File> {
         self.check_stop()?;
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
-        let flags = open_flags(how);
+        let flags = open_flags(how).ok_or(failed(Errno::Invalid))?;
         let mode = Mode::from_raw_mode(0o666);
-        let descriptor = match self.ports.resolve(path).map_err(failed)? {
-            Name::InDirectory(directory, name) => rustix::fs::openat(directory, name, flags, mode),
+        let as_it_is = flags - OFlags::CREATE - OFlags::TRUNC;
+        let name = self.ports.resolve(path).map_err(failed)?;
+        let descriptor = match &name {
+            Name::InDirectory(directory, name) => rustix::fs::openat(directory, *name, flags, mode),
             Name::Drive(port) if how.write && !port.writable => {
                 return Err(failed(Errno::ReadOnly));
             }
-            Name::Drive(port) => {
-                rustix::fs::open(&port.path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
-            }
-            Name::Device(path) => {
-                rustix::fs::open(path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
-            }
+            Name::Drive(port) => rustix::fs::open(&port.path, as_it_is, mode),
+            Name::Device(path) => rustix::fs::open(*path, as_it_is, mode),
         }
         .map_err(|errno| failed(errno.into()))?;
         if how.direct && page_cache::memory_file_system(descriptor.as_fd()).is_some() {
             return Err(failed(Errno::Invalid));
         }
-        let open = OpenFile {
+        let keeps_data = !matches!(name, Name::Device(_));
+        let path = path.to_owned();
+        Ok(self.take_slot(OpenFile {
             descriptor,
-            path: path.to_owned(),
+            path,
+            keeps_data,
             dirty: false,
-        };
+        }))
+    }
+
+    /// The lowest free descriptor, as open(2) gives.
+    fn take_slot(&mut self, open: OpenFile) -> File {
         let free = self
             .files
             .iter()
@@ -117,7 +131,7 @@ impl Host {
                 self.files.len() - 1
             });
         self.files[free] = Some(open);
-        Ok(File(free))
+        File(free)
     }
 
     #[inline]
@@ -132,7 +146,7 @@ impl Host {
         }
         self.measure.calls += 1;
         self.measure.read_bytes += count as u64;
-        self.show_progress();
+        self.show_progress_now_and_then();
         Ok(count)
     }
 
@@ -145,15 +159,23 @@ impl Host {
             self.write_latency.record(latency);
         }
         if let Some(Some(open)) = self.files.get_mut(file.0) {
-            open.dirty = true;
+            open.dirty = open.keeps_data && self.measuring;
         }
         self.measure.calls += 1;
         self.measure.written_bytes += count as u64;
-        self.show_progress();
+        self.show_progress_now_and_then();
         Ok(count)
     }
 
+    /// Another core reads the progress, so that a store in every call would
+    /// cost a few nanoseconds of each.
     #[inline]
+    fn show_progress_now_and_then(&self) {
+        if self.measure.calls.is_multiple_of(64) {
+            self.show_progress();
+        }
+    }
+
     fn show_progress(&self) {
         let moved = self.measure.read_bytes + self.measure.written_bytes;
         self.control.moved_bytes.store(moved, Ordering::Relaxed);
@@ -184,9 +206,16 @@ impl Host {
         })
     }
 
+    /// A file that was written in the timed part stays open behind the
+    /// program's back until it is synced; what close(2) itself would report is
+    /// reported there.
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
-        slot.map(drop).ok_or_else(|| not_open(Call::Close, file))
+        let open = slot.ok_or_else(|| not_open(Call::Close, file))?;
+        if open.dirty {
+            self.closed.push(open);
+        }
+        Ok(())
     }
 
     pub(crate) fn length(&mut self, file: File) -> Result<u64> {
@@ -240,12 +269,12 @@ impl Host {
         let end = self.ports.pipe_ends.get_mut(number).and_then(Option::take);
         let path = format!("pipe end {number}");
         let descriptor = end.ok_or_else(|| Error::failed(Call::Pipe, &path, Errno::BadFile))?;
-        self.files.push(Some(OpenFile {
+        Ok(self.take_slot(OpenFile {
             descriptor,
             path,
+            keeps_data: false,
             dirty: false,
-        }));
-        Ok(File(self.files.len() - 1))
+        }))
     }
 }
 
@@ -256,10 +285,12 @@ impl Host {
         self.measure = WorkerMeasure::default();
         self.read_latency.clear();
         self.write_latency.clear();
+        self.closed.clear();
         for open in self.files.iter_mut().flatten() {
             open.dirty = false;
         }
         self.show_progress();
+        self.measuring = true;
         self.started = Instant {
             origin,
             storage_read_bytes: self
@@ -279,6 +310,7 @@ impl Host {
             .storage_account
             .as_ref()
             .and_then(StorageAccount::read_bytes);
+        self.measuring = false;
         let Instant {
             origin,
             time,
@@ -301,16 +333,15 @@ impl Host {
             .zip(storage_read_bytes)
             .map(|(after, before)| after - before);
         let mut wrote = false;
-        for open in self.files.iter_mut().flatten().filter(|open| open.dirty) {
-            match rustix::fs::fsync(&open.descriptor) {
-                Ok(()) => wrote = true,
-                // A pipe or /dev/null has nothing to sync.
-                Err(rustix::io::Errno::INVAL) => {}
-                Err(errno) => return Err(Error::failed(Call::Fsync, &open.path, errno)),
-            }
+        let open = self.files.iter_mut().flatten().filter(|open| open.dirty);
+        for open in open.chain(&mut self.closed) {
+            rustix::fs::fsync(&open.descriptor)
+                .map_err(|errno| Error::failed(Call::Fsync, &open.path, errno))?;
             open.dirty = false;
+            wrote = true;
         }
         measure.durable = wrote.then(|| monotonic().since(time));
+        self.closed.clear();
         Ok(measure)
     }
 
@@ -320,6 +351,7 @@ impl Host {
 
     pub(crate) fn close_all(&mut self) {
         self.files.clear();
+        self.closed.clear();
     }
 }
 
@@ -409,18 +441,20 @@ fn errno_of(error: &std::io::Error) -> Errno {
     rustix::io::Errno::from_io_error(error).map_or(Errno::Io, Errno::from)
 }
 
-fn open_flags(how: Open) -> OFlags {
-    let mut flags = OFlags::CLOEXEC;
-    flags |= match (how.read, how.write) {
+/// The flags of open(2); none for a file opened neither way.
+fn open_flags(how: Open) -> Option<OFlags> {
+    let access = match (how.read, how.write) {
         (true, true) => OFlags::RDWR,
         (false, true) => OFlags::WRONLY,
-        (_, false) => OFlags::RDONLY,
+        (true, false) => OFlags::RDONLY,
+        (false, false) => return None,
     };
+    let mut flags = access | OFlags::CLOEXEC;
     flags.set(OFlags::CREATE, how.create);
     flags.set(OFlags::EXCL, how.exclusive);
     flags.set(OFlags::TRUNC, how.truncate);
     flags.set(OFlags::DIRECT, how.direct);
-    flags
+    Some(flags)
 }
 
 /// The length of a file, or the size of a block device, which fstat does not

@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, PoisonError, RwLock};
 
 macro_rules! host_tests {
     ($($kind:ident $module:ident on $volume:ident { $($name:ident,)* })*) => {
@@ -23,6 +23,12 @@ macro_rules! host_tests {
 }
 
 for_each_case!(host_tests);
+
+/// Held for writing while a command is run, for reading while a case is. A
+/// child has copies of all descriptors of this process until it executes its
+/// command, so that for a moment a pipe would have readers that closed it, an
+/// unlinked file would keep its space, and a volume would stay in use.
+static COMMANDS: RwLock<()> = RwLock::new(());
 
 /// The file systems of a small volume: one that gives out pages as they are
 /// written, and one that promises blocks first and finds them later.
@@ -43,16 +49,29 @@ fn check(case: &Case) {
     }
 }
 
-/// A mounted file system that is soon full. Goes away in this order.
+/// A mounted file system that is soon full.
 struct SmallVolume {
+    mount_point: PathBuf,
+    parts: Option<Parts>,
+}
+
+/// What a small volume is made of; goes away in this order.
+struct Parts {
     _unmount: Undo,
     _device: Option<LoopDevice>,
-    mount_point: PathBuf,
     _scratch: Scratch,
+}
+
+impl Drop for SmallVolume {
+    fn drop(&mut self) {
+        let _no_case_runs = COMMANDS.write().unwrap_or_else(PoisonError::into_inner);
+        self.parts = None;
+    }
 }
 
 impl SmallVolume {
     fn tmpfs(case: &Case) -> Option<Self> {
+        let _no_case_runs = COMMANDS.write().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let size = format!("size={SMALL_VOLUME_BYTES}");
         Self::mount(case, scratch, None, &["-t", "tmpfs", "-o", &size, "tmpfs"])
@@ -62,6 +81,7 @@ impl SmallVolume {
         if !can_run(case.name, &[Needs::LoopDevices, Needs::Tool("mkfs.ext4")]) {
             return None;
         }
+        let _no_case_runs = COMMANDS.write().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch::new();
         let device = LoopDevice::blank(&scratch, (SMALL_VOLUME_BYTES >> 20) as usize);
         let path = device.text();
@@ -88,11 +108,14 @@ impl SmallVolume {
             return None;
         }
         let unmount = Undo::by(&["umount", &mount_point.to_string_lossy()]);
-        Some(Self {
+        let parts = Parts {
             _unmount: unmount,
             _device: device,
-            mount_point,
             _scratch: scratch,
+        };
+        Some(Self {
+            mount_point,
+            parts: Some(parts),
         })
     }
 }
@@ -100,6 +123,7 @@ impl SmallVolume {
 /// Runs the body on each worker's own thread. A worker that panics breaks the
 /// barriers and, by its end, the pipes of the others, so that they end too.
 fn run_workers(case: &Case, directory: &Path) {
+    let _no_command_runs = COMMANDS.read().unwrap_or_else(PoisonError::into_inner);
     let rendezvous = Arc::new(Rendezvous::new(case.workers));
     let clock = Clock::calibrated();
     std::thread::scope(|threads| {

@@ -114,10 +114,18 @@ async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result
         Call::Unlink { name } => system.unlink(&path(name)).await.map(Outcome::done),
         Call::Mkdir { name } => system.mkdir(&path(name)).await.map(Outcome::done),
         Call::Rmdir { name } => system.rmdir(&path(name)).await.map(Outcome::done),
-        Call::Rename { from, to } => system
-            .rename(&path(from), &path(to))
-            .await
-            .map(Outcome::done),
+        Call::Rename { from, to } => {
+            let result = system.rename(&path(from), &path(to)).await;
+            // POSIX leaves the choice of the two to the file system; XFS says
+            // EEXIST of a directory that is not empty.
+            if result
+                .as_ref()
+                .is_err_and(|error| error.errno() == Some(Errno::Exists))
+            {
+                return Err(Errno::NotEmpty);
+            }
+            result.map(Outcome::done)
+        }
     };
     result.map_err(|error| error.errno().expect("nobody ended the run"))
 }
