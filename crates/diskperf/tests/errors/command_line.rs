@@ -2,7 +2,7 @@
 //! a file more than before.
 
 use crate::support::machine::{Needs, can_run};
-use crate::support::{User, tree};
+use crate::support::{User, open_to_all, tree, words};
 use std::fs;
 use std::path::Path;
 
@@ -16,10 +16,9 @@ fn expect_refusals(cases: &[Case]) {
     let user = User::new();
     fs::write(user.file("file"), "mine").unwrap();
     let before = tree(&user.home());
-    for (words, says) in cases {
-        let words: Vec<_> = words.split(' ').collect();
-        user.run(&words).expect(2, says);
-        assert_eq!(tree(&user.home()), before, "{words:?}");
+    for (line, says) in cases {
+        user.run(&words(line)).expect(2, says);
+        assert_eq!(tree(&user.home()), before, "{line}");
     }
 }
 
@@ -149,7 +148,7 @@ fn names() {
             "list runs read_8192",
             &["only `list parameters` takes the name"],
         ),
-        ("rnu", &["unrecognized subcommand 'rnu'", "'run'"]),
+        ("comprae", &["subcommand 'comprae'", "'compare'"]),
         (
             "run --siez 8M",
             &["unexpected argument '--siez'", "'--size'"],
@@ -207,6 +206,14 @@ fn sizes_and_numbers() {
             "run copy --set program.destination=same --on ./target --size 9000000T",
             &["not enough space on ./target", "a smaller --size"],
         ),
+        (
+            "run --fresh ext4 --on ./target --size 16777215T",
+            &["not enough space on ./target", "a smaller --size"],
+        ),
+        (
+            "run random_mix --on ./target --set program.area_bytes=1T",
+            &["not enough space on ./target"],
+        ),
         ("run --on ./target --runs 0", &["'0'", "--runs"]),
         ("run --on ./target --runs many", &["'many'", "--runs"]),
         ("run --on ./target --fresh ext5", &["`ext5`", "ext4"]),
@@ -258,7 +265,7 @@ fn runs_by_name() {
 #[test]
 fn runs_that_are_not_stored() {
     let user = User::new();
-    for (words, says) in [
+    for (line, says) in [
         ("show", "no `last`: make one with `diskperf run`"),
         ("show last", "no `last`: make one with `diskperf run`"),
         ("show 0123", "no run `0123`: `diskperf list runs`"),
@@ -266,8 +273,7 @@ fn runs_that_are_not_stored() {
         ("compare last last", "no `last`: make one"),
         ("export 0123 -o out.json", "no run `0123`"),
     ] {
-        let words: Vec<_> = words.split(' ').collect();
-        user.run(&words).expect(2, &[says]);
+        user.run(&words(line)).expect(2, &[says]);
     }
     assert!(!user.file("out.json").exists());
 }
@@ -297,7 +303,13 @@ fn direct_io_that_memory_cannot_do() {
             "--format",
             "json",
         ])
-        .expect(0, &["left out: seqread layer=direct call_bytes=512,", "O_DIRECT does not bypass"]);
+        .expect(
+            0,
+            &[
+                "left out: seqread layer=direct call_bytes=512,",
+                "O_DIRECT does not bypass",
+            ],
+        );
     let run = &run.json()["runs"][0];
     let notes = run["notes"].as_array().unwrap();
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -319,29 +331,16 @@ fn what_needs_root() {
         return;
     }
     let user = User::new();
-    crate::support::open_to_all(&user.home());
-    crate::support::open_to_all(&user.target());
-    user.run_as_nobody(&[
-        "run",
-        "write_8192",
-        "--size",
-        "1M",
-        "--on",
-        "./target",
-        "--fresh",
-        "ext4",
-    ])
+    open_to_all(&user.home());
+    open_to_all(&user.target());
+    user.run_as_nobody(&words(
+        "run write_8192 --size 1M --on ./target --fresh ext4",
+    ))
     .expect(2, &["needs root", "use sudo, or leave `--fresh` away"]);
     user.assert_nothing_left("--fresh");
-    user.run_as_nobody(&[
-        "run",
-        "read_8192",
-        "--size",
-        "1M",
-        "--on",
-        "./target",
-        "--drop-caches",
-    ])
+    user.run_as_nobody(&words(
+        "run read_8192 --size 1M --on ./target --drop-caches",
+    ))
     .expect(1, &["only root", "use sudo, or leave --drop-caches away"]);
     user.assert_nothing_left("--drop-caches");
 }

@@ -39,7 +39,10 @@ fn partition(device: &LoopDevice) -> String {
 fn mount(device: &str, directory: &Path) -> Option<Undo> {
     let directory = directory.to_str().unwrap();
     retry(|| {
-        let done = Command::new("mount").args([device, directory]).status();
+        // Read-only: the kernel itself writes to a new ext4 in the background,
+        // and any other write is to be noticed.
+        let words = ["-o", "ro", device, directory];
+        let done = Command::new("mount").args(words).status();
         match done {
             Ok(status) if status.success() => Ok(()),
             other => Err(format!("mount {device}: {other:?}")),
@@ -107,12 +110,12 @@ const STATES: &[State] = &[
 /// byte of the device is as it was.
 fn expect_refusal(user: &User, device: &LoopDevice, options: &[&str], says: &[&str], state: &str) {
     let before = checksum(&device.path);
-    let words = [
+    let line = [
         &["run", "write_8192", "--size", "1M", "--runs", "1"],
         options,
     ]
     .concat();
-    let outcome = user.run(&words).expect(2, says);
+    let outcome = user.run(&line).expect(2, says);
     assert_eq!(
         checksum(&device.path),
         before,

@@ -1,7 +1,7 @@
 //! Directories that cannot be written, and disks that give up in the middle.
 
 use crate::support::machine::{LoopDevice, can_run, fill};
-use crate::support::{MOUNTS, SmallDisk, User, entries, mount_tmpfs, open_to_all};
+use crate::support::{MOUNTS, SmallDisk, User, entries, mount_tmpfs, open_to_all, words};
 use diskperf_store::Store;
 use diskperf_timeline::RunState;
 use std::fs::{File, OpenOptions};
@@ -53,8 +53,8 @@ fn too_little_space_before_the_run() {
         &["--fresh", "ext4"],
         &["--fresh", "xfs"],
     ] {
-        let words = [&["run", "write_8192", "--on", "./target"], arguments].concat();
-        let outcome = user.run(&words);
+        let line = [&["run", "write_8192", "--on", "./target"], arguments].concat();
+        let outcome = user.run(&line);
         assert!(matches!(outcome.code, Some(1 | 2)), "{outcome:?}");
         for part in ["enough space", "needed", "--size"] {
             assert!(outcome.stderr.contains(part), "`{part}`: {outcome:?}");
@@ -63,17 +63,8 @@ fn too_little_space_before_the_run() {
     }
     // What fits is measured, also where a tenth of the free space is less
     // than the smallest size that a pilot tries.
-    user.run(&[
-        "run",
-        "write_8192",
-        "--on",
-        "./target",
-        "--size",
-        "4M",
-        "--runs",
-        "1",
-    ])
-    .expect(0, &[]);
+    user.run(&words("run write_8192 --on ./target --size 4M --runs 1"))
+        .expect(0, &[]);
     assert_eq!(entries(&user.target()), before);
     drop(disk);
 }
@@ -97,8 +88,8 @@ fn too_little_space_in_the_middle_of_the_run() {
     let user = User::new();
     let disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
     let before = entries(&user.target());
-    let words = [WRITE, &["--runs", "100000", "--quiet"]].concat();
-    let mut process = user.start(&words);
+    let line = [WRITE, &["--runs", "100000", "--quiet"]].concat();
+    let mut process = user.start(&line);
     user.wait_for_repetitions(&mut process, 2);
     let filler = user.target().join("filler");
     fill_up(&filler, || !process.is_running());
@@ -135,7 +126,7 @@ fn a_device_that_fails_in_the_middle() {
     // Only with direct I/O does a loop device give an error for what its file
     // does not have.
     let device = LoopDevice::over(&image, &["--direct-io=on"]);
-    let words = [
+    let line = [
         "run",
         "seqread",
         "--set",
@@ -148,7 +139,7 @@ fn a_device_that_fails_in_the_middle() {
         "--on",
         &device.text(),
     ];
-    let mut process = user.start(&words);
+    let mut process = user.start(&line);
     user.wait_for_repetitions(&mut process, 2);
     OpenOptions::new()
         .write(true)

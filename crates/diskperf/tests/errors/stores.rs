@@ -2,7 +2,7 @@
 //! all the same, and whoever asks for the store itself is told what is wrong.
 
 use crate::support::machine::can_run;
-use crate::support::{MOUNTS, User, mount_tmpfs, open_to_all};
+use crate::support::{MOUNTS, User, mount_tmpfs, open_to_all, words};
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -124,7 +124,7 @@ fn a_store_that_may_not_be_read() {
     open_to_all(&user.target());
     open_to_all(user.store().parent().unwrap());
     for file in fs::read_dir(user.store().parent().unwrap()).unwrap() {
-        fs::set_permissions(file.unwrap().path(), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(file.unwrap().path(), Permissions::from_mode(0o000)).unwrap();
     }
     expect_unusable(
         &user,
@@ -143,7 +143,7 @@ fn a_locked_store() {
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM workspaces;")
         .unwrap();
     let measuring = user.start(MEASURE);
-    let listing = user.start(&["list", "runs"]);
+    let listing = user.start(&words("list runs"));
     let says = ["is locked by another program", "try again"];
     let measured = measuring.finish().expect(1, &says);
     listing.finish().expect(2, &says);

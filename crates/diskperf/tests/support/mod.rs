@@ -93,8 +93,10 @@ impl User {
         let elsewhere = tempfile::tempdir().expect("there is a directory for temporary files");
         open_to_all(elsewhere.path());
         let binary = elsewhere.path().join("diskperf");
-        std::fs::copy(assert_cmd::cargo::cargo_bin!("diskperf"), &binary)
-            .expect("the directory is new");
+        // Not by this process: a file that any child of it still has open for
+        // writing cannot be executed.
+        let built = assert_cmd::cargo::cargo_bin!("diskperf");
+        run("cp", &[built.as_os_str(), binary.as_os_str()]);
         let mut command = Command::new(binary);
         command
             .args(arguments)
@@ -264,6 +266,11 @@ impl Outcome {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+}
+
+/// The words of a line.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 /// The names in a directory, in order.

@@ -1,0 +1,157 @@
+//! A run that is killed at any instant loses no repetition that was stored,
+//! and leaves nothing that `diskperf clean` does not remove.
+
+mod support;
+
+use diskperf_store::Store;
+use diskperf_timeline::RunState;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+use support::machine::can_run;
+use support::{MOUNTS, Random, User, entries, words};
+
+/// Kills, unless the environment's DISKPERF_KILLS says how many.
+const KILLS: u32 = 25;
+
+const PLAIN: &str = "run write_8192 --on ./target --size 64K --runs 100000 --quiet";
+const SUITE: &str = "run vme87 --on ./target --size 1M --runs 1000 --quiet";
+const FRESH: &str =
+    "run write_8192 --on ./target --size 64K --runs 100000 --quiet --fresh ext4:block_bytes=4096";
+
+/// What is killed, and the latest instant at which.
+const LINES: [(&str, Duration); 5] = [
+    (PLAIN, Duration::from_millis(40)),
+    (PLAIN, Duration::from_millis(600)),
+    (SUITE, Duration::from_millis(600)),
+    (FRESH, Duration::from_millis(300)),
+    (FRESH, Duration::from_millis(1200)),
+];
+
+/// How many repetitions each run has in the store, every one of them read.
+fn repetitions(user: &User) -> BTreeMap<String, usize> {
+    if !user.store().exists() {
+        return BTreeMap::new();
+    }
+    let store = Store::open(&user.store()).expect("the store opens");
+    let load = |id: String| {
+        let run = store.load(&id).expect("the run can be read");
+        let repetitions = run.results.iter().map(|result| result.repetitions.len());
+        (id, repetitions.sum())
+    };
+    let headings = store.list().expect("the store can be read");
+    headings.into_iter().map(|run| load(run.id)).collect()
+}
+
+#[track_caller]
+fn assert_kept(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>, when: &str) {
+    for (id, stored) in before {
+        let found = after.get(id);
+        assert!(
+            found >= Some(stored),
+            "run {id} had {stored} repetitions, now {found:?}: {when}"
+        );
+    }
+}
+
+#[test]
+fn a_killed_run_loses_nothing_and_is_cleaned_up() {
+    let test = "a_killed_run_loses_nothing_and_is_cleaned_up";
+    let asked = std::env::var("DISKPERF_KILLS").ok();
+    let kills = asked.map_or(KILLS, |text| {
+        text.parse().expect("DISKPERF_KILLS is a number")
+    });
+    let can_mount = can_run(&format!("{test} (--fresh)"), MOUNTS);
+    let mut random = Random::new(test);
+    let (mut stored, mut folders) = (0, 0);
+    let mut user = User::new();
+    for kill in 0..kills {
+        // One store goes through several kills, and many begin with one.
+        if kill % 10 == 0 {
+            user = User::new();
+        }
+        let (line, limit) = LINES[kill as usize % LINES.len()];
+        if line == FRESH && !can_mount {
+            continue;
+        }
+        let finished = repetitions(&user);
+        let mut process = user.start(&words(line));
+        let delay = random.up_to(limit);
+        thread::sleep(delay);
+        // What another process reads out of the store has been finished.
+        let seen = user.stored();
+        process.signal(Signal::KILL);
+        let outcome = process.finish();
+        let when = format!("kill {kill} after {delay:?}: {outcome:?}");
+        assert_eq!(outcome.code, None, "{when}");
+
+        let after = repetitions(&user);
+        assert_kept(&finished, &after, &when);
+        let seen = seen
+            .into_iter()
+            .map(|run| (run.id, run.repetitions as usize))
+            .collect();
+        assert_kept(&seen, &after, &when);
+        stored += after.values().sum::<usize>() - finished.values().sum::<usize>();
+        folders += entries(&user.target()).len();
+
+        let cleaned = user.run(&words("clean --on ./target")).expect(0, &[]);
+        user.assert_nothing_left(format!("{when}, {cleaned:?}"));
+        user.run(&words("clean --on ./target")).expect(0, &[]);
+        assert_eq!(repetitions(&user), after, "clean changed the store: {when}");
+        user.run(&words("list runs")).expect(0, &[]);
+    }
+    eprintln!("{kills} kills: {stored} repetitions were stored, {folders} folders were left");
+    assert!(stored > 0 && folders > 0, "no kill came in the middle");
+}
+
+/// `clean` knows the store's folders, wherever they are.
+#[test]
+fn clean_finds_what_the_store_knows() {
+    let user = User::new();
+    let mut process = user.start(&words(PLAIN));
+    user.wait_for_repetitions(&mut process, 1);
+    process.signal(Signal::KILL);
+    process.finish();
+    let left = entries(&user.target());
+    assert_eq!(left.len(), 1);
+    // Not what only looks like a run's folder.
+    std::fs::create_dir(user.target().join("diskperf-results")).unwrap();
+    let cleaned = user.run(&["clean"]).expect(0, &[]);
+    assert!(cleaned.stdout.contains(&left[0]), "{cleaned:?}");
+    assert_eq!(entries(&user.target()), ["diskperf-results"]);
+    let nothing = user.run(&["clean"]).expect(0, &[]);
+    assert!(nothing.stdout.contains("nothing to remove"), "{nothing:?}");
+    // A killed run is one that never ended.
+    assert_eq!(user.stored()[0].state, RunState::Running);
+    user.run(&["show", "last"]).expect(0, &[]);
+}
+
+#[test]
+fn clean_leaves_a_living_run_alone() {
+    for line in [PLAIN, FRESH] {
+        if line == FRESH && !can_run("clean_leaves_a_living_run_alone (--fresh)", MOUNTS) {
+            continue;
+        }
+        let user = User::new();
+        let mut process = user.start(&words(line));
+        user.wait_for_repetitions(&mut process, 1);
+        let folders = entries(&user.target());
+        for clean in ["clean", "clean --on ./target"] {
+            let cleaned = user.run(&words(clean)).expect(0, &[]);
+            assert!(cleaned.stdout.contains("nothing to remove"), "{cleaned:?}");
+            assert_eq!(entries(&user.target()), folders);
+            let so_far = user.stored()[0].repetitions;
+            user.wait_for_repetitions(&mut process, so_far + 2);
+        }
+        // Also the store still knows of the folder.
+        assert_eq!(
+            Store::open(&user.store()).unwrap().workspaces().unwrap(),
+            [user.target().join(&folders[0])]
+        );
+        process.signal(Signal::INT);
+        process.finish().expect(130, &[]);
+        user.assert_nothing_left(line);
+    }
+}

@@ -1,0 +1,10 @@
+//! Runs that succeed, and what is then done with them: every suite and
+//! program, every format, and the round trip through store and file.
+
+mod cache;
+mod contract;
+mod fresh;
+mod stored;
+#[path = "../support/mod.rs"]
+mod support;
+mod targets;

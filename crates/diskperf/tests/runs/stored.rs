@@ -1,0 +1,244 @@
+//! Runs after they are made: listed, shown, exported and compared, by id, by
+//! prefix, as `last` and as a file.
+
+use crate::support::{User, tree, words};
+use serde_json::Value;
+use std::fs;
+
+const MEASURE: &str = "run write_8192 --on ./target --size 256K --runs 8 --format json";
+
+/// Measures, and says the run's id.
+fn measure(user: &User, options: &str) -> String {
+    let line = format!("{MEASURE} {options}");
+    let run = user.run(&words(&line)).expect(0, &[]).json();
+    run["runs"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// The shortest beginning of an id that no other has.
+fn prefix<'a>(id: &'a str, others: &[&str]) -> &'a str {
+    (1..=id.len())
+        .map(|length| &id[..length])
+        .find(|prefix| !others.iter().any(|other| other.starts_with(prefix)))
+        .unwrap()
+}
+
+fn shown(user: &User, name: &str) -> Value {
+    user.run(&["show", name, "--format", "json"])
+        .expect(0, &[])
+        .json()
+}
+
+#[test]
+fn a_run_goes_by_many_names() {
+    let user = User::new();
+    let first = measure(&user, "--label before");
+    let second = measure(&user, "--label after");
+    let listed = user.run(&words("list runs --format json")).expect(0, &[]);
+    let listed = listed.json();
+    for (row, id, label) in [(0, &second, "after"), (1, &first, "before")] {
+        assert_eq!(listed[row]["run"], **id);
+        assert_eq!(listed[row]["label"], label);
+        assert_eq!(listed[row]["state"], "finished");
+        assert_eq!(listed[row]["repetitions"], "8");
+    }
+    user.run(&["export", &first, &second, "-o", "both.json"])
+        .expect(0, &[]);
+    user.run(&words("export last -o second.json"))
+        .expect(0, &[]);
+
+    let by_id = shown(&user, &second);
+    for name in [
+        "last",
+        prefix(&second, &[&first]),
+        "second.json",
+        "./second.json",
+    ] {
+        assert_eq!(shown(&user, name), by_id, "{name}");
+    }
+    assert_eq!(shown(&user, &first)["runs"][0]["label"], "before");
+    assert_eq!(
+        shown(&user, "both.json")["runs"].as_array().unwrap().len(),
+        2
+    );
+    for format in ["table", "csv", "markdown"] {
+        let text = |name: &str| {
+            let shown = user.run(&["show", name, "--format", format]).expect(0, &[]);
+            shown.stdout
+        };
+        assert_eq!(text("last"), text("second.json"), "{format}");
+    }
+    // What a file is worth without the store.
+    let elsewhere = User::new();
+    fs::copy(user.file("both.json"), elsewhere.file("both.json")).unwrap();
+    let compared = elsewhere.run(&words("compare both.json --format json"));
+    let runs = &compared.expect(0, &[]).json()["comparison"]["runs"];
+    assert_eq!(runs.as_array().unwrap().len(), 2);
+    assert!(!elsewhere.store().exists());
+
+    for (names, count) in [
+        (vec![first.as_str(), second.as_str()], 2),
+        (vec!["last", "second.json"], 2),
+        (vec!["second.json", "last"], 2),
+        (vec![prefix(&first, &[&second]), "both.json"], 3),
+    ] {
+        let words = [&["compare"][..], &names, &["--format", "json"]].concat();
+        let comparison = user.run(&words).expect(0, &[]).json();
+        let runs = comparison["comparison"]["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), count, "{names:?}");
+    }
+    user.run(&["compare", "last"])
+        .expect(2, &["two runs or more", "diskperf list runs"]);
+    user.run(&["show", "zzzz"]).expect(2, &["no run `zzzz`"]);
+    user.run(&["show", ""]).expect(2, &["diskperf list runs"]);
+}
+
+/// An exported run with every time stretched: slower by construction.
+fn stretched(user: &User, id: &str, factor: u64) {
+    user.run(&["export", id, "-o", "fast.json"]).expect(0, &[]);
+    let text = fs::read(user.file("fast.json")).unwrap();
+    let mut file: Value = serde_json::from_slice(&text).unwrap();
+    let repetitions = file["runs"][0]["results"][0]["repetitions"]
+        .as_array_mut()
+        .unwrap();
+    for repetition in repetitions {
+        let worker = &mut repetition["workers"][0];
+        for time in ["elapsed", "durable"] {
+            worker[time] = (worker[time].as_u64().unwrap() * factor).into();
+        }
+    }
+    file["runs"][0]["id"] = "0123456789".into();
+    fs::write(user.file("slow.json"), file.to_string()).unwrap();
+}
+
+#[test]
+fn a_slow_down_fails_where_it_is_asked_for() {
+    let user = User::new();
+    let line = format!("{MEASURE} --runs 20").replace("--runs 8 ", "");
+    let run = user.run(&words(&line)).expect(0, &[]).json();
+    stretched(&user, run["runs"][0]["id"].as_str().unwrap(), 100);
+    for (line, code, says) in [
+        ("compare last slow.json", 0, ""),
+        ("compare last slow.json --fail-over 5%", 1, "slower by"),
+        ("compare last slow.json --fail-over 5", 1, "over 5.0 %"),
+        ("compare slow.json last --fail-over 5%", 0, ""),
+        ("compare last last --fail-over 0%", 0, ""),
+        ("compare last fast.json --fail-over 5%", 0, ""),
+    ] {
+        user.run(&words(line)).expect(code, &[says]);
+    }
+    let same = user.run(&words("compare last fast.json")).expect(0, &[]);
+    assert!(same.stdout.contains("no difference seen"), "{same:?}");
+}
+
+#[test]
+fn two_sizes_are_not_compared_in_silence() {
+    let user = User::new();
+    measure(&user, "");
+    let line = MEASURE.replace("256K", "512K");
+    user.run(&words(&line)).expect(0, &[]);
+    let ids: Vec<_> = user.stored().into_iter().map(|run| run.id).collect();
+    let compared = user.run(&["compare", &ids[1], &ids[0]]).expect(0, &[]);
+    for size in ["256 KiB", "512 KiB"] {
+        assert!(compared.stdout.contains(size), "{compared:?}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_are_both_stored() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let line = "run write_8192 --size 256K --runs 30 --on";
+    let processes: Vec<_> = ["./target", "./other", "./target"]
+        .into_iter()
+        .map(|on| user.start(&[&words(line)[..], &[on]].concat()))
+        .collect();
+    for process in processes {
+        process.finish().expect(0, &["stored as run"]);
+    }
+    user.assert_nothing_left("three runs");
+    let stored = user.stored();
+    assert_eq!(stored.len(), 3);
+    for run in stored {
+        assert_eq!(run.repetitions, 30, "{run:?}");
+        shown(&user, &run.id);
+    }
+}
+
+/// `--store` is used wherever it stands, and nothing else is.
+#[test]
+fn a_store_of_ones_own() {
+    let user = User::new();
+    for line in [
+        "--store here/mine.sqlite run write_8192 --on ./target --size 64K --runs 1",
+        "run write_8192 --on ./target --size 64K --runs 1 --store here/mine.sqlite",
+        "show last --store here/mine.sqlite",
+        "clean --store here/mine.sqlite",
+    ] {
+        user.run(&words(line)).expect(0, &[]);
+    }
+    let list = "list runs --format json --store here/mine.sqlite";
+    let listed = user.run(&words(list)).expect(0, &[]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert!(!user.file("data").exists());
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let before = tree(&user.home());
+    for (options, says) in [
+        (
+            "",
+            &[
+                "ffs83 on ./target",
+                "a new folder of its own",
+                "pilot",
+                "time: about",
+            ][..],
+        ),
+        (
+            "ffs83 --size 8M",
+            &["write_4096", "8 MiB", "written in all: at most"],
+        ),
+        (
+            "vme87 --other ./other --size 1M",
+            &["scan", "./other: a new folder"],
+        ),
+        ("--on ./other --together --size 1M", &["./target + ./other"]),
+        (
+            "--fresh ext4 --size 1M",
+            &["a fresh ext4 with blocks of 1024 bytes", "image file"],
+        ),
+        ("seqread89 --size 1M", &["layer=null", "layer=direct"]),
+    ] {
+        let line = format!("run --dry-run --on ./target {options}");
+        let mut words = words(&line);
+        // WHAT stands before the options.
+        if let Some(what) = words.get(4).filter(|what| !what.starts_with('-')).copied() {
+            words.remove(4);
+            words.insert(1, what);
+        }
+        let outcome = user.run(&words).expect(0, &[]);
+        for part in says {
+            assert!(outcome.stdout.contains(part), "`{part}`: {outcome:?}");
+        }
+        assert_eq!(tree(&user.home()), before, "{line}");
+    }
+}
+
+/// Progress goes to a terminal only, and what is said beside the table to
+/// standard error only.
+#[test]
+fn nothing_but_the_answer_is_on_standard_output() {
+    let user = User::new();
+    let loud = user.run(&words(MEASURE)).expect(0, &["stored as run"]);
+    let quiet = user
+        .run(&words(&format!("{MEASURE} --quiet")))
+        .expect(0, &[]);
+    assert_eq!(quiet.stderr, "");
+    for outcome in [loud, quiet] {
+        assert_eq!(outcome.json()["runs"].as_array().unwrap().len(), 1);
+        assert!(!outcome.stderr.contains('\u{1b}'), "{outcome:?}");
+    }
+}

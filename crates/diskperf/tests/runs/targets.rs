@@ -1,0 +1,161 @@
+//! Directories, several of them at once, and block devices.
+
+use crate::support::machine::{LoopDevice, can_run, checksum, fill};
+use crate::support::{MOUNTS, User, entries, words};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn several_targets_one_after_the_other() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let line = "run ffs83 --on ./target --on ./other --size 256K --runs 2 --format json";
+    let runs = user.run(&words(line)).expect(0, &[]).json();
+    let runs = runs["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for (run, target) in runs.iter().zip(["./target", "./other"]) {
+        assert_eq!(run["target"], target);
+        assert_eq!(run["results"][0]["drives"], 1);
+    }
+    assert_eq!(user.stored().len(), 2);
+    user.assert_nothing_left("two runs");
+    assert_eq!(entries(&user.file("other")), [""; 0]);
+}
+
+/// The sum over the drives, each over its own time.
+fn sum_of_drives(repetition: &Value) -> f64 {
+    let workers = repetition["workers"].as_array().unwrap();
+    workers
+        .iter()
+        .map(|worker| {
+            let payload = worker["payload_bytes"].as_f64().unwrap();
+            payload / 1024.0 / worker["elapsed_s"].as_f64().unwrap()
+        })
+        .sum()
+}
+
+#[test]
+fn several_targets_together_add_up() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let line = "run ffs83 --on ./target --on ./other --together --size 1M --runs 3 --format json";
+    let runs = user.run(&words(line)).expect(0, &[]).json();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
+    let run = &runs["runs"][0];
+    assert_eq!(run["target"], "./target + ./other");
+    for result in run["results"].as_array().unwrap() {
+        assert_eq!(result["drives"], 2);
+        assert_eq!(result["size_bytes"], 1 << 20);
+        for repetition in result["repetitions"].as_array().unwrap() {
+            let drives: Vec<_> = repetition["workers"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|worker| worker["drive"].as_u64().unwrap())
+                .collect();
+            assert_eq!(drives, [0, 1]);
+            let (said, sum) = (
+                repetition["kb_per_s"].as_f64().unwrap(),
+                sum_of_drives(repetition),
+            );
+            assert!((said / sum - 1.0).abs() < 1e-6, "{said} is not {sum}");
+        }
+    }
+    user.assert_nothing_left("together");
+    assert_eq!(entries(&user.file("other")), [""; 0]);
+}
+
+/// A directory by another name, and one that is full of other things.
+#[test]
+fn a_target_keeps_what_is_in_it() {
+    let user = User::new();
+    fs::write(user.target().join("bigfile"), "mine").unwrap();
+    symlink(user.target(), user.file("link")).unwrap();
+    for on in ["./link", "./target/.", "./target/../target"] {
+        user.run(&["run", "ffs83", "--size", "64K", "--runs", "2", "--on", on])
+            .expect(0, &[]);
+        assert_eq!(entries(&user.target()), ["bigfile"], "{on}");
+    }
+    assert_eq!(fs::read(user.target().join("bigfile")).unwrap(), b"mine");
+    // The current directory is the default.
+    let mut here = user.command(&words("run write_8192 --size 64K --runs 1"));
+    assert!(
+        here.current_dir(user.target())
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    assert_eq!(entries(&user.target()), ["bigfile"]);
+}
+
+#[test]
+fn a_device_is_only_read() {
+    if !can_run("a_device_is_only_read", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let image = user.file("image");
+    fill(&image, 16, 0x5a);
+    let device = LoopDevice::over(&image, &[]);
+    let before = checksum(&device.path);
+    let on = device.text();
+    symlink(&device.path, user.file("link")).unwrap();
+    for target in [on.as_str(), "./link"] {
+        let words = [
+            &words("run --size 1M --runs 2 --format json --on")[..],
+            &[target],
+        ]
+        .concat();
+        let run = &user.run(&words).expect(0, &[]).json()["runs"][0];
+        assert_eq!(run["suite"], "seqread89");
+        let mut layers: Vec<_> = run["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|result| result["parameters"]["layer"].as_str().unwrap())
+            .collect();
+        layers.dedup();
+        assert_eq!(layers, ["null", "zero", "device", "device_direct"]);
+    }
+    // Suites go on without the programs that write.
+    for (what, programs) in [("ffs83", 1), ("vme87", 6)] {
+        let words = [
+            &words("run --size 1M --runs 1 --format json --suite")[..],
+            &[what, "--on", &on],
+        ]
+        .concat();
+        let run = user
+            .run(&words)
+            .expect(0, &["left out", &format!("--destroy-data-on {on}")]);
+        let results = run.json()["runs"][0]["results"].as_array().unwrap().len();
+        assert_eq!(results, programs, "{what}");
+    }
+    assert_eq!(checksum(&device.path), before);
+}
+
+/// Every program that writes, on a device that was given up.
+#[test]
+fn a_device_that_is_given_up_is_written() {
+    if !can_run("a_device_that_is_given_up_is_written", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let device = LoopDevice::blank(user.scratch(), 16);
+    let on = device.text();
+    for what in [
+        "ffs83",
+        "write_4096 --direct",
+        "copy --set program.destination=same",
+        "random_mix --set program.area_bytes=1M",
+    ] {
+        let line = format!("run {what} --size 1M --runs 2 --format json --on {on}");
+        let destroy = format!("{line} --destroy-data-on {on}");
+        let run = user.run(&words(&destroy)).expect(0, &[]).json();
+        for result in run["runs"][0]["results"].as_array().unwrap() {
+            assert_eq!(result["size_bytes"], 1 << 20, "{what}");
+            assert_eq!(result["filesystem"], device.name(), "{what}");
+        }
+    }
+}

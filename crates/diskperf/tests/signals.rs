@@ -1,0 +1,129 @@
+//! A run that is told to end removes what it made, keeps what it measured, and
+//! says so; one that is told twice ends at once.
+
+mod support;
+
+use diskperf_timeline::RunState;
+use rustix::process::Signal;
+use std::thread;
+use std::time::Duration;
+use support::machine::can_run;
+use support::{MOUNTS, Random, User, entries, words};
+
+/// On the directory as it is, and on a fresh file system in it.
+const KINDS: [&str; 2] = ["", "--fresh ext4:block_bytes=4096"];
+
+fn endless(options: &str) -> String {
+    format!("run write_8192 --on ./target --size 1M --runs 100000 {options}")
+}
+
+fn can_run_kind(test: &str, kind: &str) -> bool {
+    kind.is_empty() || can_run(&format!("{test} ({kind})"), MOUNTS)
+}
+
+#[test]
+fn a_run_ends_in_order() {
+    for kind in KINDS {
+        if !can_run_kind("a_run_ends_in_order", kind) {
+            continue;
+        }
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let user = User::new();
+            let mut process = user.start(&words(&endless(kind)));
+            user.wait_for_repetitions(&mut process, 3);
+            assert_eq!(entries(&user.target()).len(), 1);
+            process.signal(signal);
+            let outcome = process.finish().expect(130, &["interrupted"]);
+            let when = format!("{signal:?} {kind}: {outcome:?}");
+            user.assert_nothing_left(&when);
+            // What was measured is printed and stored.
+            assert!(outcome.stdout.contains("write_8192"), "{when}");
+            let stored = user.stored();
+            assert_eq!(stored.len(), 1, "{when}");
+            assert!(stored[0].repetitions >= 3, "{when}");
+            assert_eq!(stored[0].state, RunState::Interrupted, "{when}");
+            let shown = user.run(&words("show last --format json")).expect(0, &[]);
+            let run = &shown.json()["runs"][0];
+            assert_eq!(run["state"], "interrupted", "{when}");
+            assert_eq!(
+                run["results"][0]["repetitions"].as_array().unwrap().len(),
+                stored[0].repetitions as usize,
+                "{when}"
+            );
+            user.run(&words("clean --on ./target")).expect(0, &[]);
+        }
+    }
+}
+
+/// Several programs, several targets: the first signal ends all of it.
+#[test]
+fn a_suite_ends_in_order() {
+    let user = User::new();
+    let other = user.file("other");
+    std::fs::create_dir(&other).unwrap();
+    let mut process = user.start(&words(
+        "run vme87 --on ./target --on ./other --size 1M --runs 1000",
+    ));
+    user.wait_for_repetitions(&mut process, 3);
+    process.signal(Signal::INT);
+    process.finish().expect(130, &["interrupted"]);
+    user.assert_nothing_left("a suite");
+    assert_eq!(entries(&other), [""; 0]);
+    assert_eq!(user.stored().len(), 1, "the second target was not begun");
+}
+
+/// From the first instruction to the end: making the file system, finding the
+/// size, measuring, checking.
+#[test]
+fn a_run_ends_in_order_at_any_moment() {
+    let mut random = Random::new("a_run_ends_in_order_at_any_moment");
+    for number in 0..16 {
+        let kind = KINDS[number % 2];
+        if !can_run_kind("a_run_ends_in_order_at_any_moment", kind) {
+            continue;
+        }
+        let user = User::new();
+        let line = format!("run ffs83 --on ./target --size 1M --runs 2 {kind}");
+        let mut process = user.start(&words(&line));
+        let delay = random.up_to(Duration::from_millis(600));
+        thread::sleep(delay);
+        process.signal(Signal::INT);
+        let outcome = process.finish();
+        let when = format!("after {delay:?}, {kind}: {outcome:?}");
+        user.assert_nothing_left(&when);
+        match outcome.code {
+            // It was over, or had not begun to watch for signals.
+            Some(0) | None => {}
+            Some(130) => assert!(outcome.stderr.contains("interrupted"), "{when}"),
+            Some(_) => panic!("{when}"),
+        }
+        for run in user.stored() {
+            let ended = matches!(run.state, RunState::Finished | RunState::Interrupted);
+            assert!(ended || outcome.code.is_none(), "{run:?} {when}");
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    for kind in KINDS {
+        if !can_run_kind("a_second_signal_ends_it_at_once", kind) {
+            continue;
+        }
+        let user = User::new();
+        let mut process = user.start(&words(&endless(kind)));
+        user.wait_for_repetitions(&mut process, 2);
+        // Both are delivered when it goes on, before it can do anything.
+        for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+            process.signal(signal);
+        }
+        let outcome = process.finish().expect(130, &[]);
+        // There was no time to print, to say anything, or to clean up.
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+        assert!(user.stored()[0].repetitions >= 2);
+        assert_eq!(user.stored()[0].state, RunState::Running);
+        assert_eq!(entries(&user.target()).len(), 1);
+        user.run(&words("clean --on ./target")).expect(0, &[]);
+        user.assert_nothing_left(kind);
+    }
+}
