@@ -12,9 +12,10 @@ const COLD_RESIDENT: f64 = 0.05;
 /// from storage: residency is counted in pages, files end within one.
 const WARM_RESIDENT: f64 = 0.99;
 
-/// Below this share of what storage must have delivered at least, nothing came
-/// from it: a cache served the program that the page cache does not know, as a
-/// file system in memory or one with a cache of its own.
+/// Below this share of what storage must have delivered at least, it accounts
+/// nothing: either a cache served the program that the page cache does not
+/// know, or the bytes came by a way that the kernel does not account, as those
+/// of FUSE and virtiofs do. Nobody can tell which.
 const FROM_STORAGE: f64 = 0.01;
 
 /// Of a read around the cache, this share must come from storage; the rest is
@@ -29,7 +30,8 @@ pub enum CacheVerdict {
     NotApplicable,
     /// The bytes came from where they were meant to.
     AsAsked,
-    /// The system neither accounts storage reads nor tells residency.
+    /// The system neither accounts storage reads nor tells residency, or what
+    /// it tells leaves it open where the bytes came from.
     Unknown,
     /// Meant to be warm, but part of the file was not in memory.
     WarmButNotResident,
@@ -49,6 +51,15 @@ impl CacheVerdict {
             Self::WarmButNotResident => "warm_but_not_resident",
             Self::DirectButCached => "direct_but_cached",
             Self::ColdButCached => "cold_but_cached",
+        }
+    }
+
+    /// Whether the bytes are known to have come from elsewhere, so that the
+    /// figure is not what its program is meant to measure.
+    pub fn is_fault(self) -> bool {
+        match self {
+            Self::NotApplicable | Self::AsAsked | Self::Unknown => false,
+            Self::WarmButNotResident | Self::DirectButCached | Self::ColdButCached => true,
         }
     }
 
@@ -112,13 +123,18 @@ impl CacheVerdict {
             return Self::Unknown;
         }
         let from_storage = storage.map(|bytes| bytes as f64 / read_bytes as f64);
+        let was_resident = residency.is_some_and(|found| before(found) > COLD_RESIDENT);
         match mode {
             CacheMode::Cold => {
-                let found = residency.is_some_and(|found| before(found) > COLD_RESIDENT);
                 let distinct = residency.map_or(read_bytes, |found| found.file_bytes);
                 let least = FROM_STORAGE * read_bytes.min(distinct) as f64;
-                let never = storage.is_some_and(|bytes| (bytes as f64) < least);
-                Self::fault(found || never, Self::ColdButCached)
+                if was_resident {
+                    Self::ColdButCached
+                } else if storage.is_some_and(|bytes| (bytes as f64) < least) {
+                    Self::Unknown
+                } else {
+                    Self::AsAsked
+                }
             }
             CacheMode::Warm => {
                 let absent =
@@ -127,6 +143,7 @@ impl CacheVerdict {
                 Self::fault(absent || fetched, Self::WarmButNotResident)
             }
             CacheMode::Direct => match from_storage {
+                Some(share) if share < FROM_STORAGE && !was_resident => Self::Unknown,
                 Some(share) => Self::fault(share < DIRECT_FROM_STORAGE, Self::DirectButCached),
                 // Residency alone cannot show a cache that was bypassed.
                 None => Self::Unknown,

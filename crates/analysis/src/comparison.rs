@@ -1,9 +1,11 @@
 //! Runs side by side: the ratio of speeds with its interval, and a verdict
-//! that says "no difference seen" rather than ranking noise.
+//! that neither ranks noise nor takes it for sameness: "no difference seen" is
+//! said only where one that matters would have been seen.
 //!
-//! The first run is the base. A ratio is the Hodges-Lehmann estimate over all
-//! kept repetitions, whatever the protocol's statistic, so it need not be the
-//! quotient of the two figures beside it. Its interval holds with 95 % for
+//! The first run is the base. A ratio is that of the fastest repetitions where
+//! there are six, else the Hodges-Lehmann estimate or the mean over all of
+//! them, whatever the protocol's statistic, so it need not be the quotient of
+//! the two figures beside it. Its interval holds with 95 % for
 //! that row alone; a verdict allows for the number of rows (Bonferroni), so
 //! that two runs of the same thing are called different nowhere in 95 of 100
 //! comparisons, however many programs they have.
@@ -12,14 +14,18 @@
 //! run and different in the other, as the place of its files on the medium.
 //! Two runs of one thing an hour apart can differ for that reason.
 
+mod limit;
 mod pairing;
 mod warnings;
 
+pub use limit::Failure;
+
 use crate::cache::CacheVerdict;
-use crate::statistics::CONFIDENCE;
-use crate::statistics::shift::{Ratio, ratio};
+use crate::statistics::fastest::ratio_of_fastest;
+use crate::statistics::shift::{self, MANN_WHITNEY_FROM, Ratio};
+use crate::statistics::{CONFIDENCE, Interval, all_equal, median};
 use crate::summary::Summary;
-use diskperf_timeline::{ProgramResult, Repetition, Run, World};
+use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
 use pairing::Pairing;
 use serde::Serialize;
 
@@ -27,18 +33,35 @@ use serde::Serialize;
 /// surely it was measured.
 const PRACTICAL_FLOOR: f64 = 0.01;
 
+/// An estimate that differs from 1 by more than this share suggests a
+/// difference, and "no difference seen" beside it wants a narrow interval.
+const SUGGESTIVE: f64 = 0.05;
+
+/// An interval that excludes no difference of this share is not narrow.
+const MATTERS: f64 = 0.10;
+
+/// An interval whose ends are further apart than this factor says nothing: it
+/// comes of two or three repetitions that differ, and its ends are those of
+/// Student's t, not of any speed.
+const WIDEST_FACTOR: f64 = 100.0;
+
 /// What a comparison says of two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// None was seen, or one under the practical floor of 1 %.
+    /// None was seen, or one under the practical floor of 1 %, and the
+    /// repetitions are enough and alike enough for that to mean something.
     NoDifferenceSeen,
     /// The other run is faster than the base.
     Faster,
     /// The other run is slower than the base.
     Slower,
-    /// Either has fewer than two repetitions that can be used.
+    /// No difference is told apart from noise, and either has fewer than four
+    /// repetitions that can be used, which seldom show one.
     TooFewRepetitions,
+    /// No difference is told apart from noise, but the estimate differs by
+    /// more than 5 % and its interval does not exclude 10 %.
+    Unsure,
 }
 
 impl Verdict {
@@ -48,8 +71,19 @@ impl Verdict {
             Self::NoDifferenceSeen => "no difference seen",
             Self::Faster => "faster",
             Self::Slower => "slower",
-            Self::TooFewRepetitions => "too few repetitions",
+            Self::TooFewRepetitions => "too few repetitions to tell",
+            Self::Unsure => "not sure",
         }
+    }
+
+    /// Whether it says that the two differ.
+    fn is_difference(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
+
+    /// Whether more repetitions may turn it into another one.
+    fn is_undecided(self) -> bool {
+        matches!(self, Self::TooFewRepetitions | Self::Unsure)
     }
 }
 
@@ -76,6 +110,9 @@ pub struct RunName {
     pub target: String,
     /// Host or model.
     pub world: World,
+    /// How far it came.
+    #[serde(flatten)]
+    pub state: RunState,
 }
 
 /// One side of a pair.
@@ -111,8 +148,11 @@ pub struct Pair {
     pub base: Side,
     /// The other.
     pub other: Side,
-    /// Other over base, with its 95 % interval.
-    pub ratio: Option<Ratio>,
+    /// Other over base; `None` where either has no repetition with a speed.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval; `None` of single repetitions, and where the ends are
+    /// so far apart that they say nothing.
+    pub interval: Option<Interval>,
     /// What may be said.
     pub verdict: Verdict,
     /// What makes the two less alike than they should be.
@@ -123,16 +163,15 @@ impl Pair {
     /// The share (0 to 1) of the base's speed that the other lacks; negative
     /// where it is faster. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
-        self.ratio.map(|ratio| 1.0 - ratio.point)
+        self.ratio.map(|ratio| 1.0 - ratio)
     }
 
     /// Whether its own 95 % interval excludes 1 and the verdict for all rows
-    /// together still sees no difference.
+    /// together still calls it neither faster nor slower.
     pub fn excluded_by_chance(&self) -> bool {
-        self.verdict == Verdict::NoDifferenceSeen
-            && self
-                .ratio
-                .is_some_and(|ratio| !ratio.interval.contains(1.0) && !below_floor(ratio.point))
+        let excludes = self.interval.is_some_and(|one| !one.contains(1.0));
+        let matters = self.ratio.is_some_and(|ratio| !below_floor(ratio));
+        excludes && matters && !self.verdict.is_difference()
     }
 }
 
@@ -173,11 +212,8 @@ pub struct Comparison {
 
 impl Comparison {
     /// The pair that lost the largest share of its speed, of those that are
-    /// called slower; its [`Pair::slowdown`] is what a limit is held against.
-    ///
-    /// A slow-down that is not told apart from noise never counts, so that a
-    /// noisy machine does not fail a build; neither does a pair with too few
-    /// repetitions, which [`Comparison::undecided`] counts.
+    /// called slower. A slow-down that is not told apart from noise never
+    /// counts; [`Comparison::failures`] heeds those as well.
     pub fn worst_slowdown(&self) -> Option<&Pair> {
         self.pairs
             .iter()
@@ -188,12 +224,26 @@ impl Comparison {
             })
     }
 
-    /// Pairs of which nothing can be said for want of repetitions.
+    /// Pairs of which nothing can be said: too few repetitions, or repetitions
+    /// too unlike each other.
     pub fn undecided(&self) -> usize {
         self.pairs
             .iter()
-            .filter(|pair| pair.verdict == Verdict::TooFewRepetitions)
+            .filter(|pair| pair.verdict.is_undecided())
             .count()
+    }
+
+    /// What a run (an index of [`Comparison::runs`]) is called among the
+    /// others: its label or its target, with its id where that is not unique.
+    pub fn run_name(&self, run: usize) -> String {
+        let of = |run: &RunName| run.label.clone().unwrap_or_else(|| run.target.clone());
+        let wanted = &self.runs[run];
+        let name = of(wanted);
+        if self.runs.iter().filter(|one| of(one) == name).count() == 1 {
+            name
+        } else {
+            format!("{name} [{}]", wanted.id)
+        }
     }
 }
 
@@ -246,6 +296,7 @@ fn name(run: &Run) -> RunName {
         suite: run.suite.clone(),
         target: run.target.clone(),
         world: run.world,
+        state: run.state.clone(),
     }
 }
 
@@ -288,15 +339,16 @@ impl<'a> Candidate<'a> {
     }
 
     fn judge(&self, rows: usize) -> Pair {
-        let (ratio, verdict) = judge(&self.base_speeds, &self.other_speeds, rows);
+        let judgement = judge(&self.base_speeds, &self.other_speeds, rows);
         Pair {
             run: self.run,
             title: self.other.title(),
             quantity: self.quantity,
             base: self.base_side.clone(),
             other: self.other_side.clone(),
-            ratio,
-            verdict,
+            ratio: judgement.ratio,
+            interval: judgement.interval,
+            verdict: judgement.verdict,
             warnings: warnings::of_pair(self.base, self.other),
         }
     }
@@ -331,27 +383,78 @@ fn side(result: &ProgramResult, summary: &Summary, quantity: Quantity) -> Side {
     }
 }
 
-/// The ratio of two samples of speeds in the order of running, with its 95 %
-/// interval, and the verdict on it as one of `rows` that are judged together.
-pub fn judge(base: &[f64], other: &[f64], rows: usize) -> (Option<Ratio>, Verdict) {
+/// What two samples of speeds say of each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// As [`Pair::ratio`].
+    pub ratio: Option<f64>,
+    /// As [`Pair::interval`].
+    pub interval: Option<Interval>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// The ratio of two samples of positive speeds in the order of running, with
+/// its 95 % interval, and the verdict on it as one of `rows` that are judged
+/// together.
+pub fn judge(base: &[f64], other: &[f64], rows: usize) -> Judgement {
     let together = 1.0 - (1.0 - CONFIDENCE) / rows.max(1) as f64;
-    let (Some(shown), Some(strict)) =
-        (ratio(base, other, CONFIDENCE), ratio(base, other, together))
-    else {
-        return (None, Verdict::TooFewRepetitions);
+    let shown = ratio(base, other, CONFIDENCE);
+    let strict = ratio(base, other, together).filter(|one| !one.interval.contains(1.0));
+    let few = base.len().min(other.len()) < MANN_WHITNEY_FROM;
+    let verdict = match (shown, strict) {
+        (Some(shown), Some(strict)) if !below_floor(shown.point) => {
+            if strict.point > 1.0 {
+                Verdict::Faster
+            } else {
+                Verdict::Slower
+            }
+        }
+        _ if few => Verdict::TooFewRepetitions,
+        (Some(shown), _) if !is_open(&shown) && !medians_differ(base, other) => {
+            Verdict::NoDifferenceSeen
+        }
+        _ => Verdict::Unsure,
     };
-    let verdict = if below_floor(shown.point) || strict.interval.contains(1.0) {
-        Verdict::NoDifferenceSeen
-    } else if strict.point > 1.0 {
-        Verdict::Faster
-    } else {
-        Verdict::Slower
-    };
-    (Some(shown), verdict)
+    let of_medians = || Some(median(other)? / median(base)?);
+    Judgement {
+        ratio: shown.map(|one| one.point).or_else(of_medians),
+        interval: shown
+            .map(|one| one.interval)
+            .filter(|one| one.high <= WIDEST_FACTOR * one.low),
+        verdict,
+    }
+}
+
+/// By the fastest repetitions where there are enough, else by all of them. Of
+/// repetitions that are all alike, as in virtual time, nothing was disturbed.
+fn ratio(base: &[f64], other: &[f64], confidence: f64) -> Option<Ratio> {
+    if all_equal(base) && all_equal(other) {
+        return shift::ratio(base, other, confidence);
+    }
+    ratio_of_fastest(base, other, confidence).or_else(|| shift::ratio(base, other, confidence))
+}
+
+/// Whether the medians differ by what matters. Where the fastest do not show
+/// it, one of the runs was disturbed, or stalled: it is not told which.
+fn medians_differ(base: &[f64], other: &[f64]) -> bool {
+    let medians = median(base).zip(median(other));
+    medians.is_some_and(|(base, other)| factor(other / base) > 1.0 + MATTERS)
+}
+
+/// How many times as fast the faster one is.
+fn factor(ratio: f64) -> f64 {
+    ratio.max(1.0 / ratio)
+}
+
+/// Whether a difference that matters is suggested and not excluded.
+fn is_open(ratio: &Ratio) -> bool {
+    let outermost = factor(ratio.interval.low).max(factor(ratio.interval.high));
+    factor(ratio.point) > 1.0 + SUGGESTIVE && outermost >= 1.0 + MATTERS
 }
 
 fn below_floor(ratio: f64) -> bool {
-    ratio.max(1.0 / ratio) < 1.0 + PRACTICAL_FLOOR
+    factor(ratio) < 1.0 + PRACTICAL_FLOOR
 }
 
 #[cfg(test)]

@@ -251,6 +251,24 @@ impl Noise {
         self.normal() / squares.sqrt()
     }
 
+    /// `n` speeds of a machine that is shared: a run is as fast as the machine
+    /// was that minute, within 1 %, and each repetition is disturbed with a
+    /// probability that is the run's own, by a tenth of its speed on average.
+    pub(crate) fn disturbed(&mut self, n: usize, undisturbed: f64) -> Vec<f64> {
+        let run = undisturbed * (0.01 * self.normal()).exp();
+        let probability = 0.8 * self.uniform();
+        let mut next = || {
+            let disturbed = self.uniform() < probability;
+            let lost = if disturbed {
+                -0.1 * (1.0 - self.uniform()).ln()
+            } else {
+                0.0
+            };
+            run * (0.003 * self.normal() - lost).exp()
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
     /// `n` speeds about `center` whose logarithms follow a first-order
     /// autoregression of this correlation and standard deviation.
     pub(crate) fn speeds(

@@ -19,6 +19,7 @@
 //! of its difference (Welch's t, widened for drift) lies above zero; one that
 //! is not keeps its value, which may be negative, and is marked as such.
 
+use crate::cache::CacheVerdict;
 use crate::statistics::student::{mean_interval, welch_interval};
 use crate::statistics::{CONFIDENCE, drift, mean};
 use crate::summary::{cpu_per_call_ns, elapsed_per_call_ns};
@@ -164,8 +165,16 @@ pub struct Decomposition {
 
 /// Takes apart every `seqread` result that has a `null` result of the same
 /// call size beside it, ordered by layer and call size.
+///
+/// One whose bytes came from elsewhere than its layer says (see
+/// [`CacheVerdict::is_fault`]) is left out, and is no part of another one
+/// either: its time is not that of its layer.
 pub fn decompose(results: &[&ProgramResult]) -> Vec<Decomposition> {
-    let samples: Vec<Sample> = results.iter().filter_map(|one| Sample::of(one)).collect();
+    let samples: Vec<Sample> = results
+        .iter()
+        .filter(|one| !CacheVerdict::of(one).is_fault())
+        .filter_map(|one| Sample::of(one))
+        .collect();
     let mut found: Vec<_> = samples
         .iter()
         .filter_map(|sample| sample.decompose(&samples))

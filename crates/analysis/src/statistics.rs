@@ -7,6 +7,7 @@
 
 pub mod bootstrap;
 pub mod drift;
+pub mod fastest;
 pub mod shift;
 pub mod student;
 
@@ -29,6 +30,8 @@ pub enum Method {
     /// Hodges-Lehmann shift of the logarithms with the exact Mann-Whitney
     /// interval.
     HodgesLehmann,
+    /// The fastest repetitions, see [`fastest`].
+    Fastest,
     /// Welch's t on the logarithms, where too few values for Mann-Whitney are
     /// left.
     WelchLog,
@@ -41,6 +44,7 @@ impl Method {
             Self::BootstrapMedian => "bootstrap of the median",
             Self::StudentLog => "Student t on logarithms",
             Self::HodgesLehmann => "Hodges-Lehmann, exact Mann-Whitney",
+            Self::Fastest => "fastest repetitions",
             Self::WelchLog => "Welch t on logarithms",
         }
     }
@@ -158,7 +162,7 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
         .collect()
 }
 
-fn all_equal(values: &[f64]) -> bool {
+pub(crate) fn all_equal(values: &[f64]) -> bool {
     values.windows(2).all(|pair| pair[0] == pair[1])
 }
 
@@ -166,8 +170,9 @@ fn all_equal(values: &[f64]) -> bool {
 /// order of running.
 ///
 /// Six or more get a bootstrap; two to five Student's t on the logarithms,
-/// which says so in [`Interval::method`]. `None` of fewer than two, or where
-/// one is not positive and finite. Both are widened for drift.
+/// which says so in [`Interval::method`]. `None` of fewer than two, where one is
+/// not positive and finite, or where they differ so much that the upper end is
+/// beyond all numbers. Both are widened for drift.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let logs = logarithms(values)?;
     let method = match values.len() {
@@ -185,7 +190,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
         };
         Interval::of_logarithms(center, low, high, widened_by)
     };
-    Some(Interval {
+    high.is_finite().then_some(Interval {
         low,
         high,
         confidence: CONFIDENCE,

@@ -66,7 +66,10 @@ pub struct Summary {
     pub durable_kb_per_s: Option<f64>,
     /// CPU time in percent of elapsed time, summed over the drives.
     pub cpu_percent: f64,
-    /// Seconds of CPU in user mode, of all workers.
+    /// Seconds of CPU, of all workers.
+    pub cpu_s: f64,
+    /// Seconds of CPU in user mode, of all workers. The kernel splits CPU time
+    /// by its ticks, so that this and `system_s` need not sum to `cpu_s`.
     pub user_s: f64,
     /// Seconds of CPU in the kernel, of all workers.
     pub system_s: f64,
@@ -94,7 +97,8 @@ pub struct Summary {
     /// Page faults that needed storage.
     pub major_faults: f64,
     /// Share (0 to 1) of the bytes read that came from the device, as
-    /// [`device_share`] has it; absent where nothing was read from storage.
+    /// [`device_share`] has it; absent where nothing was read from storage, or
+    /// where nobody can tell.
     pub device_share: Option<f64>,
     /// Whether that is what was asked.
     pub cache: CacheVerdict,
@@ -117,6 +121,7 @@ impl Summary {
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
         let has_storage = Layer::of(result).is_none_or(Layer::has_storage);
         let read = merged(&kept, |worker| &worker.read_latency);
+        let cache = CacheVerdict::of(result);
         let write = merged(&kept, |worker| &worker.write_latency);
         Self {
             kept: kept.len(),
@@ -125,6 +130,7 @@ impl Summary {
             kb_per_s: figure(&Repetition::kb_per_s).unwrap_or(0.0),
             durable_kb_per_s: middle(&chosen, Repetition::durable_kb_per_s),
             cpu_percent: figure(&Repetition::cpu_percent).unwrap_or(0.0),
+            cpu_s: count(|worker| worker.cpu.0).unwrap_or(0.0) / 1e9,
             user_s: count(|worker| worker.user.0).unwrap_or(0.0) / 1e9,
             system_s: count(|worker| worker.system.0).unwrap_or(0.0) / 1e9,
             interval: interval(result, |one| Some(one.kb_per_s())),
@@ -137,8 +143,9 @@ impl Summary {
             involuntary_switches: count(|worker| worker.involuntary_switches).unwrap_or(0.0),
             minor_faults: count(|worker| worker.minor_faults).unwrap_or(0.0),
             major_faults: count(|worker| worker.major_faults).unwrap_or(0.0),
-            device_share: middle(&chosen, device_share).filter(|_| has_storage),
-            cache: CacheVerdict::of(result),
+            device_share: middle(&chosen, device_share)
+                .filter(|_| has_storage && cache != CacheVerdict::Unknown),
+            cache,
         }
     }
 }

@@ -86,14 +86,14 @@ pub(crate) async fn write_file(
 }
 
 /// Makes a file of exactly `size_bytes`, with data in all of it, unless there
-/// is one. A device is as it is.
+/// is one. A device, and a file of the user's, is as it is.
 pub(crate) async fn ensure_file(
     system: &mut System,
     worker: &Worker,
     path: &str,
     size_bytes: u64,
 ) -> Result<(), ProgramError> {
-    if worker.medium == Medium::Device {
+    if worker.medium != Medium::Directory {
         return Ok(());
     }
     match system.open(path, Open::READ).await {
@@ -133,13 +133,13 @@ pub(crate) async fn ensure_file(
 /// Files are prepared with large calls: how they were written is not measured.
 const PREPARING_CALL_BYTES: u64 = 64 << 10;
 
-/// Removes a file if it is there. A device stays.
+/// Removes a file if it is there. A device, and a file of the user's, stays.
 pub(crate) async fn remove_file(
     system: &mut System,
     worker: &Worker,
     path: &str,
 ) -> Result<(), ProgramError> {
-    if worker.medium == Medium::Device {
+    if worker.medium != Medium::Directory {
         return Ok(());
     }
     match system.unlink(path).await {
@@ -157,7 +157,7 @@ pub(crate) async fn create(
 ) -> Result<File, ProgramError> {
     let how = match worker.medium {
         Medium::Directory => Open::CREATE,
-        Medium::Device => Open::WRITE,
+        Medium::Device | Medium::File => Open::WRITE,
     };
     Ok(system.open(path, how.direct(worker.direct)).await?)
 }

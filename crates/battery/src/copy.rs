@@ -102,7 +102,7 @@ impl Copy {
         match self.output(worker) {
             Some(path) => {
                 let file = create(system, worker, &path).await?;
-                if worker.medium == Medium::Device {
+                if worker.medium != Medium::Directory {
                     let half = system.length(file).await? / 2;
                     seek_to(system, file, half - half % self.call_bytes).await?;
                 }

@@ -8,7 +8,7 @@
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::parameter::{Field, SizeMix, Value};
-use crate::program::ProgramError;
+use crate::program::{ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::Nanoseconds;
@@ -86,6 +86,11 @@ impl RandomMix {
         ]
     }
 
+    /// What every offset and length is a multiple of.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        self.sizes.sizes().fold(self.align_bytes, gcd)
+    }
+
     /// What does not fit together, if anything.
     pub(crate) fn unfit(&self) -> Option<String> {
         let largest = self.sizes.largest();
@@ -125,7 +130,7 @@ impl RandomMix {
             .await?;
         let area_bytes = match worker.medium {
             Medium::Directory => self.area_bytes,
-            Medium::Device => self.area_bytes.min(system.length(file).await?),
+            Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
         };
         let mut requests = Requests::new(self, area_bytes, worker.seed);
         let mut moved_bytes = 0;
@@ -135,11 +140,13 @@ impl RandomMix {
                 bytes,
                 write,
             } = requests.draw();
-            let block = &mut buffer[..bytes as usize];
+            // What is written must not be what was read.
+            let (reading, writing) = buffer.split_at_mut(self.sizes.largest() as usize);
             seek_to(system, file, offset_bytes).await?;
             if write {
-                write_block(system, file, block, Nanoseconds::ZERO).await?;
+                write_block(system, file, &writing[..bytes as usize], Nanoseconds::ZERO).await?;
             } else {
+                let block = &mut reading[..bytes as usize];
                 read_block(system, file, block, Nanoseconds::ZERO).await?;
             }
             pause(system, worker.think).await?;

@@ -212,6 +212,11 @@ impl SizeMix {
         pairs.join(",")
     }
 
+    /// Every size of the mix.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().map(|(bytes, _)| *bytes)
+    }
+
     /// The largest size of the mix.
     pub(crate) fn largest(&self) -> u64 {
         self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)

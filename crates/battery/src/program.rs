@@ -50,13 +50,16 @@ pub enum ProgramError {
     NoOtherFilesystem,
 }
 
-/// A file that the timed part reads.
+/// A file that is there before the timed part, which reads it or writes over
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// Its name.
     pub path: String,
     /// How many bytes of it, from the start.
     pub length_bytes: u64,
+    /// Whether the program reads it: where its bytes come from then counts.
+    pub read: bool,
 }
 
 impl Program {
@@ -229,6 +232,28 @@ impl Program {
         Ok(())
     }
 
+    /// What offset and length of every call are multiples of, if the program's
+    /// size is `size_bytes`: what O_DIRECT asks about.
+    pub fn unit_bytes(&self, size_bytes: u64) -> u64 {
+        match &self.kind {
+            Kind::RandomMix(program) => program.unit_bytes(),
+            Kind::Copy(program) => gcd(program.call_bytes, size_bytes),
+            _ => self.call_bytes(),
+        }
+    }
+
+    /// The name that programs give to the files that they share: those of one
+    /// name are the same files.
+    pub fn file_name(&self) -> &'static str {
+        match &self.kind {
+            Kind::Read(_) | Kind::Write(_) | Kind::Rewrite(_) => "tst2",
+            Kind::SequentialRead(_) => "twomegs",
+            Kind::Copy(_) => "bigfile",
+            Kind::Scan(_) => "area",
+            Kind::RandomMix(_) => "mix",
+        }
+    }
+
     /// Workers on each drive.
     pub fn workers(&self) -> u32 {
         match &self.kind {
@@ -250,11 +275,11 @@ impl Program {
         Nanoseconds(self.think_ns)
     }
 
-    /// The medium that the program insists on.
-    pub fn medium(&self) -> Option<Medium> {
+    /// Whether the program can run on a medium at all.
+    pub fn is_of(&self, medium: Medium) -> bool {
         match &self.kind {
-            Kind::SequentialRead(program) => program.medium(),
-            _ => None,
+            Kind::SequentialRead(program) => program.is_of(medium),
+            _ => true,
         }
     }
 
@@ -276,7 +301,7 @@ impl Program {
     /// Whether it touches the target at all.
     pub fn touches_target(&self) -> bool {
         match &self.kind {
-            Kind::SequentialRead(program) => program.medium().is_some(),
+            Kind::SequentialRead(program) => !matches!(program.layer, Layer::Null | Layer::Zero),
             _ => true,
         }
     }
@@ -298,11 +323,13 @@ impl Program {
     pub fn file_bytes(&self, size_bytes: u64) -> u64 {
         match &self.kind {
             Kind::Read(_) | Kind::Write(_) | Kind::Rewrite(_) => size_bytes,
-            Kind::SequentialRead(program) if program.medium().is_none() => 0,
+            Kind::SequentialRead(_) if !self.touches_target() => 0,
             Kind::SequentialRead(_) => size_bytes,
-            Kind::Copy(program) if program.destination == Destination::Same => 2 * size_bytes,
+            Kind::Copy(program) if program.destination == Destination::Same => {
+                size_bytes.saturating_mul(2)
+            }
             Kind::Copy(_) => size_bytes,
-            Kind::Scan(program) => program.area_count() * size_bytes,
+            Kind::Scan(program) => program.area_count().saturating_mul(size_bytes),
             Kind::RandomMix(program) => program.area_bytes,
         }
     }
@@ -315,33 +342,33 @@ impl Program {
         }
     }
 
-    /// The files that this worker's timed part reads.
+    /// The files that must be as the cache mode wants them before this worker's
+    /// timed part.
     pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let input = |path: String| {
-            vec![Input {
-                path,
-                length_bytes: worker.size_bytes,
-            }]
-        };
-        match &self.kind {
-            Kind::Read(_) => input(Read::input(worker)),
-            Kind::Write(_) | Kind::Rewrite(_) => Vec::new(),
-            Kind::SequentialRead(program) => program.input(worker).map_or_else(Vec::new, input),
-            Kind::Copy(_) => input(Copy::input(worker)),
-            Kind::Scan(program) => match worker.medium {
-                Medium::Directory => input(program.input(worker)),
-                Medium::Device => vec![Input {
-                    path: program.input(worker),
-                    length_bytes: program.area_count() * worker.size_bytes,
-                }],
-            },
-            Kind::RandomMix(program) => {
-                vec![Input {
-                    path: RandomMix::input(worker),
-                    length_bytes: program.area_bytes,
-                }]
+        let (path, length_bytes) = match &self.kind {
+            Kind::Read(_) => (Some(Read::input(worker)), worker.size_bytes),
+            Kind::Write(_) => (None, 0),
+            Kind::Rewrite(_) => (Some(Rewrite::file(worker)), worker.size_bytes),
+            Kind::SequentialRead(program) => (program.input(worker), worker.size_bytes),
+            Kind::Copy(_) => (Some(Copy::input(worker)), worker.size_bytes),
+            Kind::Scan(program) => {
+                // On a device the areas lie one behind the other.
+                let areas = match worker.medium {
+                    Medium::Directory => 1,
+                    Medium::Device | Medium::File => program.area_count(),
+                };
+                (Some(program.input(worker)), areas * worker.size_bytes)
             }
-        }
+            Kind::RandomMix(program) => (Some(RandomMix::input(worker)), program.area_bytes),
+        };
+        let read = !matches!(self.kind, Kind::Rewrite(_));
+        path.into_iter()
+            .map(|path| Input {
+                path,
+                length_bytes,
+                read,
+            })
+            .collect()
     }
 
     /// The bytes that count for KB/s. `/dev/null` returns none: there the
@@ -359,7 +386,12 @@ impl Program {
 
     /// The buffer that the worker needs, filled.
     pub fn buffer(&self, worker: &Worker) -> Buffer {
-        blocks::data(self.call_bytes(), worker.seed)
+        let call_bytes = match &self.kind {
+            // One call's worth to read into, one to write from.
+            Kind::RandomMix(program) => 2 * program.sizes.largest(),
+            _ => self.call_bytes(),
+        };
+        blocks::data(call_bytes, worker.seed)
     }
 
     /// What comes before the clock starts: files made, or removed.
@@ -391,6 +423,15 @@ impl Program {
             Kind::Scan(program) => program.run(system, worker, buffer).await,
             Kind::RandomMix(program) => program.run(system, worker, buffer).await,
         }
+    }
+}
+
+/// The greatest common divisor.
+pub(crate) fn gcd(left: u64, right: u64) -> u64 {
+    if right == 0 {
+        left
+    } else {
+        gcd(right, left % right)
     }
 }
 

@@ -69,19 +69,25 @@ impl Scan {
         }
     }
 
-    pub(crate) fn input(&self, worker: &Worker) -> String {
-        worker.file(&format!("area{}", self.area(worker)))
+    fn path(worker: &Worker, area: u32) -> String {
+        worker.file(&format!("area{area}"))
     }
 
-    /// The owner of an area makes it; readers of the same area wait for the
-    /// first of them.
+    pub(crate) fn input(&self, worker: &Worker) -> String {
+        Self::path(worker, self.area(worker))
+    }
+
+    /// The first reader makes all areas, one after the other: made at the same
+    /// time, their blocks would be mixed on the disk.
     pub(crate) async fn prepare(
         &self,
         system: &mut System,
         worker: &Worker,
     ) -> Result<(), ProgramError> {
-        if self.area(worker) == worker.index {
-            ensure_file(system, worker, &self.input(worker), worker.size_bytes).await?;
+        if worker.index == 0 {
+            for area in 0..self.area_count() as u32 {
+                ensure_file(system, worker, &Self::path(worker, area), worker.size_bytes).await?;
+            }
         }
         Ok(())
     }
@@ -95,7 +101,7 @@ impl Scan {
         let file = system
             .open(&self.input(worker), Open::READ.direct(worker.direct))
             .await?;
-        if worker.medium == Medium::Device {
+        if worker.medium != Medium::Directory {
             seek_to(
                 system,
                 file,

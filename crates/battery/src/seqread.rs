@@ -68,12 +68,12 @@ impl SequentialRead {
         }
     }
 
-    /// Which medium the layer is of; none where it needs neither.
-    pub(crate) fn medium(&self) -> Option<Medium> {
+    /// Whether the layer can be had on a medium.
+    pub(crate) fn is_of(&self, medium: Medium) -> bool {
         match self.layer {
-            Layer::Null | Layer::Zero => None,
-            Layer::Cached | Layer::Dropped | Layer::Direct => Some(Medium::Directory),
-            Layer::Device | Layer::DeviceDirect => Some(Medium::Device),
+            Layer::Null | Layer::Zero => true,
+            Layer::Cached | Layer::Dropped | Layer::Direct => medium != Medium::Device,
+            Layer::Device | Layer::DeviceDirect => medium == Medium::Device,
         }
     }
 

@@ -9,6 +9,8 @@ pub enum Medium {
     Directory,
     /// The drive itself.
     Device,
+    /// One file of the user's, which is only read.
+    File,
 }
 
 /// One worker of a plan.
@@ -18,7 +20,7 @@ pub struct Worker {
     pub index: u32,
     /// Its drive, from 0.
     pub drive: u32,
-    /// Files or the drive itself.
+    /// Files in a directory, the drive itself, or one file.
     pub medium: Medium,
     /// The mount that stands for "another file system"; absent where the plan
     /// has none.
@@ -34,11 +36,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The name of one of its files; on a device, the device.
+    /// The name of one of its files; on a device or a file of the user's, that
+    /// itself.
     pub(crate) fn file(&self, name: &str) -> String {
         match self.medium {
             Medium::Directory => format!("/mnt{}/{name}", self.drive),
-            Medium::Device => format!("/dev/drive{}", self.drive),
+            Medium::Device | Medium::File => format!("/dev/drive{}", self.drive),
         }
     }
 }

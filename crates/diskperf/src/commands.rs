@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use diskperf_laboratory::analysis::{comparison, report};
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
-use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::timeline::Run;
 use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
 use std::path::Path;
@@ -28,8 +28,12 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         print(&texts.join("\n"));
         return Ok(ExitCode::SUCCESS);
     }
+    prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store);
+    if let Some(failure) = recorder.failure() {
+        eprintln!("diskperf: {failure}; the results will be saved in a file instead");
+    }
     let mut progress = Progress::new(arguments.quiet);
     let (mut runs, mut error) = (Vec::new(), None);
     for plan in &plans {
@@ -41,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         }
     }
     drop(progress);
-    if error.is_none() || runs.iter().any(|run| !run.results.is_empty()) {
+    if error.is_none() || runs.iter().any(has_figures) {
         print(&report::runs(&runs, arguments.format.into(), width()));
     }
     say_where(&runs, &recorder, arguments.quiet);
@@ -50,6 +54,15 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         None if recorder.failure().is_some() => Ok(ExitCode::FAILURE),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Whether whoever started this (`nohup`) had it ignore the end of the
+/// terminal, which is then to be left so.
+fn hang_up_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
 }
 
 fn request(arguments: &RunArguments) -> Request {
@@ -69,7 +82,9 @@ fn request(arguments: &RunArguments) -> Request {
         time_calls: !arguments.no_latency,
         seed: arguments.seed,
         label: arguments.label.clone(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
     }
 }
 
@@ -78,7 +93,8 @@ fn request(arguments: &RunArguments) -> Request {
 fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    let hang_up = (!hang_up_is_ignored()).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
         let registered =
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
@@ -87,6 +103,13 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
         })?;
     }
     Ok(stop)
+}
+
+/// Whether anything of it was measured that counts.
+fn has_figures(run: &Run) -> bool {
+    run.results
+        .iter()
+        .any(|result| result.kept().next().is_some())
 }
 
 /// Where the results went, and what went wrong with that.
@@ -100,7 +123,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
             );
         }
     } else if !quiet {
-        for run in runs.iter().filter(|run| !run.results.is_empty()) {
+        for run in runs.iter().filter(|run| has_figures(run)) {
             eprintln!(
                 "diskperf: stored as run {}; `diskperf show {}` shows all of it",
                 run.id, run.id
@@ -126,26 +149,18 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
         arguments.format.into(),
         width(),
     ));
-    let Some(limit) = arguments.fail_over else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    if comparison.undecided() > 0 {
-        eprintln!("diskperf: too few repetitions to tell some apart; run with --runs 10 or more");
+    let failures = arguments
+        .fail_over
+        .map(|limit| comparison.failures(limit))
+        .unwrap_or_default();
+    for failure in &failures {
+        eprintln!("diskperf: {failure}");
     }
-    match comparison
-        .worst_slowdown()
-        .and_then(comparison::Pair::slowdown)
-    {
-        Some(slowdown) if slowdown > limit => {
-            eprintln!(
-                "diskperf: slower by {:.1} %, which is over {:.1} %",
-                100.0 * slowdown,
-                100.0 * limit
-            );
-            Ok(ExitCode::FAILURE)
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    Ok(if failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// `diskperf list`.

@@ -5,13 +5,13 @@ use crate::error::LaboratoryError;
 use crate::recorder::Recorder;
 use crate::target::Target;
 use diskperf_battery::Medium;
-use diskperf_system::Errno;
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::Workspace;
-use diskperf_system::host::{DevicePort, Ports, open_directory};
-use std::path::{Path, PathBuf};
+use diskperf_system::host::{DrivePort, Ports, environment};
+use std::io;
+use std::path::PathBuf;
 
 /// A drive that programs can run on.
 pub(crate) struct Drive {
@@ -30,9 +30,11 @@ pub(crate) struct Drive {
 enum Ground {
     Folder(Workspace),
     /// The file system goes before the folder that its image lies in.
-    Fresh(FreshFilesystem, Workspace),
+    Fresh(Box<FreshFilesystem>, Workspace),
+    /// A file of the user's, which is only read.
+    File(PathBuf),
     Device {
-        path: PathBuf,
+        device: BlockDevice,
         /// Held as long as the run lasts, where programs may write.
         claim: Option<ClaimedDevice>,
     },
@@ -40,20 +42,21 @@ enum Ground {
 
 impl Drive {
     /// Makes a drive of a target. `needed_bytes` is what the programs' files
-    /// take at the most, where that is known.
+    /// take, where that is known.
     pub(crate) fn open(
         target: &Target,
         fresh: Option<&FreshSpec>,
         needed_bytes: Option<u64>,
         recorder: &mut Recorder,
     ) -> Result<Self, LaboratoryError> {
-        match (&target.device, fresh) {
-            (Some(device), _) => Self::device(target, device),
-            (None, None) => {
+        match (&target.device, target.medium, fresh) {
+            (Some(device), ..) => Self::device(target, device),
+            (None, Medium::File, _) => Ok(Self::file(target)),
+            (None, _, None) => {
                 let workspace = workspace(target, needed_bytes.unwrap_or(0), recorder)?;
                 Ok(Self::folder(target, workspace))
             }
-            (None, Some(spec)) => {
+            (None, _, Some(spec)) => {
                 let workspace = workspace(target, 0, recorder)?;
                 Self::fresh(target, workspace, spec, needed_bytes)
             }
@@ -69,20 +72,30 @@ impl Drive {
             .map_err(LaboratoryError::request)?;
         Ok(Self {
             filesystem: target.filesystem_name(),
-            pilot_bytes: target.room_bytes(),
+            pilot_bytes: target.pilot_bytes(),
             notes: cached_below(device).into_iter().collect(),
             meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
             ground: Ground::Device {
-                path: device.path().to_owned(),
+                device: device.clone(),
                 claim,
             },
         })
     }
 
+    fn file(target: &Target) -> Self {
+        Self {
+            filesystem: target.filesystem_name(),
+            pilot_bytes: target.pilot_bytes(),
+            notes: Vec::new(),
+            meters: meters(&BlockDevice::of_directory(&target.path).unwrap_or_default()),
+            ground: Ground::File(target.path.clone()),
+        }
+    }
+
     fn folder(target: &Target, workspace: Workspace) -> Self {
         Self {
             filesystem: target.filesystem_name(),
-            pilot_bytes: target.room_bytes() / 10,
+            pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
             meters: meters(&BlockDevice::of_directory(workspace.path()).unwrap_or_default()),
             ground: Ground::Folder(workspace),
@@ -97,58 +110,56 @@ impl Drive {
     ) -> Result<Self, LaboratoryError> {
         // Where a pilot finds the sizes, the image is a tenth of the free
         // space at most, as files would be.
-        let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.room_bytes() / 10));
-        let filesystem = FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(
-            |error| match error {
-                FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
-                    LaboratoryError::request(error)
-                }
-                _ => LaboratoryError::work(error),
+        let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.pilot_bytes()));
+        let fresh = FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(fresh_error)?;
+        let directory = fresh.directory().to_owned();
+        let mounted = environment::place(&directory)
+            .filesystem
+            .unwrap_or_default();
+        let mut notes = fresh.notes().to_vec();
+        notes.push(format!(
+            "a fresh {} with blocks of {} bytes{}, mounted {}",
+            fresh.kind(),
+            fresh.block_bytes(),
+            match spec.mkfs_arguments.as_slice() {
+                [] => String::new(),
+                arguments => format!(", made with {}", arguments.join(" ")),
             },
-        )?;
-        let directory = filesystem.directory().to_owned();
-        let place = diskperf_system::host::environment::place(&directory);
+            mounted.mount_options,
+        ));
         Ok(Self {
-            filesystem: format!("{}/{}", filesystem.kind(), filesystem.block_bytes()),
+            filesystem: format!("{}/{}", fresh.kind(), fresh.block_bytes()),
             // Nobody else writes there.
-            pilot_bytes: place
-                .filesystem
-                .map_or(0, |filesystem| filesystem.available_bytes / 2),
-            notes: filesystem.notes().to_vec(),
+            pilot_bytes: mounted.available_bytes / 2,
+            notes,
             meters: meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
-            ground: Ground::Fresh(filesystem, workspace),
+            ground: Ground::Fresh(Box::new(fresh), workspace),
         })
     }
 
-    /// Files or the drive itself.
+    /// What its programs work on.
     pub(crate) fn medium(&self) -> Medium {
         match self.ground {
             Ground::Folder(_) | Ground::Fresh(..) => Medium::Directory,
             Ground::Device { .. } => Medium::Device,
-        }
-    }
-
-    /// The directory that programs' files are in; of a device, the device.
-    pub(crate) fn path(&self) -> &Path {
-        match &self.ground {
-            Ground::Folder(workspace) => workspace.path(),
-            Ground::Fresh(filesystem, _) => filesystem.directory(),
-            Ground::Device { path, .. } => path,
+            Ground::File(_) => Medium::File,
         }
     }
 
     /// Gives a worker this drive as its next one.
-    pub(crate) fn plug_into(&self, ports: &mut Ports) -> Result<(), Errno> {
+    pub(crate) fn plug_into(&self, ports: &mut Ports) -> io::Result<()> {
         match &self.ground {
-            Ground::Folder(_) | Ground::Fresh(..) => {
-                ports.directories.push(open_directory(self.path())?);
+            Ground::Folder(workspace) => {
+                ports
+                    .directories
+                    .push(workspace.directory().try_clone_to_owned()?);
             }
-            Ground::Device { path, claim } => {
-                ports.devices.push(DevicePort {
-                    path: path.clone(),
-                    writable: claim.is_some(),
-                });
-            }
+            Ground::Fresh(filesystem, _) => ports.directories.push(filesystem.open_directory()?),
+            Ground::Device { device, claim } => ports.drives.push(DrivePort::Device {
+                device: device.clone(),
+                writable: claim.is_some(),
+            }),
+            Ground::File(path) => ports.drives.push(DrivePort::File(path.clone())),
         }
         Ok(())
     }
@@ -163,7 +174,7 @@ impl Drive {
     /// system is worth anything.
     pub(crate) fn close(self, recorder: &mut Recorder) -> Result<(), LaboratoryError> {
         let workspace = match self.ground {
-            Ground::Device { .. } => return Ok(()),
+            Ground::Device { .. } | Ground::File(_) => return Ok(()),
             Ground::Folder(workspace) => workspace,
             Ground::Fresh(filesystem, workspace) => {
                 let report = filesystem.finish().map_err(LaboratoryError::work)?;
@@ -180,19 +191,30 @@ impl Drive {
     }
 }
 
+/// A file system that cannot be made as it was asked for is the request's
+/// fault; one that fails in the making is not.
+fn fresh_error(error: FreshError) -> LaboratoryError {
+    match error {
+        FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
+            LaboratoryError::request(error)
+        }
+        _ => LaboratoryError::work(error),
+    }
+}
+
 /// The size of a fresh file system on which sizes are found by a pilot.
 const FRESH_BYTES: u64 = 1 << 30;
 
-/// The new folder of a run. The store knows of it before anything is in it.
+/// The new folder of a run. The store knows of it before it is made.
 fn workspace(
     target: &Target,
     needed_bytes: u64,
     recorder: &mut Recorder,
 ) -> Result<Workspace, LaboratoryError> {
-    let workspace =
-        Workspace::create(&target.path, needed_bytes).map_err(LaboratoryError::request)?;
-    recorder.note_workspace(workspace.path());
-    Ok(workspace)
+    Workspace::create(&target.path, needed_bytes, |path| {
+        recorder.note_workspace(path)
+    })
+    .map_err(LaboratoryError::request)
 }
 
 /// A loop device has a second page cache underneath, which dropping its own

@@ -66,20 +66,36 @@ impl LaboratoryError {
     }
 
     /// A program's failure, with the worker's names put back into the user's.
-    pub(crate) fn program(title: &str, targets: &[String], error: &ProgramError) -> Self {
+    pub(crate) fn program(title: &str, names: &Names, error: &ProgramError) -> Self {
         if let ProgramError::System(diskperf_system::Error::Interrupted) = error {
             return Self::Interrupted;
         }
-        let mut text = error.to_string();
-        for (number, target) in targets.iter().enumerate() {
-            text = text.replace(&format!("/mnt{number}/"), &format!("{target}/…/"));
-            text = text.replace(&format!("/dev/drive{number}"), target);
-        }
         Self::Program {
             program: title.to_owned(),
-            target: targets.join(" + "),
-            error: text,
+            target: names.targets.join(" + "),
+            error: names.put_back(&error.to_string()),
         }
+    }
+}
+
+/// What the user calls what a worker calls `/mnt0`, `/dev/drive0`, ...
+pub(crate) struct Names {
+    pub(crate) targets: Vec<String>,
+    pub(crate) mounts: Vec<String>,
+    pub(crate) drives: Vec<String>,
+}
+
+impl Names {
+    fn put_back(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // Backwards, so that drive 1 is not taken for the start of drive 10.
+        for (number, name) in self.mounts.iter().enumerate().rev() {
+            text = text.replace(&format!("/mnt{number}/"), &format!("{name}/"));
+        }
+        for (number, name) in self.drives.iter().enumerate().rev() {
+            text = text.replace(&format!("/dev/drive{number}"), name);
+        }
+        text
     }
 }
 
@@ -89,6 +105,10 @@ fn remedy(error: &str) -> &'static str {
         "; free some space or give a smaller --size"
     } else if error.contains("drop_caches") {
         "; only root may drop the caches of the whole machine: use sudo, or leave --drop-caches away"
+    } else if error.contains("O_DIRECT") {
+        "; leave --direct out"
+    } else if error.contains("EINVAL") {
+        "; O_DIRECT wants calls in multiples of the device's block: leave --direct out, or set program.call_bytes"
     } else if error.contains("EIO") {
         "; the device could not do it: see the kernel's log (dmesg)"
     } else {

@@ -2,7 +2,7 @@
 //! and removes what it made.
 
 use crate::drive::Drive;
-use crate::error::LaboratoryError;
+use crate::error::{LaboratoryError, Names};
 use crate::observer::{Event, Observer};
 use crate::overhead;
 use crate::pilot;
@@ -10,8 +10,9 @@ use crate::plan::{Plan, title};
 use crate::recorder::Recorder;
 use crate::repetition::{Bench, Task};
 use crate::request::SizeChoice;
+use crate::target::Target;
 use diskperf_analysis::statistics;
-use diskperf_battery::{ProgramError, Step};
+use diskperf_battery::{Medium, ProgramError, Step};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
 use diskperf_timeline::{ProgramResult, Protocol, Run, RunState, World};
@@ -72,6 +73,19 @@ pub fn execute(
     Executed { run, error }
 }
 
+/// Readies the process for these plans. To be called once, before it starts
+/// any thread: fresh file systems are mounted for this process alone.
+pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
+    if plans.iter().all(|plan| plan.fresh.is_empty()) {
+        return Ok(());
+    }
+    enter_private_mounts().map_err(|error| {
+        LaboratoryError::Request(format!(
+            "{error}; use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
+        ))
+    })
+}
+
 /// A run under way.
 struct Execution<'a> {
     plan: &'a Plan,
@@ -89,17 +103,12 @@ impl Execution<'_> {
         self.run.overhead = Some(overhead::measure(self.clock).map_err(LaboratoryError::work)?);
         self.recorder.begin_run(&self.run);
         self.observer.event(Event::RunStarted(&self.run));
-        for left_out in &self.plan.left_out {
-            self.observer.event(Event::Note(left_out));
+        for note in &self.plan.notes {
+            self.observer.event(Event::Note(note));
         }
         if self.plan.fresh.is_empty() {
             return self.on_filesystem(None);
         }
-        enter_private_mounts().map_err(|error| {
-            LaboratoryError::Request(format!(
-                "{error}; use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
-            ))
-        })?;
         self.plan
             .fresh
             .iter()
@@ -109,7 +118,10 @@ impl Execution<'_> {
     /// Runs all programs on the targets as they are, or on fresh file systems
     /// there.
     fn on_filesystem(&mut self, fresh: Option<&FreshSpec>) -> Result<(), LaboratoryError> {
-        let needed_bytes = self.needed_bytes();
+        let needed_bytes = match self.plan.size {
+            SizeChoice::Bytes(size_bytes) => Some(self.plan.files_bytes(size_bytes)),
+            SizeChoice::Auto => None,
+        };
         let mut drives = Vec::new();
         for target in &self.plan.targets {
             drives.push(Drive::open(target, fresh, needed_bytes, self.recorder)?);
@@ -129,22 +141,6 @@ impl Execution<'_> {
             }
         }
         result
-    }
-
-    /// What the files of the largest step take, where the sizes are known.
-    fn needed_bytes(&self) -> Option<u64> {
-        let SizeChoice::Bytes(size_bytes) = self.plan.size else {
-            return None;
-        };
-        let steps = self.plan.suite.steps.iter();
-        // A suite's programs keep their files side by side until the end.
-        Some(
-            steps
-                .map(|step| step.program.file_bytes(size_bytes))
-                .max()
-                .unwrap_or(0)
-                .saturating_mul(2),
-        )
     }
 
     fn step(
@@ -177,12 +173,8 @@ impl Execution<'_> {
             cache: step.program.cache_mode(self.plan.cache),
             size_bytes: 0,
         };
-        let paths: Vec<_> = drives
-            .iter()
-            .chain(other)
-            .map(|drive| drive.path().display().to_string())
-            .collect();
-        let failed = |error: ProgramError| LaboratoryError::program(&title, &paths, &error);
+        let names = self.names();
+        let failed = |error: ProgramError| LaboratoryError::program(&title, &names, &error);
         let size_bytes = self.size(step, &bench, task).map_err(failed)?;
         let mut result = self.new_result(step, size_bytes, &bench, task);
         self.recorder.begin_result(&self.run, &result);
@@ -191,6 +183,25 @@ impl Execution<'_> {
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
         outcome.map_err(failed)
+    }
+
+    /// What the user calls the workers' mounts and drives.
+    fn names(&self) -> Names {
+        let targets = self.plan.targets.iter();
+        let directories = targets
+            .clone()
+            .filter(|target| target.medium == Medium::Directory);
+        let others = targets
+            .clone()
+            .filter(|target| target.medium != Medium::Directory);
+        Names {
+            targets: targets.clone().map(Target::name).collect(),
+            mounts: directories
+                .chain(&self.plan.other)
+                .map(Target::name)
+                .collect(),
+            drives: others.map(Target::name).collect(),
+        }
     }
 
     /// The size as asked for, or as a pilot finds it; once for each group.
@@ -204,19 +215,27 @@ impl Execution<'_> {
         if let SizeChoice::Bytes(size_bytes) = self.plan.size {
             return Ok(size_bytes);
         }
+        let whole_calls = |size_bytes: u64| size_bytes.max(call_bytes) / call_bytes * call_bytes;
         let key = (bench.drives[0].filesystem.clone(), step.size_group);
         if let Some(size_bytes) = self.sizes.get(&key) {
-            return Ok((*size_bytes).max(call_bytes) / call_bytes * call_bytes);
+            return Ok(whole_calls(*size_bytes));
         }
-        let room_bytes = bench
-            .drives
+        let group = self
+            .plan
+            .suite
+            .steps
             .iter()
-            .map(|drive| drive.pilot_bytes)
-            .min()
-            .unwrap_or(0);
-        let size_bytes = pilot::size(bench, task, room_bytes, self.observer)?;
+            .filter(|other| other.size_group == step.size_group);
+        let group: Vec<_> = group.collect();
+        let typical = Task {
+            program: &group[group.len() / 2].program,
+            ..task
+        };
+        let drives = bench.drives.iter().chain(bench.other);
+        let room_bytes = drives.map(|drive| drive.pilot_bytes).min().unwrap_or(0);
+        let size_bytes = pilot::size(bench, typical, room_bytes, self.observer)?;
         self.sizes.insert(key, size_bytes);
-        Ok(size_bytes)
+        Ok(whole_calls(size_bytes))
     }
 
     /// Repeats by the protocol until there are enough.
@@ -312,7 +331,7 @@ fn new_run(plan: &Plan, clock: Clock) -> Run {
         environment: environment::capture(&places, clock.name()),
         overhead: None,
         results: Vec::new(),
-        notes: plan.left_out.clone(),
+        notes: plan.notes.clone(),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
 fn null_system(clock: Clock, time_calls: bool) -> System {
     let control = Control {
         stop: Arc::new(AtomicBool::new(false)),
+        abandoned: Arc::new(AtomicBool::new(false)),
         moved_bytes: Arc::new(AtomicU64::new(0)),
         rendezvous: Arc::new(Rendezvous::new(1)),
         time_calls,

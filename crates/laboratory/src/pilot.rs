@@ -3,13 +3,13 @@
 use crate::observer::{Event, Observer};
 use crate::repetition::{Bench, Task};
 use diskperf_battery::ProgramError;
-use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{GIB, MIB};
+use diskperf_timeline::{Nanoseconds, Repetition, WorkerMeasure};
 
 /// 1983's size: no repetition moves less.
 pub(crate) const SMALLEST_BYTES: u64 = 8 * MIB;
 /// No repetition moves more, unless the user says so.
-const LARGEST_BYTES: u64 = GIB;
+pub(crate) const LARGEST_BYTES: u64 = GIB;
 /// How long a repetition should last.
 const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
 /// A pilot at least this long is extrapolated from; a shorter one tells more
@@ -32,24 +32,40 @@ pub(crate) fn size(
     };
     let fits = |bytes: u64| task.program.file_bytes(bytes) <= room_bytes;
     let mut size_bytes = SMALLEST_BYTES.max(task.program.call_bytes());
+    // A file of the user's may be smaller than that.
+    while size_bytes > task.program.call_bytes() && !fits(size_bytes) {
+        size_bytes /= 2;
+    }
     loop {
         observer.event(Event::Pilot { size_bytes });
         let tried = Task {
             size_bytes: whole_calls(size_bytes),
             ..task
         };
-        let elapsed = bench.repetition(tried, (0, 1), observer)?.elapsed();
+        let elapsed = longest(&bench.repetition(tried, (0, 1), observer)?);
         let grown = size_bytes * GROWTH;
         if elapsed < TELLING && grown <= LARGEST_BYTES && fits(grown) {
             size_bytes = grown;
             continue;
         }
         let mut best = extrapolated(size_bytes, elapsed);
-        while best > SMALLEST_BYTES && !fits(best) {
+        while best > task.program.call_bytes() && !fits(best) {
             best /= 2;
         }
         return Ok(whole_calls(best));
     }
+}
+
+/// How long the slowest worker took, until its data was durable: the time that
+/// a size has a bearing on. When the workers started has none.
+fn longest(repetition: &Repetition) -> Nanoseconds {
+    let took = |worker: &WorkerMeasure| worker.durable.unwrap_or(worker.elapsed);
+    repetition
+        .workers
+        .iter()
+        .map(took)
+        .max()
+        .unwrap_or_default()
 }
 
 /// The power of two between the limits at which a repetition is nearest to

@@ -8,7 +8,10 @@ use diskperf_battery::program::nearest;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Program, Step, Suite};
 use diskperf_system::host::fresh::FreshSpec;
+use diskperf_system::host::is_root;
 use diskperf_timeline::CacheMode;
+use diskperf_timeline::units::{GIB, MIB, format_size};
+use std::collections::BTreeMap;
 
 /// One run to be made.
 #[derive(Clone, Debug)]
@@ -36,12 +39,13 @@ pub struct Plan {
     pub label: Option<String>,
     /// The command line, word by word.
     pub command_line: Vec<String>,
-    /// Steps that were left out, each with the reason.
-    pub left_out: Vec<String>,
+    /// What a reader must know: steps that were left out, and why.
+    pub notes: Vec<String>,
 }
 
 /// The plans of a request: one for each target, or one for all together.
 pub fn plan(request: &Request) -> Result<Vec<Plan>, LaboratoryError> {
+    check_rights(request)?;
     check_destroyed(request)?;
     let targets = request
         .targets
@@ -58,6 +62,24 @@ pub fn plan(request: &Request) -> Result<Vec<Plan>, LaboratoryError> {
         .collect()
 }
 
+/// What only root may do.
+fn check_rights(request: &Request) -> Result<(), LaboratoryError> {
+    if is_root() {
+        return Ok(());
+    }
+    if request.fresh.is_some() {
+        return Err(LaboratoryError::request(
+            "--fresh needs root, since it makes and mounts a file system: use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is",
+        ));
+    }
+    if request.drop_all_caches {
+        return Err(LaboratoryError::request(
+            "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or leave it away: the pages of diskperf's own files are dropped all the same",
+        ));
+    }
+    Ok(())
+}
+
 /// Several drives run one program; they must be of one kind, and not the same.
 fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
     if targets.len() < 2 {
@@ -72,6 +94,17 @@ fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
         return Err(LaboratoryError::request(
             "--together runs one program on all targets: give only directories, or only devices",
         ));
+    }
+    for (number, target) in targets.iter().enumerate() {
+        if targets[..number]
+            .iter()
+            .any(|earlier| earlier.path == target.path)
+        {
+            return Err(LaboratoryError::Request(format!(
+                "--together runs on several drives at once, and {} is given twice",
+                target.name()
+            )));
+        }
     }
     Ok(())
 }
@@ -98,8 +131,8 @@ fn plan_run(request: &Request, targets: Vec<Target>) -> Result<Plan, LaboratoryE
     let mut suite = suite(request.what.as_deref(), medium)?;
     apply_settings(&mut suite, &request.settings)?;
     if let Some(repetitions) = request.repetitions {
-        suite.protocol.repetitions = repetitions;
-        suite.protocol.discarded = suite.protocol.discarded.min(repetitions - 1);
+        suite.protocol.repetitions = repetitions.max(1);
+        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
         suite.protocol.stop_below_share = None;
     }
     let mut plan = Plan {
@@ -118,7 +151,7 @@ fn plan_run(request: &Request, targets: Vec<Target>) -> Result<Plan, LaboratoryE
         seed: request.seed,
         label: request.label.clone(),
         command_line: request.command_line.clone(),
-        left_out: Vec::new(),
+        notes: same_filesystem(request),
     };
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;
@@ -129,7 +162,7 @@ fn plan_run(request: &Request, targets: Vec<Target>) -> Result<Plan, LaboratoryE
 fn suite(what: Option<&str>, medium: Medium) -> Result<Suite, LaboratoryError> {
     let name = what.unwrap_or(match medium {
         Medium::Directory => "ffs83",
-        Medium::Device => "seqread89",
+        Medium::Device | Medium::File => "seqread89",
     });
     if let Some(suite) = Suite::named(name, medium) {
         return Ok(suite);
@@ -218,11 +251,13 @@ fn fresh(request: &Request, medium: Medium) -> Result<Vec<FreshSpec>, Laboratory
         return Ok(Vec::new());
     };
     let spec: FreshSpec = text.parse().map_err(LaboratoryError::request)?;
-    if medium == Medium::Device {
+    if medium != Medium::Directory {
         return Err(LaboratoryError::request(
             "--fresh makes its file system on an image file inside a directory: give a directory as target",
         ));
     }
+    // Whether the image can be at all; how large it has to be is not asked here.
+    spec.image_bytes(0).map_err(LaboratoryError::request)?;
     if text.contains("block_bytes") {
         return Ok(vec![spec]);
     }
@@ -251,35 +286,68 @@ fn other(path: &std::path::Path, request: &Request) -> Result<Target, Laboratory
     Ok(target)
 }
 
+/// Says where "another file system" is the same one.
+fn same_filesystem(request: &Request) -> Vec<String> {
+    let other = request.other.as_deref().into_iter();
+    let same = other.flat_map(|other| {
+        let targets = request.targets.iter();
+        targets
+            .filter(move |target| Target::same_filesystem(target, other))
+            .map(move |target| {
+                format!(
+                    "--other {} is on the same file system as {}: its copies do not leave it",
+                    other.display(),
+                    target.display()
+                )
+            })
+    });
+    same.collect()
+}
+
 impl Plan {
     /// Why a step cannot run here, if it cannot.
     fn obstacle(&self, step: &Step) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
         match step.needs(target.medium) {
-            Needs::Directory if target.medium == Medium::Device => {
-                Some(format!("it reads a file, and {name} is a device"))
-            }
-            Needs::Device if target.medium == Medium::Directory => Some(format!(
-                "it reads a block device, and {name} is a directory: give the device with --on"
-            )),
-            Needs::OtherFilesystem if self.other.is_none() => {
-                Some("it copies to another file system: name a directory there with --other DIR".to_owned())
-            }
-            Needs::WritableDevice => self.targets.iter().find(|target| !target.writable()).map(|target| {
-                format!(
-                    "it writes, and the data on {0} is not given up: add --destroy-data-on {0} if nobody needs it",
-                    target.name()
-                )
+            Needs::OtherMedium => Some(match target.medium {
+                Medium::Device => format!("it reads a file, and {name} is a device"),
+                Medium::Directory | Medium::File => {
+                    format!("it reads a block device, and {name} is none: give one with --on")
+                }
             }),
-            _ if step.program.cache_mode(self.cache) == CacheMode::Direct && step.program.touches_target() => {
-                // A fresh file system is on a loop device of its own, where
-                // O_DIRECT works whatever the image file lies on.
-                let places = self.targets.iter().chain(&self.other).filter(|_| self.fresh.is_empty());
-                places.into_iter().find_map(|target| target.direct_obstacle(step.program.call_bytes()))
+            Needs::OtherFilesystem if self.other.is_none() => Some(
+                "it copies to another file system: name a directory there with --other DIR"
+                    .to_owned(),
+            ),
+            Needs::Writing => {
+                let target = self.targets.iter().find(|target| !target.writable());
+                target
+                    .map(Target::why_not_written)
+                    .or_else(|| self.direct_obstacle(step))
             }
-            _ => None,
+            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(step),
         }
+    }
+
+    /// Why the step's O_DIRECT calls do not work here, if it makes any and
+    /// they do not. A fresh file system is asked when its files are opened.
+    fn direct_obstacle(&self, step: &Step) -> Option<String> {
+        if step.program.cache_mode(self.cache) != CacheMode::Direct
+            || !step.program.touches_target()
+        {
+            return None;
+        }
+        let size_bytes = match self.size {
+            SizeChoice::Bytes(size_bytes) => size_bytes,
+            SizeChoice::Auto => self.smallest_size(step),
+        };
+        let unit_bytes = step.program.unit_bytes(size_bytes);
+        let targets = self.targets.iter().filter(|_| self.fresh.is_empty());
+        let other = self.other.iter().filter(|_| step.program.needs_other());
+        targets
+            .chain(other)
+            .find_map(|target| target.direct_obstacle(unit_bytes))
     }
 
     /// A suite goes on without the steps that cannot run, and says so; a
@@ -311,35 +379,59 @@ impl Plan {
                 obstacles.join("; ")
             )));
         }
-        self.left_out = obstacles
+        let left_out = obstacles
             .into_iter()
-            .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")))
-            .collect();
+            .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")));
+        self.notes.extend(left_out);
         Ok(())
     }
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for step in &self.suite.steps {
-            let size_bytes = match self.size {
-                SizeChoice::Bytes(size_bytes) => size_bytes,
-                SizeChoice::Auto => self.smallest_size(step),
-            };
-            step.program.check(size_bytes)?;
-            // A fresh file system's image lies on the target as well.
-            for target in &self.targets {
-                target.check_room(step.program.file_bytes(size_bytes))?;
+            match self.size {
+                SizeChoice::Bytes(size_bytes) => step.program.check(size_bytes)?,
+                SizeChoice::Auto => step.program.check(self.smallest_size(step))?,
+            }
+        }
+        for target in &self.targets {
+            match self.size {
+                SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
+                SizeChoice::Auto => {
+                    let steps = self.suite.steps.iter();
+                    let smallest = steps
+                        .map(|step| step.program.file_bytes(self.smallest_size(step)))
+                        .max();
+                    target.check_pilot_room(smallest.unwrap_or(0))?;
+                }
             }
         }
         Ok(())
     }
 
-    /// The least that a step moves when its size is found by a pilot: 8 MB,
-    /// in whole calls.
+    /// What all files of the suite take on each target: programs that name the
+    /// same file share it, the others' lie beside it until the end.
+    pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
+        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+        for step in &self.suite.steps {
+            let bytes = files.entry(step.program.file_name()).or_default();
+            *bytes = step.program.file_bytes(size_bytes).max(*bytes);
+        }
+        files
+            .values()
+            .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
+    /// The least that a step moves when its size is found by a pilot: 8 MB in
+    /// whole calls, or all of a smaller file or device.
     pub(crate) fn smallest_size(&self, step: &Step) -> u64 {
         let call_bytes = step.program.call_bytes();
-        crate::pilot::SMALLEST_BYTES
-            .max(call_bytes)
-            .next_multiple_of(call_bytes)
+        let there = self
+            .targets
+            .iter()
+            .filter(|target| target.medium != Medium::Directory);
+        let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
+        let wanted = crate::pilot::SMALLEST_BYTES.min(room_bytes).max(call_bytes);
+        wanted / call_bytes * call_bytes
     }
 
     /// All targets, as the user named them.
@@ -361,42 +453,49 @@ impl Plan {
             );
         }
         let runs = self.suite.protocol.repetitions;
-        let (mut seconds, mut written) = (0.0, Some(0));
+        let mut moved_bytes: u64 = 0;
+        let mut written_bytes: u64 = 0;
         for step in &self.suite.steps {
-            let size = match self.size {
-                SizeChoice::Bytes(bytes) => diskperf_timeline::units::format_size(bytes),
-                SizeChoice::Auto => "8 MiB to 1 GiB, found by a pilot".to_owned(),
+            let (most_bytes, size) = match self.size {
+                SizeChoice::Bytes(bytes) => (bytes, format_size(bytes)),
+                SizeChoice::Auto => (
+                    crate::pilot::LARGEST_BYTES,
+                    "size found by a pilot".to_owned(),
+                ),
             };
             text += &format!("  {:<44} up to {runs} times, {size}\n", title(step));
-            // The pilot aims at half a second a repetition; making the input
-            // and syncing the output take about as long again.
-            seconds += f64::from(runs) * 1.0;
-            let rewritten = if step.program.writes() {
+            let file_bytes = step.program.file_bytes(most_bytes);
+            let times = if step.program.writes() {
                 u64::from(runs)
             } else {
                 1
             };
-            written = match (written, self.size) {
-                (Some(sum), SizeChoice::Bytes(bytes)) => {
-                    Some(sum + rewritten * step.program.file_bytes(bytes))
-                }
-                _ => None,
-            };
+            written_bytes = written_bytes.saturating_add(file_bytes.saturating_mul(times));
+            let moved = most_bytes.saturating_mul(u64::from(runs * step.program.workers()));
+            moved_bytes = moved_bytes.saturating_add(moved);
         }
-        let file_systems = self.fresh.len().max(1) as u64;
-        seconds *= file_systems as f64;
-        if let Some(bytes) = written {
-            let bytes = bytes * file_systems * self.targets.len() as u64;
-            text += &format!(
-                "  written in all: at most {}\n",
-                diskperf_timeline::units::format_size(bytes)
-            );
+        let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
+        if self.targets.iter().all(Target::writable) {
+            let bytes = written_bytes.saturating_mul(times);
+            text += &format!("  written in all: at most {}\n", format_size(bytes));
         }
-        if matches!(self.size, SizeChoice::Auto) {
-            text += &format!("  time: about {seconds:.0} s\n");
-        }
-        for left_out in &self.left_out {
-            text += &format!("  {left_out}\n");
+        text += &match self.size {
+            // Making files and syncing them takes about as long again.
+            SizeChoice::Auto => {
+                let seconds = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;
+                format!("  time: about {seconds:.0} s, at half a second a repetition\n")
+            }
+            SizeChoice::Bytes(_) => {
+                let bytes = moved_bytes.saturating_mul(times) as f64;
+                format!(
+                    "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
+                    2.0 * bytes / (100 * MIB) as f64,
+                    2.0 * bytes / GIB as f64
+                )
+            }
+        };
+        for note in &self.notes {
+            text += &format!("  {note}\n");
         }
         text
     }

@@ -5,6 +5,11 @@ use crate::runs;
 use diskperf_store::{Store, StoreError};
 use diskperf_timeline::{ProgramResult, Repetition, Run};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a run waits for a store that another process has locked. Writers
+/// hold the lock for milliseconds; one that holds it longer hangs.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Writes a run down while it is made.
 pub struct Recorder {
@@ -21,10 +26,11 @@ impl Recorder {
     pub fn open(path: Option<&Path>) -> Self {
         let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()));
         let store_path = path.as_ref().ok().cloned();
-        let (store, failure) = match path.and_then(|path| Store::open(&path)) {
-            Ok(store) => (Some(store), None),
-            Err(error) => (None, Some(error)),
-        };
+        let (store, failure) =
+            match path.and_then(|path| Store::open_with_lock_wait(&path, LOCK_WAIT)) {
+                Ok(store) => (Some(store), None),
+                Err(error) => (None, Some(error)),
+            };
         Self {
             store,
             store_path,

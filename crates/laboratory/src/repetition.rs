@@ -3,13 +3,13 @@
 use crate::drive::Drive;
 use crate::observer::{Event, Observer};
 use diskperf_battery::program::Input;
-use diskperf_battery::{Program, ProgramError, Worker};
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_system::host::device::{Counters, TrafficMeter};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::{Error, Open, System, run_ready, sum_residency};
+use diskperf_system::{Error, Open, System, Whence, run_ready, sum_residency};
 use diskperf_timeline::{CacheMode, DeviceTraffic, Repetition, Residency, WorkerMeasure};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What all repetitions of a run share.
 pub(crate) struct Bench<'a> {
@@ -78,13 +78,14 @@ impl Bench<'_> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
         let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
+        let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         std::thread::scope(|scope| {
             let threads: Vec<_> = assignments
                 .iter()
                 .zip(&moved_bytes)
                 .map(|(assignment, moved)| {
-                    let control = self.control(moved, &rendezvous);
+                    let control = self.control(moved, &rendezvous, &abandoned);
                     scope.spawn(move || self.work(assignment, control))
                 })
                 .collect();
@@ -98,9 +99,15 @@ impl Bench<'_> {
         })
     }
 
-    fn control(&self, moved: &Arc<AtomicU64>, rendezvous: &Arc<Rendezvous>) -> Control {
+    fn control(
+        &self,
+        moved: &Arc<AtomicU64>,
+        rendezvous: &Arc<Rendezvous>,
+        abandoned: &Arc<AtomicBool>,
+    ) -> Control {
         Control {
             stop: Arc::clone(&self.stop),
+            abandoned: Arc::clone(abandoned),
             moved_bytes: Arc::clone(moved),
             rendezvous: Arc::clone(rendezvous),
             time_calls: self.time_calls,
@@ -116,7 +123,7 @@ impl Bench<'_> {
                     index,
                     drive: number as u32,
                     medium: drive.medium(),
-                    other_mount: self.other.map(|_| self.drives.len() as u32),
+                    other_mount: self.other.map(|_| self.directories()),
                     size_bytes: task.size_bytes,
                     direct: task.cache == CacheMode::Direct,
                     // Workers draw from streams of their own: a golden-ratio
@@ -148,19 +155,32 @@ impl Bench<'_> {
 
     /// The body of a worker's thread.
     fn work(&self, assignment: &Assignment<'_>, control: Control) -> Result<Outcome, ProgramError> {
-        let rendezvous = Arc::clone(&control.rendezvous);
         // Also when this thread panics, the others must not wait for it.
-        let absence = Absence(&rendezvous);
+        let mut absence = Absence {
+            rendezvous: Arc::clone(&control.rendezvous),
+            abandoned: Arc::clone(&control.abandoned),
+            came: false,
+        };
         let ports = self
             .ports()
             .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let outcome = run_ready(measured(&mut system, assignment))?;
-        std::mem::forget(absence);
+        absence.came = true;
         Ok(outcome)
     }
 
-    fn ports(&self) -> Result<Ports, diskperf_system::Errno> {
+    /// How many of the drives are directories: the mount behind them is the
+    /// other file system's.
+    fn directories(&self) -> u32 {
+        let directories = self
+            .drives
+            .iter()
+            .filter(|drive| drive.medium() == Medium::Directory);
+        directories.count() as u32
+    }
+
+    fn ports(&self) -> std::io::Result<Ports> {
         let mut ports = Ports::default();
         for drive in self.drives.iter().chain(self.other) {
             drive.plug_into(&mut ports)?;
@@ -182,7 +202,12 @@ impl Bench<'_> {
     /// Meets the workers; reads the counters in between.
     fn watch(&self, rendezvous: &Rendezvous, meters: &[&TrafficMeter]) -> Vec<Option<Counters>> {
         let mut before = Vec::new();
-        for meeting in [Meeting::FilesReady, Meeting::CachesReady, Meeting::Start] {
+        for meeting in [
+            Meeting::FilesReady,
+            Meeting::AllDropped,
+            Meeting::CachesReady,
+            Meeting::Start,
+        ] {
             if rendezvous.wait(&self.stop).is_err() {
                 break;
             }
@@ -199,18 +224,27 @@ impl Bench<'_> {
 enum Meeting {
     /// All files are made.
     FilesReady,
+    /// The whole machine's caches are dropped, where that was asked for.
+    AllDropped,
     /// The page cache is as it was asked for.
     CachesReady,
     /// Go.
     Start,
 }
 
-/// Breaks the rendezvous unless it is forgotten.
-struct Absence<'a>(&'a Rendezvous);
+/// Ends the repetition for the other workers, unless this one came to its end.
+struct Absence {
+    rendezvous: Arc<Rendezvous>,
+    abandoned: Arc<AtomicBool>,
+    came: bool,
+}
 
-impl Drop for Absence<'_> {
+impl Drop for Absence {
     fn drop(&mut self) {
-        self.0.give_up();
+        if !self.came {
+            self.abandoned.store(true, Ordering::Relaxed);
+            self.rendezvous.give_up();
+        }
     }
 }
 
@@ -232,10 +266,15 @@ async fn measured(
     if *drop_all_caches {
         system.drop_all_caches().await?;
     }
+    system.barrier().await?;
     let mut residencies = Vec::new();
     for input in inputs {
         make_ready(system, input, task.cache).await?;
-        residencies.push(residency(system, input).await?);
+        residencies.push(if input.read {
+            residency(system, input).await?
+        } else {
+            None
+        });
     }
     system.barrier().await?;
     let origin = system.barrier().await?;
@@ -273,9 +312,11 @@ async fn make_ready(
 }
 
 /// Reads an input into the page cache; again where the kernel has already
-/// paged some of it out.
+/// paged some of it out. The file stays open: a block device loses its pages
+/// when nobody has it open.
 async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
     let mut buffer = vec![0; 1 << 20];
+    let file = system.open(&input.path, Open::READ).await?;
     for _ in 0..WARMING_PASSES {
         let resident = system
             .resident_bytes(&input.path, input.length_bytes)
@@ -283,7 +324,7 @@ async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
         if resident.is_some_and(|bytes| bytes >= input.length_bytes) {
             break;
         }
-        let file = system.open(&input.path, Open::READ).await?;
+        system.lseek(file, 0, Whence::Start).await?;
         let mut left = input.length_bytes;
         while left > 0 {
             let wanted = buffer.len().min(left as usize);
@@ -292,7 +333,6 @@ async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
                 count => left -= count as u64,
             }
         }
-        system.close(file).await?;
     }
     Ok(())
 }

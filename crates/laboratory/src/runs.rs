@@ -5,6 +5,7 @@ use crate::error::LaboratoryError;
 use diskperf_store::Store;
 use diskperf_timeline::Run;
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::Path;
 
 /// The version of the file format.
@@ -45,17 +46,26 @@ pub fn export(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
 }
 
 /// Writes beside the file and renames, so that no half-written file is seen.
+/// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
+/// written to as it is, and stays what it is.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
     let file = ExportFile {
         kind: KIND.to_owned(),
         format: FORMAT,
         runs,
     };
+    let text = serde_json::to_vec_pretty(&file)?;
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .open(&path)?
+            .write_all(&text);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.partial", std::process::id()));
     let partial = path.with_file_name(name);
-    let written = std::fs::write(&partial, serde_json::to_vec_pretty(&file)?)
-        .and_then(|()| std::fs::rename(&partial, path));
+    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
     if written.is_err() {
         // The error that matters is already at hand.
         let _ = std::fs::remove_file(&partial);

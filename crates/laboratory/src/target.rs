@@ -27,6 +27,8 @@ pub struct Target {
     pub(crate) ignore_signature: bool,
     /// The device itself, where it is one.
     pub(crate) device: Option<BlockDevice>,
+    /// Of a file, its length.
+    file_bytes: u64,
     /// Its file system and the disks underneath.
     pub(crate) place: Place,
 }
@@ -38,7 +40,9 @@ impl Target {
     /// Looks at a path.
     pub(crate) fn inspect(typed: &Path, request: &Request) -> Result<Self, LaboratoryError> {
         let name = typed.display();
-        let bare = !typed.to_string_lossy().contains('/') && typed != Path::new(".");
+        let bare = !typed.to_string_lossy().contains('/')
+            && typed != Path::new(".")
+            && typed != Path::new("..");
         if bare {
             return Err(LaboratoryError::Request(if typed.exists() {
                 format!("target `{name}`: a path contains a `/`, or is `.`; write ./{name}")
@@ -48,7 +52,7 @@ impl Target {
         }
         let unreachable = |error: std::io::Error| {
             LaboratoryError::Request(format!(
-                "target {name}: {error}; give a directory or a block device that exists and that you may look into"
+                "target {name}: {error}; give a directory, a file or a block device that exists and that you may look into"
             ))
         };
         let path = typed.canonicalize().map_err(unreachable)?;
@@ -57,9 +61,11 @@ impl Target {
             Self::inspect_device(typed, path, request)
         } else if kind.is_dir() {
             Self::inspect_directory(typed, path)
+        } else if kind.is_file() {
+            Self::inspect_file(typed, path)
         } else {
             Err(LaboratoryError::Request(format!(
-                "target {name} is neither a directory nor a block device; give the directory to measure in, or the device"
+                "target {name} is neither a directory nor a file nor a block device; give the directory to measure in, or what to read"
             )))
         }
     }
@@ -78,6 +84,26 @@ impl Target {
             ignore_signature: request.ignore_signature,
             place: environment::place(&path),
             device: Some(device),
+            file_bytes: 0,
+            path,
+        })
+    }
+
+    fn inspect_file(typed: &Path, path: PathBuf) -> Result<Self, LaboratoryError> {
+        let file_bytes = std::fs::File::open(&path)
+            .and_then(|file| file.metadata())
+            .map_err(|error| {
+                LaboratoryError::Request(format!("target {}: {error}", typed.display()))
+            })?
+            .len();
+        Ok(Self {
+            typed: typed.to_owned(),
+            medium: Medium::File,
+            given_up: None,
+            ignore_signature: false,
+            place: environment::place(&path),
+            device: None,
+            file_bytes,
             path,
         })
     }
@@ -97,6 +123,7 @@ impl Target {
             ignore_signature: false,
             place,
             device: None,
+            file_bytes: 0,
             path,
         })
     }
@@ -130,14 +157,61 @@ impl Target {
         }
     }
 
-    /// Bytes that a run may use here: of a directory, what is free; of a
-    /// device, all of it.
+    /// Bytes that a run may use here: of a directory, what is free; of a file
+    /// or a device, all of it.
     pub(crate) fn room_bytes(&self) -> u64 {
-        match (&self.place.filesystem, &self.device) {
-            (Some(filesystem), _) => filesystem.available_bytes.saturating_sub(RESERVE_BYTES),
-            (None, Some(device)) => device.size_bytes(),
-            (None, None) => 0,
+        match (self.medium, &self.place.filesystem, &self.device) {
+            (Medium::File, ..) => self.file_bytes,
+            (_, Some(filesystem), _) => filesystem.available_bytes.saturating_sub(RESERVE_BYTES),
+            (_, None, Some(device)) => device.size_bytes(),
+            (_, None, None) => 0,
         }
+    }
+
+    /// The most that files may take whose size a pilot finds: of a file system
+    /// in use, a tenth of what is free.
+    pub(crate) fn pilot_bytes(&self) -> u64 {
+        match self.medium {
+            Medium::Directory => self.room_bytes() / 10,
+            Medium::Device | Medium::File => self.room_bytes(),
+        }
+    }
+
+    /// Whether a pilot has the room for its smallest files.
+    pub(crate) fn check_pilot_room(&self, needed_bytes: u64) -> Result<(), LaboratoryError> {
+        if needed_bytes <= self.pilot_bytes() {
+            return Ok(());
+        }
+        Err(LaboratoryError::Request(format!(
+            "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there{}; give --size, or smaller program.KEYs of size",
+            self.name(),
+            format_size(needed_bytes),
+            format_size(self.pilot_bytes()),
+            if self.medium == Medium::Directory {
+                " (a tenth of what is free)"
+            } else {
+                ""
+            },
+        )))
+    }
+
+    /// Why programs may not write here.
+    pub(crate) fn why_not_written(&self) -> String {
+        let name = self.name();
+        match self.medium {
+            Medium::Device => format!(
+                "it writes, and the data on {name} is not given up: add --destroy-data-on {name} if nobody needs it"
+            ),
+            Medium::Directory | Medium::File => {
+                format!("it writes, and {name} is a file of yours: give a directory")
+            }
+        }
+    }
+
+    /// Whether two paths lie on one mounted file system.
+    pub(crate) fn same_filesystem(left: &Path, right: &Path) -> bool {
+        let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+        device(left).is_some() && device(left) == device(right)
     }
 
     /// Whether files of this many bytes fit.
@@ -147,7 +221,7 @@ impl Target {
             return Ok(());
         }
         Err(LaboratoryError::Request(format!(
-            "not enough space on {}: {} needed, {} there{}; give a smaller --size",
+            "not enough space on {}: {} needed, {} there{}; give a smaller --size, or smaller program.KEYs of size",
             self.name(),
             format_size(needed_bytes),
             format_size(room_bytes),
@@ -190,8 +264,8 @@ impl Target {
     /// For `--dry-run`.
     pub(crate) fn what_would_happen(&self, fresh: bool) -> String {
         let name = self.name();
-        match (&self.place.filesystem, self.writable()) {
-            (Some(filesystem), _) => format!(
+        match (self.medium, &self.place.filesystem) {
+            (Medium::Directory, Some(filesystem)) => format!(
                 "{name}: a new folder of its own{}, removed at the end; {} on {}, {} free",
                 if fresh {
                     " with an image file in it"
@@ -202,8 +276,8 @@ impl Target {
                 filesystem.source,
                 format_size(filesystem.available_bytes),
             ),
-            (None, true) => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),
-            (None, false) => format!("{name}: only read"),
+            _ if self.writable() => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),
+            _ => format!("{name}: only read"),
         }
     }
 }

@@ -61,6 +61,7 @@ mod linux {
             };
             let control = Control {
                 stop: Arc::default(),
+                abandoned: Arc::default(),
                 moved_bytes: Arc::default(),
                 rendezvous: Arc::new(Rendezvous::new(1)),
                 time_calls,

@@ -133,6 +133,7 @@ errnos! {
     NameTooLong "ENAMETOOLONG" "file name too long",
     NoEntry "ENOENT" "no such file or directory",
     NoSpace "ENOSPC" "no space left on device",
+    NotDirect "EINVAL" "O_DIRECT does not bypass the page cache here",
     NotDirectory "ENOTDIR" "not a directory",
     NotEmpty "ENOTEMPTY" "directory not empty",
     NotPermitted "EPERM" "operation not permitted",
@@ -140,6 +141,13 @@ errnos! {
     BrokenPipe "EPIPE" "nobody reads this pipe",
     Quota "EDQUOT" "disk quota exceeded",
     ReadOnly "EROFS" "read-only file system or device",
+}
+
+#[cfg(target_os = "linux")]
+impl From<std::io::Error> for Errno {
+    fn from(error: std::io::Error) -> Self {
+        rustix::io::Errno::from_io_error(&error).map_or(Self::Io, Self::from)
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use diskperf_system::host::mounts::Mounts;
 use diskperf_system::host::workspace::Workspace;
 use std::fs::File;
 use std::path::Path;
-use support::{Needs, Scratch, can_run, fill, loops_in, mounts_in};
+use support::{Needs, Scratch, Undo, can_run, checksum, expect_no_loops_in, fill, mounts_in, run};
 
 const MIB: u64 = 1 << 20;
 const PAYLOAD_BYTES: u64 = 8 * MIB;
@@ -37,7 +37,7 @@ fn make(workspace: &Workspace, spec: &str) -> Result<FreshFilesystem, FreshError
 fn expect_nothing_left(scratch: &Scratch) {
     let path = scratch.path();
     assert_eq!(mounts_in(&path), [""; 0]);
-    assert_eq!(loops_in(&path), [""; 0]);
+    expect_no_loops_in(&path);
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
 }
 
@@ -60,7 +60,7 @@ fn each_kind_is_made_written_checked_and_removed() {
             continue;
         }
         let scratch = Scratch::new();
-        let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+        let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
         let fresh = make(&workspace, spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
         assert_eq!(fresh.kind().name(), kind);
         assert_eq!(fresh.block_bytes(), block_bytes);
@@ -81,6 +81,13 @@ fn each_kind_is_made_written_checked_and_removed() {
         assert_eq!(space.f_frsize, block_bytes, "{spec}");
         assert!(space.f_bavail * space.f_frsize >= PAYLOAD_BYTES, "{spec}");
         expect_disk_underneath(fresh.directory(), &scratch.path());
+        let opened = rustix::fs::fstat(fresh.open_directory().unwrap()).unwrap();
+        let named = rustix::fs::stat(fresh.directory()).unwrap();
+        assert_eq!(
+            (opened.st_dev, opened.st_ino),
+            (named.st_dev, named.st_ino),
+            "{spec}"
+        );
 
         fill(&fresh.directory().join("file"), 8, 0x5a);
         let report = fresh
@@ -102,13 +109,101 @@ fn expect_disk_underneath(fresh: &Path, scratch: &Path) {
 }
 
 #[test]
+fn only_its_own_root_is_opened() {
+    const NAME: &str = "only_its_own_root_is_opened";
+    for kind in ["ext2", "btrfs"] {
+        if !can_run(NAME, &needs(kind)) {
+            continue;
+        }
+        let scratch = Scratch::new();
+        let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
+        let fresh = make(&workspace, kind).unwrap();
+        let open_error = || {
+            fresh
+                .open_directory()
+                .expect_err("it is not there")
+                .to_string()
+        };
+
+        // What is mounted over it is another file system, and so is what is
+        // below once it is unmounted.
+        let text = fresh.directory().display().to_string();
+        run("mount", &["-t", "tmpfs", "none", &text]);
+        let unmount = Undo::by(&["umount", &text]);
+        assert!(open_error().contains("is not mounted on"), "{kind}");
+        drop(unmount);
+        fresh.open_directory().unwrap();
+        drop(Undo::by(&["umount", &text]));
+        assert!(open_error().contains("is not mounted on"), "{kind}");
+
+        drop(fresh);
+        drop(workspace);
+        expect_nothing_left(&scratch);
+    }
+}
+
+/// Whoever owns a directory above can put a link in its place.
+#[test]
+fn a_target_that_is_swapped_for_a_link_gets_nothing() {
+    const NAME: &str = "a_target_that_is_swapped_for_a_link_gets_nothing";
+    if !can_run(NAME, &needs("ext2")) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (target, moved) = (scratch.path().join("target"), scratch.path().join("moved"));
+    let precious = scratch.path().join("precious");
+    std::fs::create_dir(&target).unwrap();
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let name = workspace.path().file_name().unwrap().to_owned();
+    // The same names lead to another image.
+    let trap = precious.join(&name).join("fresh-1");
+    std::fs::create_dir_all(trap.join("files")).unwrap();
+    fill(&trap.join("image"), 16, 7);
+    let before = checksum(&trap.join("image"));
+
+    std::fs::rename(&target, &moved).unwrap();
+    std::os::unix::fs::symlink(&precious, &target).unwrap();
+    let message = make(&workspace, "ext2:size=16M").unwrap_err().to_string();
+    assert!(message.contains("shows another file"), "{message}");
+    workspace.remove().unwrap();
+
+    assert_eq!(checksum(&trap.join("image")), before);
+    assert_eq!(std::fs::read_dir(trap.join("files")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 0);
+    expect_no_loops_in(&scratch.path());
+    assert_eq!(mounts_in(&scratch.path()), [""; 0]);
+}
+
+#[test]
+fn a_mounted_one_outlives_the_swap_of_its_target() {
+    const NAME: &str = "a_mounted_one_outlives_the_swap_of_its_target";
+    if !can_run(NAME, &needs("ext2")) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (target, moved) = (scratch.path().join("target"), scratch.path().join("moved"));
+    std::fs::create_dir(&target).unwrap();
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let fresh = make(&workspace, "ext2:size=16M").unwrap();
+    std::fs::rename(&target, &moved).unwrap();
+    let elsewhere = scratch.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &target).unwrap();
+    fresh.open_directory().unwrap();
+    assert!(fresh.finish().unwrap().clean());
+    workspace.remove().unwrap();
+    assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
 fn the_image_has_all_its_blocks() {
     if !can_run("the_image_has_all_its_blocks", &needs("ext4")) {
         return;
     }
     use std::os::unix::fs::MetadataExt;
     let scratch = Scratch::new();
-    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext4:size=64M").unwrap();
     let image = fresh.directory().parent().unwrap().join("image");
     let status = image.metadata().unwrap();
@@ -126,7 +221,7 @@ fn a_dropped_one_leaves_nothing() {
         return;
     }
     let scratch = Scratch::new();
-    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext2:size=16M").unwrap();
     // Open files do not keep a drop from unmounting.
     let open = File::create(fresh.directory().join("file")).unwrap();
@@ -134,10 +229,6 @@ fn a_dropped_one_leaves_nothing() {
     assert_eq!(mounts_in(&scratch.path()), [""; 0]);
     drop(open);
     drop(workspace);
-    support::retry(|| match &loops_in(&scratch.path())[..] {
-        [] => Ok(()),
-        left => Err(format!("{left:?}")),
-    });
     expect_nothing_left(&scratch);
 }
 
@@ -147,7 +238,7 @@ fn a_busy_one_says_so_and_is_still_cleaned_up() {
         return;
     }
     let scratch = Scratch::new();
-    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let fresh = make(&workspace, "ext2:size=16M").unwrap();
     let open = File::create(fresh.directory().join("file")).unwrap();
     let message = fresh.finish().unwrap_err().to_string();
@@ -183,7 +274,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             &["mount", "nonsense", "failed"],
         ),
     ] {
-        let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+        let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
         let message = make(&workspace, spec).expect_err(spec).to_string();
         for part in parts {
             assert!(
@@ -192,10 +283,6 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             );
         }
         workspace.remove().unwrap();
-        support::retry(|| match &loops_in(&scratch.path())[..] {
-            [] => Ok(()),
-            left => Err(format!("{left:?}")),
-        });
         expect_nothing_left(&scratch);
     }
 }
@@ -203,7 +290,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
 #[test]
 fn without_root_the_plain_form_is_named() {
     let scratch = Scratch::new();
-    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let message = support::without_root(|| make(&workspace, "ext4").unwrap_err().to_string());
     for part in ["needs root", "sudo", "`diskperf run`", "`--fresh`"] {
         assert!(message.contains(part), "{message}");

@@ -77,6 +77,7 @@ fn host(scratch: &support::Scratch, time_calls: bool) -> System {
     };
     let control = Control {
         stop: Arc::default(),
+        abandoned: Arc::default(),
         moved_bytes: Arc::default(),
         rendezvous: Arc::new(Rendezvous::new(1)),
         time_calls,

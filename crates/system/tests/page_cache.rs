@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use support::{LoopDevice, Needs, Scratch, can_run, checksum, fill};
+use support::{LoopDevice, Needs, Scratch, Undo, can_run, checksum, fill, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -105,6 +105,48 @@ fn a_memory_file_system_is_never_direct() {
     // Nothing gets such a file out of memory.
     drop_pages(file.as_fd()).unwrap();
     assert_eq!(resident_bytes(file.as_fd(), u64::MAX), Some(MIB + 7));
+}
+
+#[test]
+fn a_file_whose_data_is_journalled_is_never_direct() {
+    const NAME: &str = "a_file_whose_data_is_journalled_is_never_direct";
+    let needs = [
+        Needs::LoopDevices,
+        Needs::Tool("mkfs.ext4"),
+        Needs::Filesystem("ext4"),
+    ];
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let device = LoopDevice::blank(&scratch, 32);
+    run("mkfs.ext4", &["-q", &device.text()]);
+    let mount_point = scratch.path().join("mount");
+    std::fs::create_dir(&mount_point).unwrap();
+    let text = mount_point.display().to_string();
+    for (options, why) in [
+        ("data=ordered", None),
+        ("data=journal", Some("mount it without")),
+    ] {
+        run("mount", &["-o", options, &device.text(), &text]);
+        let _unmount = Undo::by(&["umount", &text]);
+        let file = file_in(&mount_point);
+        let support = direct_io(file.as_fd()).unwrap();
+        match (&support, why) {
+            (DirectSupport::Unknown, _) => {
+                eprintln!("SKIPPED {NAME}: Linux before 6.1");
+            }
+            (DirectSupport::Supported { .. }, None) => {}
+            (DirectSupport::Unsupported { why }, Some(part)) => {
+                for part in ["ext4", options, "page cache", part] {
+                    assert!(why.contains(part), "{why}");
+                }
+            }
+            _ => panic!("{options}: {support:?}"),
+        }
+        drop(file);
+        std::fs::remove_file(mount_point.join("file")).unwrap();
+    }
 }
 
 #[test]

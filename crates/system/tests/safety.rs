@@ -4,7 +4,9 @@
 mod support;
 
 use diskperf_system::host::device::BlockDevice;
-use diskperf_system::host::safety::{Refusal, claim_for_writing, read_only_open};
+use diskperf_system::host::safety::{ClaimedDevice, Refusal, claim_for_writing};
+use rustix::fs::OFlags;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use support::{LoopDevice, Needs, Scratch, Undo, can_run, checksum, fill, run};
@@ -31,12 +33,21 @@ fn expect_refusal(path: &Path, named: &Path, ignore_signature: bool, parts: &[&s
     refusal
 }
 
+/// Claims a device. It is tried again, because a process that another test is
+/// just starting has a copy of a claim that this one has given back.
+#[track_caller]
+fn claim(path: &Path, named: &Path, ignore_signature: bool) -> ClaimedDevice {
+    support::retry(|| {
+        claim_for_writing(&device(path), named, ignore_signature)
+            .map_err(|refusal| refusal.to_string())
+    })
+}
+
 /// Expects that `path` may be claimed, and that claiming changes nothing.
 #[track_caller]
 fn expect_claim(path: &Path, named: &Path, ignore_signature: bool) {
     let before = checksum(path);
-    let claimed = claim_for_writing(&device(path), named, ignore_signature)
-        .unwrap_or_else(|refusal| panic!("{refusal}"));
+    let claimed = claim(path, named, ignore_signature);
     assert_eq!(claimed.device().number(), device(path).number());
     drop(claimed);
     assert_eq!(checksum(path), before, "a claim changed the device");
@@ -51,7 +62,7 @@ fn a_blank_device_is_claimed_and_kept() {
     let blank = LoopDevice::blank(&scratch, 4);
     expect_claim(&blank.path, &blank.path, false);
 
-    let claimed = claim_for_writing(&device(&blank.path), &blank.path, false).unwrap();
+    let claimed = claim(&blank.path, &blank.path, false);
     let refusal = expect_refusal(&blank.path, &blank.path, false, &["in use", "fuser"]);
     assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
     drop(claimed);
@@ -217,6 +228,78 @@ fn a_device_that_another_loop_device_shows_is_refused() {
 }
 
 #[test]
+fn a_device_whose_file_another_loop_device_shows_is_refused() {
+    const NAME: &str = "a_device_whose_file_another_loop_device_shows_is_refused";
+    let needs = [LOOPS, &[Needs::Tool("mkfs.ext2")]].concat();
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let image = scratch.path().join("image");
+    fill(&image, 4, 0);
+    let ours = LoopDevice::over(&image, &[]);
+    // The same file by another name.
+    let linked = scratch.path().join("linked");
+    std::fs::hard_link(&image, &linked).unwrap();
+    let other = LoopDevice::over(&linked, &[]);
+    run("mkfs.ext2", &["-q", &other.text()]);
+    let mount_point = scratch.path().join("mount").display().to_string();
+    std::fs::create_dir(&mount_point).unwrap();
+    run("mount", &["-o", "ro", &other.text(), &mount_point]);
+    let unmount = Undo::by(&["umount", &mount_point]);
+    let before = checksum(&image);
+
+    // A node of our own is the same device under another name.
+    let node = scratch.path().join("node");
+    let minor = ours.name().trim_start_matches("loop").to_owned();
+    run("mknod", &[node.to_str().unwrap(), "b", "7", &minor]);
+    for path in [&ours.path, &node] {
+        let parts = [
+            "shows the same file as",
+            &other.text(),
+            image.to_str().unwrap(),
+            "losetup --detach",
+        ];
+        let refusal = expect_refusal(path, path, true, &parts);
+        assert!(matches!(refusal, Refusal::ShownTwice { .. }), "{refusal:?}");
+    }
+    // A loop device over the refused one has the same file's bytes.
+    let above = LoopDevice::over(&ours.path, &[]);
+    let parts = ["shows the same file as", &other.text()];
+    let refusal = expect_refusal(&above.path, &above.path, true, &parts);
+    assert!(matches!(refusal, Refusal::ShownTwice { .. }), "{refusal:?}");
+    drop(above);
+
+    assert_eq!(checksum(&image), before);
+    drop(unmount);
+    drop(other);
+    expect_claim(&ours.path, &ours.path, true);
+}
+
+#[test]
+fn a_device_that_shows_one_in_use_is_refused() {
+    const NAME: &str = "a_device_that_shows_one_in_use_is_refused";
+    let needs = [LOOPS, &[Needs::Tool("mkfs.ext2")]].concat();
+    if !can_run(NAME, &needs) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let below = LoopDevice::blank(&scratch, 4);
+    run("mkfs.ext2", &["-q", &below.text()]);
+    let mount_point = scratch.path().join("mount").display().to_string();
+    std::fs::create_dir(&mount_point).unwrap();
+    let above = LoopDevice::over(&below.path, &[]);
+    run("mount", &["-o", "ro", &below.text(), &mount_point]);
+    let unmount = Undo::by(&["umount", &mount_point]);
+
+    let parts = [&*below.text(), "is mounted on", &mount_point];
+    let refusal = expect_refusal(&above.path, &above.path, true, &parts);
+    assert!(matches!(refusal, Refusal::Mounted { .. }), "{refusal:?}");
+    drop(unmount);
+    expect_claim(&above.path, &above.path, true);
+}
+
+#[test]
 fn a_read_only_device_is_refused() {
     if !can_run("a_read_only_device_is_refused", LOOPS) {
         return;
@@ -343,11 +426,11 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     drop(above);
 
     // The whole disk, claimed, keeps its partitions, and one of them the disk.
-    let claimed = claim_for_writing(&device(&disk.path), &disk.path, true).unwrap();
+    let claimed = claim(&disk.path, &disk.path, true);
     let refusal = expect_refusal(first.path(), first.path(), true, &["in use"]);
     assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
     drop(claimed);
-    let claimed = claim_for_writing(first, first.path(), true).unwrap();
+    let claimed = claim(first.path(), first.path(), true);
     let refusal = expect_refusal(&disk.path, &disk.path, true, &["in use"]);
     assert!(matches!(refusal, Refusal::InUse { .. }), "{refusal:?}");
     drop(claimed);
@@ -388,8 +471,36 @@ fn reading_needs_no_claim() {
     fill(&image, 1, 7);
     let read_only = LoopDevice::over(&image, &["--read-only"]);
     let mut bytes = Vec::new();
-    let opened = read_only_open(&device(&read_only.path)).unwrap();
-    (&opened).read_to_end(&mut bytes).unwrap();
+    let opened = device(&read_only.path).open(OFlags::RDONLY).unwrap();
+    File::from(opened).read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes.len(), 1 << 20);
     assert!(bytes.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn a_node_that_became_another_device_is_not_opened() {
+    const NAME: &str = "a_node_that_became_another_device_is_not_opened";
+    if !can_run(NAME, LOOPS) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let devices = [
+        LoopDevice::blank(&scratch, 1),
+        LoopDevice::blank(&scratch, 1),
+    ];
+    let node = scratch.path().join("node");
+    let [first, second] = devices.each_ref().map(|looped| {
+        let _ = std::fs::remove_file(&node);
+        let minor = looped.name().trim_start_matches("loop").to_owned();
+        run("mknod", &[node.to_str().unwrap(), "b", "7", &minor]);
+        device(&node)
+    });
+    second.open(OFlags::RDONLY).unwrap();
+    let message = first.open(OFlags::RDONLY).unwrap_err().to_string();
+    assert!(
+        message.contains("is no longer block device 7:"),
+        "{message}"
+    );
+    let refusal = claim_for_writing(&first, &devices[0].path, true).unwrap_err();
+    assert!(matches!(refusal, Refusal::NotOpened { .. }), "{refusal:?}");
 }

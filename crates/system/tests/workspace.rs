@@ -11,7 +11,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{LoopDevice, Needs, Scratch, Undo, can_run, loops_in, mounts_in, run};
+use support::{
+    LoopDevice, Needs, Scratch, Undo, can_run, expect_no_loops_in, loops_in, mounts_in, run,
+};
 
 const MARKER: &str = "diskperf-workspace";
 /// Tells a child process of these tests where to work.
@@ -43,8 +45,8 @@ fn a_workspace_is_a_new_folder_and_goes_with_its_owner() {
     use std::os::unix::fs::MetadataExt;
     let scratch = Scratch::new();
     let target = scratch.path();
-    let first = Workspace::create(&target, 1 << 20).unwrap();
-    let second = Workspace::create(&target, 1 << 20).unwrap();
+    let first = Workspace::create(&target, 1 << 20, |_| ()).unwrap();
+    let second = Workspace::create(&target, 1 << 20, |_| ()).unwrap();
     assert_ne!(first.path(), second.path());
     assert_eq!(first.path().parent(), Some(target.as_path()));
     assert_eq!(first.path().metadata().unwrap().mode() & 0o777, 0o700);
@@ -67,6 +69,93 @@ fn a_workspace_is_a_new_folder_and_goes_with_its_owner() {
 }
 
 #[test]
+fn a_workspace_is_announced_before_it_is_made() {
+    let scratch = Scratch::new();
+    let mut announced = Vec::new();
+    let workspace = Workspace::create(&scratch.path(), 0, |path| {
+        expect_empty(&scratch.path());
+        announced.push(path.to_owned());
+    })
+    .unwrap();
+    assert_eq!(announced, [workspace.path()]);
+}
+
+/// The names that are announced first are taken, so that no folder can be made.
+#[test]
+fn each_name_that_is_tried_is_announced() {
+    let scratch = Scratch::new();
+    let mut announced: Vec<PathBuf> = Vec::new();
+    let workspace = Workspace::create(&scratch.path(), 0, |path| {
+        match announced.len() {
+            0 => std::fs::create_dir(path).unwrap(),
+            1 => std::os::unix::fs::symlink(&announced[0], path).unwrap(),
+            _ => {}
+        }
+        announced.push(path.to_owned());
+    })
+    .unwrap();
+    assert_eq!(announced.len(), 3);
+    assert_eq!(announced[2], workspace.path());
+    workspace.remove().unwrap();
+    expect_empty(&announced[0]);
+    announced.truncate(2);
+    announced.sort();
+    assert_eq!(folders_in(&scratch.path()), announced);
+}
+
+/// Whoever owns a directory above can put a link in its place.
+#[test]
+fn a_workspace_stays_itself_when_its_path_leads_elsewhere() {
+    use std::os::fd::AsRawFd;
+    let scratch = Scratch::new();
+    let (target, moved) = (scratch.path().join("target"), scratch.path().join("moved"));
+    let precious = scratch.path().join("precious");
+    std::fs::create_dir(&target).unwrap();
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let name = workspace.path().file_name().unwrap().to_owned();
+    let trap = precious.join(&name);
+    std::fs::create_dir_all(&trap).unwrap();
+    std::fs::write(trap.join("file"), "text").unwrap();
+    std::fs::copy(workspace.path().join(MARKER), trap.join(MARKER)).unwrap();
+
+    std::fs::rename(&target, &moved).unwrap();
+    std::os::unix::fs::symlink(&precious, &target).unwrap();
+    let through = format!("/proc/self/fd/{}/file", workspace.directory().as_raw_fd());
+    std::fs::write(through, "ours").unwrap();
+    let ours = std::fs::read_to_string(moved.join(&name).join("file")).unwrap();
+    assert_eq!(ours, "ours");
+    workspace.remove().unwrap();
+    expect_empty(&moved);
+    assert_eq!(folders_in(&trap), [trap.join(MARKER), trap.join("file")]);
+    assert_eq!(std::fs::read_to_string(trap.join("file")).unwrap(), "text");
+}
+
+#[test]
+fn a_folder_that_was_moved_or_replaced_is_not_removed() {
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    for replaced in [false, true] {
+        let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+        let path = workspace.path().to_owned();
+        let moved = target.join("moved");
+        std::fs::rename(&path, &moved).unwrap();
+        if replaced {
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("file"), "text").unwrap();
+        }
+        let error = workspace.remove().unwrap_err();
+        assert!(matches!(error, WorkspaceError::Replaced { .. }), "{error}");
+        assert!(moved.join(MARKER).exists());
+        assert_eq!(path.join("file").exists(), replaced);
+        std::fs::remove_dir_all(&moved).unwrap();
+    }
+    // What somebody else has removed is no error.
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    std::fs::remove_dir_all(workspace.path()).unwrap();
+    workspace.remove().unwrap();
+}
+
+#[test]
 fn links_are_removed_and_not_followed() {
     let scratch = Scratch::new();
     let precious = scratch.path().join("precious");
@@ -74,7 +163,7 @@ fn links_are_removed_and_not_followed() {
     std::fs::write(precious.join("file"), "text").unwrap();
     let target = scratch.path().join("target");
     std::fs::create_dir(&target).unwrap();
-    let workspace = Workspace::create(&target, 0).unwrap();
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
     std::os::unix::fs::symlink(&precious, workspace.path().join("folder")).unwrap();
     std::fs::create_dir(workspace.path().join("in")).unwrap();
     std::os::unix::fs::symlink(&precious, workspace.path().join("in/folder")).unwrap();
@@ -92,6 +181,7 @@ fn targets_that_cannot_be_are_named_with_a_remedy() {
     let scratch = Scratch::new();
     let file = scratch.path().join("file");
     std::fs::write(&file, "").unwrap();
+    let never = |path: &Path| panic!("{} is announced", path.display());
     for (target, needed_bytes, parts) in [
         (
             scratch.path().join("nothing"),
@@ -101,12 +191,17 @@ fn targets_that_cannot_be_are_named_with_a_remedy() {
         (file.clone(), 0, &["file is not a directory"]),
         (file.join("below"), 0, &["is not a directory"]),
         (
+            PathBuf::from("/proc"),
+            0,
+            &["/proc cannot be written to", "name a directory"],
+        ),
+        (
             scratch.path(),
             1 << 62,
             &["not enough space", "TiB needed", "available", "--size"],
         ),
     ] {
-        let message = Workspace::create(&target, needed_bytes)
+        let message = Workspace::create(&target, needed_bytes, never)
             .unwrap_err()
             .to_string();
         for part in parts {
@@ -136,7 +231,7 @@ fn another_users_directory_and_folders_are_left_alone() {
     }
     expect_abandoned(&target, &[&folder]);
 
-    let error = support::without_root(|| Workspace::create(&target, 0).unwrap_err());
+    let error = support::without_root(|| Workspace::create(&target, 0, |_| ()).unwrap_err());
     let message = error.to_string();
     for part in [
         &*target.to_string_lossy(),
@@ -168,7 +263,7 @@ fn full_and_read_only_file_systems_are_refused() {
     run("mkfs.ext2", &["-q", "-m", "50", &device.text()]);
     {
         let (target, _unmount) = mounted_ext2(&scratch, &device, "rw");
-        let error = Workspace::create(&target, 5 << 20).unwrap_err();
+        let error = Workspace::create(&target, 5 << 20, |_| ()).unwrap_err();
         let WorkspaceError::NotEnoughSpace {
             available_bytes, ..
         } = error
@@ -176,13 +271,13 @@ fn full_and_read_only_file_systems_are_refused() {
             panic!("{error}");
         };
         assert!(available_bytes < 4 << 20, "{available_bytes}");
-        Workspace::create(&target, 1 << 20)
+        Workspace::create(&target, 1 << 20, |_| ())
             .unwrap()
             .remove()
             .unwrap();
     }
     let (target, _unmount) = mounted_ext2(&scratch, &device, "ro");
-    let error = Workspace::create(&target, 0).unwrap_err();
+    let error = Workspace::create(&target, 0, |_| ()).unwrap_err();
     assert!(matches!(error, WorkspaceError::ReadOnly { .. }), "{error}");
 }
 
@@ -196,7 +291,7 @@ fn a_mount_inside_keeps_the_folder_from_being_removed() {
     let precious = scratch.path().join("precious");
     std::fs::create_dir(&precious).unwrap();
     std::fs::write(precious.join("file"), "text").unwrap();
-    let workspace = Workspace::create(&scratch.path(), 0).unwrap();
+    let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
     let folder = workspace.path().to_owned();
     let inside = folder.join("in side");
     std::fs::create_dir(&inside).unwrap();
@@ -339,7 +434,7 @@ fn child_target() -> PathBuf {
 #[ignore = "a child process of another test"]
 fn child_holds_a_fresh_file_system() {
     enter_private_mounts().unwrap();
-    let workspace = Workspace::create(&child_target(), 0).unwrap();
+    let workspace = Workspace::create(&child_target(), 0, |_| ()).unwrap();
     let spec: FreshSpec = "ext2:size=16M".parse().unwrap();
     let fresh = FreshFilesystem::make(&workspace, &spec, 1 << 20).unwrap();
     std::fs::write(fresh.directory().join("file"), "text").unwrap();
@@ -365,16 +460,35 @@ fn a_killed_owner_leaves_only_what_is_found_and_removed() {
 
     running.child.kill().unwrap();
     running.child.wait().unwrap();
-    support::retry(|| match &loops_in(&target)[..] {
-        [] => Ok(()),
-        left => Err(format!("{left:?}")),
-    });
+    expect_no_loops_in(&target);
     assert_eq!(folders_in(&target), [folder.as_path()]);
     expect_abandoned(&target, &[&folder]);
     for abandoned in Workspace::abandoned(&target).unwrap() {
         abandoned.remove().unwrap();
     }
     expect_empty(&target);
+}
+
+/// The kernel takes down what a dead owner had mounted and attached while
+/// `abandoned` does the same.
+#[test]
+fn the_kernel_may_be_first_in_cleaning_up() {
+    const NAME: &str = "the_kernel_may_be_first_in_cleaning_up";
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    for _ in 0..10 {
+        let mut running = start_child("child_holds_a_fresh_file_system", &target);
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        for abandoned in Workspace::abandoned(&target).unwrap() {
+            abandoned.remove().unwrap();
+        }
+        expect_empty(&target);
+    }
+    expect_no_loops_in(&target);
 }
 
 #[test]
@@ -418,7 +532,7 @@ fn what_a_killed_owner_left_mounted_and_attached_is_taken_down() {
 fn child_makes_and_removes_workspaces() {
     println!("READY to make");
     for _ in 0..300 {
-        let workspace = Workspace::create(&child_target(), 0).unwrap();
+        let workspace = Workspace::create(&child_target(), 0, |_| ()).unwrap();
         make_and_check(workspace);
     }
 }
@@ -457,7 +571,7 @@ fn living_owners_keep_their_folders_while_others_clean() {
             .map(|_| {
                 scope.spawn(|| {
                     for _ in 0..300 {
-                        make_and_check(Workspace::create(&target, 0).unwrap());
+                        make_and_check(Workspace::create(&target, 0, |_| ()).unwrap());
                     }
                 })
             })

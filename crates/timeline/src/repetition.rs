@@ -26,6 +26,10 @@ pub struct WorkerMeasure {
     /// Of that, in the kernel; with `user` it need not make up `cpu`, since the
     /// two are read off different clocks.
     pub system: Nanoseconds,
+    /// Time that it was ready to run while something else had the CPU; absent
+    /// where the kernel does not say.
+    #[serde(default)]
+    pub cpu_wait: Option<Nanoseconds>,
     /// The bytes that count for KB/s: a copy's once, a mix's both ways.
     pub payload_bytes: u64,
     /// Bytes that read calls returned.

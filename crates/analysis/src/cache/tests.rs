@@ -32,9 +32,13 @@ fn verdicts() {
         (Cold, Some((50, 1000)), Some(950), AsAsked, Some(0.95)),
         (Cold, Some((60, 1000)), Some(940), ColdButCached, Some(0.94)),
         (Cold, Some((1000, 1000)), Some(0), ColdButCached, Some(0.0)),
-        // A cache that the page cache does not know of.
-        (Cold, Some((0, 0)), Some(0), ColdButCached, Some(0.0)),
-        (Cold, None, Some(0), ColdButCached, Some(0.0)),
+        // Nothing resident and nothing accounted: FUSE, virtiofs, or a cache
+        // that the page cache does not know of.
+        (Cold, Some((0, 0)), Some(0), Unknown, Some(0.0)),
+        (Cold, Some((0, 1000)), Some(0), Unknown, Some(0.0)),
+        (Cold, Some((50, 1000)), Some(9), Unknown, Some(0.009)),
+        (Cold, None, Some(0), Unknown, Some(0.0)),
+        (Cold, None, Some(10), AsAsked, Some(0.01)),
         (Cold, Some((0, 1000)), None, AsAsked, Some(1.0)),
         (Cold, Some((400, 1000)), None, ColdButCached, Some(0.6)),
         (Cold, None, None, Unknown, None),
@@ -56,7 +60,16 @@ fn verdicts() {
         ),
         (Warm, Some((1000, 200)), None, WarmButNotResident, Some(0.0)),
         (Direct, Some((0, 0)), Some(1000), AsAsked, Some(1.0)),
-        (Direct, Some((0, 0)), Some(0), DirectButCached, Some(0.0)),
+        (Direct, Some((0, 0)), Some(500), DirectButCached, Some(0.5)),
+        (Direct, Some((0, 0)), Some(0), Unknown, Some(0.0)),
+        (Direct, None, Some(0), Unknown, Some(0.0)),
+        (
+            Direct,
+            Some((1000, 1000)),
+            Some(0),
+            DirectButCached,
+            Some(0.0),
+        ),
         (Direct, Some((0, 0)), None, Unknown, Some(1.0)),
     ] {
         let one = repetition(resident, storage);

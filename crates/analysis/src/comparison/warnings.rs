@@ -8,18 +8,22 @@ use diskperf_timeline::{Place, ProgramResult, Protocol, Run, RunState, Statistic
 
 /// Runs that did not end as they should.
 pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
-    let text = |state: &RunState| match state {
-        RunState::Finished => None,
-        RunState::Running => Some("not finished: still running, or killed".to_owned()),
-        RunState::Interrupted => Some("not finished: interrupted by the user".to_owned()),
-        RunState::Failed(error) => Some(format!("not finished: {error}")),
+    let warning = |(run, of): (usize, &Run)| {
+        let why = why_unfinished(&of.state)?;
+        let text = format!("not finished: {why}");
+        Some(RunWarning { run, text })
     };
-    let warning = |(run, text)| RunWarning { run, text };
-    runs.iter()
-        .enumerate()
-        .filter_map(|(index, run)| Some((index, text(&run.state)?)))
-        .map(warning)
-        .collect()
+    runs.iter().enumerate().filter_map(warning).collect()
+}
+
+/// Why a run is not finished; `None` if it is.
+pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
+    match state {
+        RunState::Finished => None,
+        RunState::Running => Some("still running, or killed"),
+        RunState::Interrupted => Some("interrupted by the user"),
+        RunState::Failed(error) => Some(error),
+    }
 }
 
 /// How the run of this index differs from the base.

@@ -3,8 +3,11 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use crate::cache::CacheVerdict;
-use crate::comparison::{Comparison, Pair, Quantity, RunName, Side};
-use crate::statistics::Method;
+use crate::comparison::{Comparison, Pair, Quantity, RunName, Side, Verdict};
+use crate::statistics::{Interval, Method};
+
+/// What is written of an interval that says nothing.
+const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
     let Some((base, others)) = comparison.runs.split_first() else {
@@ -33,7 +36,7 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
             .filter(|pair| pair.run == run)
             .collect();
         if others.len() > 1 {
-            blocks.push(Block::Section(format!("{}:", name(comparison, run))));
+            blocks.push(Block::Section(format!("{}:", comparison.run_name(run))));
         }
         if pairs.is_empty() {
             blocks.push(Block::Text(
@@ -57,22 +60,6 @@ fn introduced(run: &RunName) -> String {
         .as_ref()
         .map_or_else(String::new, |label| format!(" \"{label}\""));
     format!("{} on {}, run {}{label}", run.suite, run.target, run.id)
-}
-
-/// Label or target, with the id where that is not unique.
-fn name(comparison: &Comparison, run: usize) -> String {
-    let of = |run: &RunName| run.label.clone().unwrap_or_else(|| run.target.clone());
-    let wanted = &comparison.runs[run];
-    let same = comparison
-        .runs
-        .iter()
-        .filter(|other| of(other) == of(wanted))
-        .count();
-    if same == 1 {
-        of(wanted)
-    } else {
-        format!("{} [{}]", of(wanted), wanted.id)
-    }
 }
 
 /// The program, with what tells its rows apart where it stands several times.
@@ -117,16 +104,8 @@ fn grid(pairs: &[&Pair]) -> Grid {
     };
     let ratio = |pair: &Pair| {
         pair.ratio
-            .map_or_else(String::new, |one| format!("{:.3}", one.point))
+            .map_or_else(String::new, |ratio| format!("{ratio:.3}"))
     };
-    let interval = |pair: &Pair| {
-        pair.ratio.map_or_else(String::new, |one| {
-            let (low, high) = (one.interval.low, one.interval.high);
-            let digits = if high - low < 0.02 { 3 } else { 2 };
-            format!("{low:.digits$}-{high:.digits$}")
-        })
-    };
-    let verdict = |pair: &Pair| pair.verdict.words().to_owned();
     Grid {
         key: Column::words("program", column(&|pair| title(pair, pairs))),
         groups: vec![Group::of(
@@ -142,12 +121,34 @@ fn grid(pairs: &[&Pair]) -> Grid {
     }
 }
 
+fn interval(pair: &Pair) -> String {
+    match (pair.interval, pair.ratio) {
+        (Some(Interval { low, high, .. }), _) => {
+            let digits = if high - low < 0.02 { 3 } else { 2 };
+            format!("{low:.digits$}-{high:.digits$}")
+        }
+        (None, Some(_)) => UNKNOWN.to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+/// The verdict in words; one that is not sure says by how much.
+fn verdict(pair: &Pair) -> String {
+    let words = pair.verdict.words();
+    match (pair.verdict, pair.interval, pair.ratio) {
+        (Verdict::Unsure, Some(interval), Some(ratio)) => {
+            format!("{words}: {}", figures::plus_minus(&interval, ratio))
+        }
+        _ => words.to_owned(),
+    }
+}
+
 fn legend(comparison: &Comparison) -> Vec<String> {
     let pairs = &comparison.pairs;
     let mut lines = Vec::new();
     let mut methods: Vec<Method> = pairs
         .iter()
-        .filter_map(|pair| Some(pair.ratio?.interval.method))
+        .filter_map(|pair| Some(pair.interval?.method))
         .collect();
     methods.sort_unstable();
     methods.dedup();
@@ -158,25 +159,34 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             names.join(" or ")
         ));
     }
-    if methods.contains(&Method::WelchLog) {
-        lines.push(
-            "four repetitions or more on each side give narrower intervals: --runs 10".to_owned(),
-        );
-    }
-    let rows = pairs.len() - comparison.undecided();
-    if pairs.iter().any(Pair::excluded_by_chance) {
-        lines.push(format!(
-            "an interval that excludes 1 beside \"no difference seen\": of {rows} comparisons some \
-             do by chance, and the verdicts hold for all of them together at 95 %"
-        ));
-    }
-    if comparison.undecided() > 0 {
-        lines.push(
-            "too few repetitions: a verdict takes two or more on each side, a good one ten: \
-             --runs 10"
-                .to_owned(),
-        );
-    }
+    let has = |verdict: Verdict| pairs.iter().any(|pair| pair.verdict == verdict);
+    let remarks = [
+        (
+            pairs.iter().any(|pair| interval(pair) == UNKNOWN),
+            "unknown: of repetitions so few, or so unlike each other, the interval says nothing",
+        ),
+        (
+            pairs.iter().any(Pair::excluded_by_chance),
+            "an interval that excludes 1, and neither faster nor slower: of several comparisons \
+             some do by chance, and the verdicts hold for all of them together at 95 %",
+        ),
+        (
+            has(Verdict::TooFewRepetitions),
+            "too few repetitions to tell: less than four on either side show only what is plain; \
+             ten are good: --runs 10",
+        ),
+        (
+            has(Verdict::Unsure),
+            "not sure: the ratio suggests a difference, and the interval, of this width, excludes \
+             neither 10 % nor none; more repetitions or a calmer machine tell",
+        ),
+        (
+            methods.contains(&Method::WelchLog) && !has(Verdict::TooFewRepetitions),
+            "four repetitions or more on each side give narrower intervals: --runs 10",
+        ),
+    ];
+    let occurring = remarks.into_iter().filter(|(occurs, _)| *occurs);
+    lines.extend(occurring.map(|(_, text)| text.to_owned()));
     let sides = pairs.iter().flat_map(|pair| [&pair.base, &pair.other]);
     let mut verdicts: Vec<CacheVerdict> = sides.map(|side| side.cache).collect();
     verdicts.sort_unstable();
@@ -198,7 +208,7 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
         .map(|warning| {
             format!(
                 "warning: {}: {}",
-                name(comparison, warning.run),
+                comparison.run_name(warning.run),
                 warning.text
             )
         })
@@ -218,7 +228,7 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
             .filter(|pair| pair.quantity == Quantity::KbPerS)
             .count();
         let place = if several {
-            format!("{}: ", name(comparison, run))
+            format!("{}: ", comparison.run_name(run))
         } else {
             String::new()
         };
@@ -236,8 +246,8 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
             "not compared: {} ({}) is only in {}, not in {}",
             one.title,
             one.filesystem,
-            name(comparison, one.run),
-            name(comparison, one.missing_in)
+            comparison.run_name(one.run),
+            comparison.run_name(one.missing_in)
         ));
     }
     lines

@@ -79,6 +79,7 @@ fn speeds(row: &Row) -> Vec<Field> {
         ("cpu_percent", number(summary.cpu_percent)),
         ("elapsed_s", number(summary.elapsed_s)),
         ("durable_elapsed_s", optional(summary.durable_s)),
+        ("cpu_s", number(summary.cpu_s)),
         ("user_s", number(summary.user_s)),
         ("system_s", number(summary.system_s)),
     ]
@@ -147,7 +148,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         Quantity::KbPerS => "kb_per_s",
         Quantity::DurableKbPerS => "durable_kb_per_s",
     };
-    let interval = pair.ratio.map(|ratio| ratio.interval);
+    let interval = pair.interval;
     let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
     vec![
         ("base", comparison.runs[0].id.clone()),
@@ -166,7 +167,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ("kb_per_s", number(pair.other.kb_per_s)),
         ("base_cpu_percent", number(pair.base.cpu_percent)),
         ("cpu_percent", number(pair.other.cpu_percent)),
-        ("ratio", optional(pair.ratio.map(|ratio| ratio.point))),
+        ("ratio", optional(pair.ratio)),
         ("interval_low", of(|one| one.low)),
         ("interval_high", of(|one| one.high)),
         ("interval_confidence", of(|one| one.confidence)),

@@ -234,9 +234,13 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> 
 fn processor_columns(text: Text) -> Vec<Column> {
     let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
     vec![
-        Column::figures("user", text(&|one| cpu(one.total(|worker| worker.user.0)))),
+        Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
         Column::figures(
-            "system",
+            "user\n(ticks)",
+            text(&|one| cpu(one.total(|worker| worker.user.0))),
+        ),
+        Column::figures(
+            "system\n(ticks)",
             text(&|one| cpu(one.total(|worker| worker.system.0))),
         ),
         Column::figures(

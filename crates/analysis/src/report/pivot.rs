@@ -4,6 +4,7 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
+use crate::cache::CacheVerdict;
 use crate::layers::{self, Decomposition, Estimate, Layer, Part, decompose};
 use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
@@ -162,17 +163,15 @@ fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, 
 fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
     let found = decompose(&results);
-    // `cached` is a part of `dropped`, and shown there.
-    let has_dropped = found.iter().any(|one| one.layer == Layer::Dropped);
-    let mut layers: Vec<Layer> = found.iter().map(|one| one.layer).collect();
-    layers.dedup();
-    layers.retain(|layer| *layer != Layer::Cached || !has_dropped);
+    let left_out = left_out(rows);
+    let layers = shown_layers(&found);
+    if layers.is_empty() {
+        let said = (!left_out.is_empty()).then_some(Block::List(left_out));
+        return said.into_iter().collect();
+    }
     let mut sizes: Vec<u64> = found.iter().map(|one| one.call_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    if layers.is_empty() {
-        return Vec::new();
-    }
     let of_layer = |layer: Option<Layer>| -> Vec<Option<&Decomposition>> {
         let is_it = |one: &Decomposition| layer.is_none_or(|layer| one.layer == layer);
         sizes
@@ -199,8 +198,59 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
             key: Column::figures("per call", key),
             groups,
         }),
-        Block::List(meanings(&layers, &found)),
+        Block::List([meanings(&layers, &found), left_out].concat()),
     ]
+}
+
+/// The layers that have columns. `cached` is a part of `dropped`, and shown
+/// there, where there is a `dropped` of each call size.
+fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
+    let has_dropped = |call_bytes| {
+        let is_it = |one: &Decomposition| one.layer == Layer::Dropped;
+        found
+            .iter()
+            .any(|one| is_it(one) && one.call_bytes == call_bytes)
+    };
+    let mut layers: Vec<Layer> = found
+        .iter()
+        .filter(|one| one.layer != Layer::Cached || !has_dropped(one.call_bytes))
+        .map(|one| one.layer)
+        .collect();
+    layers.dedup();
+    layers
+}
+
+/// What is not taken apart because its bytes came from elsewhere than meant: a
+/// line per layer and fault, with the call sizes where not all are affected.
+fn left_out(rows: &[&Row]) -> Vec<String> {
+    let mut found: Vec<(Layer, CacheVerdict, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.summary.cache.is_fault()) {
+        let Some(layer) = Layer::of(row.result) else {
+            continue;
+        };
+        let size = row.result.parameters.get(CALL_BYTES);
+        let size = size.map_or_else(String::new, |size| shown(CALL_BYTES, size));
+        let fault = row.summary.cache;
+        match found
+            .iter_mut()
+            .find(|one| (one.0, one.1) == (layer, fault))
+        {
+            Some((_, _, sizes)) => sizes.push(size),
+            None => found.push((layer, fault, vec![size])),
+        }
+    }
+    let line = |(layer, fault, sizes): (Layer, CacheVerdict, Vec<String>)| {
+        let of_layer = |row: &&&Row| Layer::of(row.result) == Some(layer);
+        let all = rows.iter().filter(of_layer).count();
+        let which = if sizes.len() == all {
+            String::new()
+        } else {
+            format!(" by {}", sizes.join(", "))
+        };
+        let (name, why) = (title(layer), fault.meaning());
+        format!("{name}{which} is not taken apart: {why}")
+    };
+    found.into_iter().map(line).collect()
 }
 
 fn title(layer: Layer) -> &'static str {

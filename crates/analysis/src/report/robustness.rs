@@ -8,6 +8,7 @@ use diskperf_timeline::{
     CacheMode, Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Residency, Run,
     Statistic, WorkerMeasure,
 };
+use serde_json::Value;
 
 const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
 
@@ -36,6 +37,7 @@ impl Dice {
             started: Nanoseconds(self.pick(&[0, 1000])),
             elapsed: Nanoseconds(self.number()),
             durable: self.maybe(durable).map(Nanoseconds),
+            cpu: Nanoseconds(self.number()),
             system: Nanoseconds(self.number()),
             payload_bytes: self.number(),
             read_bytes: self.number(),
@@ -91,6 +93,39 @@ impl Dice {
     }
 }
 
+/// Figures that always exist, be they 0. JSON knows no NaN and no infinity: they
+/// would be written as null.
+const ALWAYS_NUMBERS: [&str; 14] = [
+    "kb_per_s",
+    "cpu_percent",
+    "elapsed_s",
+    "cpu_s",
+    "user_s",
+    "system_s",
+    "calls",
+    "low",
+    "high",
+    "confidence",
+    "widened_by",
+    "mean_ns",
+    "ns",
+    "total_ns",
+];
+
+fn assert_numbers(json: &Value, place: &str) {
+    match json {
+        Value::Array(values) => values.iter().for_each(|value| assert_numbers(value, place)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let wanted = ALWAYS_NUMBERS.contains(&name.as_str());
+                assert!(!wanted || value.is_number(), "{place}: {name} in {json}");
+                assert_numbers(value, place);
+            }
+        }
+        _ => {}
+    }
+}
+
 #[test]
 fn degenerate_runs_print_no_nonsense() {
     let seed = 11;
@@ -99,6 +134,13 @@ fn degenerate_runs_print_no_nonsense() {
     for case in 0..60 {
         let some = [dice.run(), dice.run()];
         let compared = compare(&some);
+        for text in [
+            runs(&some, Format::Json, 0),
+            comparison(&compared, Format::Json, 0),
+        ] {
+            let json = serde_json::from_str(&text).unwrap();
+            assert_numbers(&json, &format!("seed {seed}, case {case}"));
+        }
         let mut texts = vec![details(&some[0], 80)];
         for format in [Format::Table, Format::Markdown, Format::Json, Format::Csv] {
             for width in [0, 80] {

@@ -94,6 +94,7 @@ fn protocol(view: &View) -> Option<String> {
         Statistic::Minimum => "minimum",
     };
     let kept = view.rows.iter().map(|row| row.summary.kept);
+    let kept = kept.filter(|kept| *kept > 0);
     let (fewest, most) = (kept.clone().min()?, kept.max()?);
     let count = if fewest == most {
         most.to_string()
@@ -119,20 +120,19 @@ fn state(run: &Run) -> Option<String> {
     }
 }
 
-/// All tables: runs of one suite side by side, pivots run by run.
+/// All tables: runs of one suite side by side, pivots run by run. A run that
+/// ended before anything was measured has none.
 pub(super) fn tables(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
-    for view in views {
+    let measured = || views.iter().filter(|view| view.is_measured());
+    for view in measured() {
         if !suites.contains(&view.run.suite.as_str()) {
             suites.push(&view.run.suite);
         }
     }
     for suite in suites {
-        let of_suite: Vec<&View> = views
-            .iter()
-            .filter(|view| view.run.suite == suite)
-            .collect();
+        let of_suite: Vec<&View> = measured().filter(|view| view.run.suite == suite).collect();
         for view in &of_suite {
             blocks.extend(pivot::blocks(view, views.len() > 1));
         }
@@ -268,15 +268,23 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     columns
 }
 
-/// What stands under the tables: the meaning of columns and marks that occur,
-/// and the notes.
+/// What stands under the tables: the legend and the notes.
 pub(super) fn remarks(views: &[View]) -> Vec<Block> {
-    let rows = views.iter().flat_map(|view| &view.rows);
-    if rows.clone().next().is_none() {
-        return vec![Block::Text(
-            "No program of this run has a result.".to_owned(),
-        )];
+    let mut blocks = vec![if views.iter().any(View::is_measured) {
+        Block::List(legend(views))
+    } else {
+        Block::Text("No program of this run has a result.".to_owned())
+    }];
+    let notes = notes(views);
+    if !notes.is_empty() {
+        blocks.push(Block::List(notes));
     }
+    blocks
+}
+
+/// The meaning of the columns and marks that occur.
+fn legend(views: &[View]) -> Vec<String> {
+    let rows = views.iter().flat_map(|view| &view.rows);
     let mut lines =
         vec!["KB/s until the last call returned (CPU share of the elapsed time)".to_owned()];
     if rows
@@ -289,12 +297,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
         rows.clone().filter(|row| !pivot::shows(row.result)),
     ));
     lines.extend(figures::legend(rows));
-    let mut blocks = vec![Block::List(lines)];
-    let notes = notes(views);
-    if !notes.is_empty() {
-        blocks.push(Block::List(notes));
-    }
-    blocks
+    lines
 }
 
 /// How the intervals were computed.
@@ -315,7 +318,7 @@ fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
     if methods.contains(&Method::StudentLog) {
         line += ", wide because the repetitions are few";
     }
-    if widest > 1.0 {
+    if widest >= 1.05 {
         line += &format!(
             "; widened up to {widest:.1} times because successive repetitions resemble each other"
         );

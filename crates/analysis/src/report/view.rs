@@ -42,6 +42,13 @@ impl<'a> View<'a> {
     }
 }
 
+impl View<'_> {
+    /// Whether any program of it has a figure.
+    pub(super) fn is_measured(&self) -> bool {
+        self.rows.iter().any(|row| row.summary.kept > 0)
+    }
+}
+
 impl<'a> Row<'a> {
     fn of_all(run: &'a Run) -> Vec<Self> {
         let mut results: Vec<&ProgramResult> = run.results.iter().collect();

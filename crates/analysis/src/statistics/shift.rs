@@ -10,7 +10,7 @@ use super::student::{normal_quantile, welch_interval};
 use super::{Interval, Method, all_equal, drift, logarithms, median_of_sorted};
 
 /// Samples smaller than this on either side use Welch's t.
-const MANN_WHITNEY_FROM: usize = 4;
+pub const MANN_WHITNEY_FROM: usize = 4;
 
 /// Up to this product of the sample sizes the distribution of the Mann-Whitney
 /// statistic is counted exactly; above it the normal approximation with

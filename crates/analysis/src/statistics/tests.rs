@@ -186,6 +186,7 @@ fn what_cannot_be_said_is_not_said() {
         assert_eq!(ratio(&values, &[1.0, 2.0], 0.95), None, "{values:?}");
         assert_eq!(ratio(&[1.0, 2.0], &values, 0.95), None, "{values:?}");
     }
+    assert_eq!(median_interval(&[1e300, 1e-300]), None);
     for n in [2, 5, 6, 30] {
         let interval = median_interval(&vec![7.0; n]).unwrap();
         assert_eq!((interval.low, interval.high), (7.0, 7.0));

@@ -30,23 +30,19 @@ fn targets() {
             &[
                 "./missing",
                 "No such file",
-                "give a directory or a block device that exists",
+                "give a directory, a file or a block device that exists",
             ],
         ),
         (
-            "run --on ./file",
-            &[
-                "./file",
-                "neither a directory nor a block device",
-                "give the directory",
-            ],
+            "run write_8192 --on ./file",
+            &["./file is a file of yours", "give a directory"],
         ),
         (
             "run --on ./file/below",
             &[
                 "./file/below",
                 "Not a directory",
-                "give a directory or a block device that exists",
+                "give a directory, a file or a block device that exists",
             ],
         ),
         (
@@ -54,12 +50,23 @@ fn targets() {
             &["a path contains a `/`", "write ./target"],
         ),
         (
+            "run --on ./file",
+            &["not enough space on ./file", "4 B there"],
+        ),
+        (
+            "run --on ./file --fresh ext4",
+            &["--fresh", "give a directory as target"],
+        ),
+        (
             "run --on vax",
             &["no system is called `vax`", "a path contains a `/`"],
         ),
         (
             "run --on /dev/null",
-            &["/dev/null", "neither a directory nor a block device"],
+            &[
+                "/dev/null",
+                "neither a directory nor a file nor a block device",
+            ],
         ),
         ("run ./target", &["is a path", "diskperf run --on ./target"]),
         (
@@ -73,7 +80,7 @@ fn targets() {
         ),
         (
             "run --other ./file --on ./target",
-            &["./file", "neither a directory"],
+            &["./file", "not a directory"],
         ),
         (
             "run --together --on ./target",
@@ -341,6 +348,6 @@ fn what_needs_root() {
     user.run_as_nobody(&words(
         "run read_8192 --size 1M --on ./target --drop-caches",
     ))
-    .expect(1, &["only root", "use sudo, or leave --drop-caches away"]);
+    .expect(2, &["needs root", "use sudo, or leave it away"]);
     user.assert_nothing_left("--drop-caches");
 }

@@ -112,6 +112,7 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         elapsed: Nanoseconds(1 + random.below(1 << 40)),
         durable: Some(Nanoseconds((1 << 40) + random.below(1 << 40))),
         cpu: Nanoseconds(random.below(1 << 40)),
+        cpu_wait: Some(Nanoseconds(random.below(1 << 30))),
         user: Nanoseconds(random.below(1 << 39)),
         system: Nanoseconds(random.below(1 << 39)),
         payload_bytes: 1 << 30,

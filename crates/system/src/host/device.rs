@@ -5,17 +5,19 @@ mod loop_device;
 pub mod tool;
 mod traffic;
 
+pub(super) use loop_device::{
+    BackingFiles, attached_backing_files, detach_backed_by, losetup_backing_files,
+};
 pub use loop_device::{LoopDevice, LoopError};
-pub(super) use loop_device::{attached_backing_files, detach_backed_by};
 pub use traffic::{Counters, TrafficMeter};
 
 use super::mounts::Mounts;
 use diskperf_timeline::Device;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -44,6 +46,30 @@ impl DeviceNumber {
 impl fmt::Display for DeviceNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// What identifies a file to the kernel, whatever its names are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FileNumber {
+    /// The device of its file system.
+    pub(super) device: DeviceNumber,
+    /// The file among those of the file system.
+    pub(super) inode: u64,
+}
+
+impl FileNumber {
+    /// From a file's status.
+    pub(super) fn in_status(status: &Stat) -> Self {
+        Self {
+            device: DeviceNumber::from_raw(status.st_dev),
+            inode: status.st_ino,
+        }
+    }
+
+    /// Of an open file.
+    pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
+        Ok(Self::in_status(&rustix::fs::fstat(file)?))
     }
 }
 
@@ -167,6 +193,23 @@ impl BlockDevice {
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
         whole_disks_under(vec![self.clone()])
+    }
+
+    /// Opens its node, and makes sure that this still is the same device.
+    /// `CLOEXEC` is added to `flags`.
+    ///
+    /// # Errors
+    /// No permission, the kernel refuses, or the node is another device now.
+    pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let opened = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, Mode::empty())?;
+        if number_in(&rustix::fs::fstat(&opened)?) != Some(self.number) {
+            return Err(io::Error::other(format!(
+                "{} is no longer block device {}",
+                self.path.display(),
+                self.number
+            )));
+        }
+        Ok(opened)
     }
 
     /// Its node, links resolved, as `/dev/vda`.
@@ -326,11 +369,6 @@ impl BlockDevice {
 /// something else.
 pub(super) fn node_number(path: &Path) -> io::Result<Option<DeviceNumber>> {
     Ok(number_in(&rustix::fs::stat(path)?))
-}
-
-/// The number of an open block device; `None` of any other file.
-pub(super) fn node_number_of(file: BorrowedFd<'_>) -> io::Result<Option<DeviceNumber>> {
-    Ok(number_in(&rustix::fs::fstat(file)?))
 }
 
 fn number_in(status: &Stat) -> Option<DeviceNumber> {

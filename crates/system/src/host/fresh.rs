@@ -6,20 +6,21 @@ mod mounted;
 mod spec;
 
 pub use mounted::enter_private_mounts;
+pub(super) use mounted::unmount_patiently;
 pub use spec::{FreshKind, FreshSpec, SpecError};
 
 use super::device::tool::{Tool, ToolError, what_it_said};
-use super::device::{LoopDevice, LoopError};
-use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system};
-use super::workspace::{Workspace, WorkspaceError, available_bytes, with_reserve};
+use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
+use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
+use super::workspace::{Workspace, WorkspaceError, available_bytes, path_through, require_space};
 use mounted::Mounted;
-use rustix::fs::{FallocateFlags, Mode};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Sectors of a disk, as every file system here accepts them.
@@ -120,10 +121,53 @@ pub struct FreshFilesystem {
     // In the order in which they have to go.
     mounted: Mounted,
     device: LoopDevice,
-    folder: PathBuf,
+    folder: Folder,
     spec: FreshSpec,
     notes: Vec<String>,
 }
+
+/// The folder of the image and the mount point.
+#[derive(Debug)]
+struct Folder {
+    /// The workspace, which keeps every other user from what is in it.
+    workspace: OwnedFd,
+    name: String,
+    /// For messages and for tools.
+    path: PathBuf,
+}
+
+impl Folder {
+    /// A folder `fresh-N` with the first free N.
+    fn new(workspace: &Workspace) -> Result<Self, FreshError> {
+        let mut number = 1;
+        loop {
+            let name = format!("fresh-{number}");
+            let path = workspace.path().join(&name);
+            let failed = |source| FreshError::io("make a folder", &path, source);
+            match rustix::fs::mkdirat(workspace.directory(), &name, Mode::RWXU) {
+                Ok(()) => {
+                    let workspace = workspace.directory().try_clone_to_owned();
+                    return Ok(Self {
+                        workspace: workspace.map_err(failed)?,
+                        name,
+                        path,
+                    });
+                }
+                Err(Errno::EXIST) => number += 1,
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+    }
+
+    /// A path to it that leads there also if the workspace's own path comes to
+    /// lead elsewhere.
+    fn safe_path(&self) -> PathBuf {
+        path_through(self.workspace.as_fd()).join(&self.name)
+    }
+}
+
+const IMAGE: &str = "image";
+const MOUNT_POINT: &str = "files";
 
 impl FreshFilesystem {
     /// Makes and mounts a file system on which files of `payload_bytes` fit.
@@ -142,18 +186,18 @@ impl FreshFilesystem {
             return Err(FreshError::NotRoot);
         }
         let image_bytes = spec.image_bytes(payload_bytes)?;
-        require_room(workspace.path(), image_bytes)?;
-        let folder = new_folder(workspace.path())?;
-        let image = folder.join("image");
+        require_space(workspace.directory(), workspace.path(), image_bytes)?;
+        let folder = Folder::new(workspace)?;
         let mut notes = Vec::new();
-        let image_file = allocate_image(&image, image_bytes, &mut notes)?;
-        let device = attach(&image, &image_file, spec.block_bytes, &mut notes)?;
+        let image = allocate_image(&folder, image_bytes, &mut notes)?;
+        let device = attach(&folder, &image, spec.block_bytes, &mut notes)?;
         make_filesystem(spec, device.device().path())?;
         let options = mount_options(spec, &mut notes);
         let mounted = Mounted::mount(
             spec.kind,
             device.device().path(),
-            &folder.join("files"),
+            &folder.path.join(MOUNT_POINT),
+            folder.safe_path().join(MOUNT_POINT),
             &options,
         )?;
         let fresh = Self {
@@ -163,15 +207,45 @@ impl FreshFilesystem {
             spec: spec.clone(),
             notes,
         };
-        let available_bytes = available_bytes(fresh.directory())?;
+        fresh.require_room(payload_bytes)?;
+        Ok(fresh)
+    }
+
+    fn require_room(&self, payload_bytes: u64) -> Result<(), FreshError> {
+        let space = self
+            .open_directory()
+            .and_then(|directory| Ok(rustix::fs::fstatvfs(directory)?))
+            .map_err(|error| FreshError::io("open", self.directory(), error))?;
+        let available_bytes = available_bytes(&space);
         if available_bytes < payload_bytes {
             return Err(FreshError::TooFull {
-                kind: spec.kind,
+                kind: self.kind(),
                 available_bytes,
                 needed_bytes: payload_bytes,
             });
         }
-        Ok(fresh)
+        Ok(())
+    }
+
+    /// Opens the directory that it is mounted on, for reading, and makes sure
+    /// that this is its root. Nothing may hold it open at the end, or it
+    /// cannot be unmounted.
+    ///
+    /// # Errors
+    /// Something else is there.
+    pub fn open_directory(&self) -> io::Result<OwnedFd> {
+        let path = self.folder.safe_path().join(MOUNT_POINT);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty())?;
+        let device = self.device.device();
+        if !is_mounted_from(directory.as_fd(), device.number())? {
+            return Err(io::Error::other(format!(
+                "{} is not mounted on {}",
+                device.path().display(),
+                self.directory().display()
+            )));
+        }
+        Ok(directory)
     }
 
     /// Where it is mounted.
@@ -211,12 +285,12 @@ impl FreshFilesystem {
         mounted.unmount()?;
         // The device's own page cache may still hold what mkfs wrote, where
         // the file system wrote past it; the checker must see the image.
-        drop_pages(device.file().as_fd())
+        drop_pages(device.file())
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
         let report = check(spec.kind, device.device().path())?;
         device.detach()?;
-        std::fs::remove_dir_all(&folder)
-            .map_err(|error| FreshError::io("remove", &folder, error))?;
+        std::fs::remove_dir_all(folder.safe_path())
+            .map_err(|error| FreshError::io("remove", &folder.path, error))?;
         Ok(report)
     }
 }
@@ -231,41 +305,32 @@ impl FreshError {
     }
 }
 
-fn require_room(workspace: &Path, image_bytes: u64) -> Result<(), FreshError> {
-    let available_bytes = available_bytes(workspace)?;
-    let needed_bytes = with_reserve(image_bytes);
-    if available_bytes < needed_bytes {
-        return Err(WorkspaceError::NotEnoughSpace {
-            path: workspace.to_owned(),
-            needed_bytes,
-            available_bytes,
-        }
-        .into());
+/// Whether an open directory is on the file system that is mounted from a
+/// device.
+fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Result<bool> {
+    let number = DeviceNumber::from_raw(rustix::fs::fstat(directory)?.st_dev);
+    if number.major != 0 {
+        return Ok(number == device);
     }
-    Ok(())
-}
-
-/// A folder `fresh-N` with the first free N.
-fn new_folder(workspace: &Path) -> Result<PathBuf, FreshError> {
-    let mut number = 1;
-    loop {
-        let folder = workspace.join(format!("fresh-{number}"));
-        match rustix::fs::mkdir(&folder, Mode::RWXU) {
-            Ok(()) => return Ok(folder),
-            Err(Errno::EXIST) => number += 1,
-            Err(error) => return Err(FreshError::io("make a folder", &folder, error)),
-        }
-    }
+    // btrfs has a number of no driver's: only the mount's source names the
+    // device.
+    let mount = mount_of(directory);
+    Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
 }
 
 /// Makes the image with all its blocks.
-fn allocate_image(path: &Path, bytes: u64, notes: &mut Vec<String>) -> Result<File, FreshError> {
-    let failed = |error: io::Error| FreshError::io("write the image", path, error);
+fn allocate_image(
+    folder: &Folder,
+    bytes: u64,
+    notes: &mut Vec<String>,
+) -> Result<File, FreshError> {
+    let failed =
+        |error: io::Error| FreshError::io("write the image", &folder.path.join(IMAGE), error);
     let mut image = File::options()
         .read(true)
         .write(true)
         .create_new(true)
-        .open(path)
+        .open(folder.safe_path().join(IMAGE))
         .map_err(failed)?;
     match rustix::fs::fallocate(&image, FallocateFlags::empty(), 0, bytes) {
         Ok(()) => notes.push(
@@ -292,21 +357,21 @@ fn write_zeros(image: &mut File, bytes: u64) -> io::Result<()> {
 }
 
 fn attach(
-    image: &Path,
-    image_file: &File,
+    folder: &Folder,
+    image: &File,
     block_bytes: u64,
     notes: &mut Vec<String>,
 ) -> Result<LoopDevice, FreshError> {
     // The loop device's sectors must not be smaller than the pieces that the
     // image's file system takes in direct I/O, nor larger than a block.
-    let sector_bytes = match direct_io(image_file.as_fd()) {
+    let sector_bytes = match direct_io(image.as_fd()) {
         Ok(DirectSupport::Supported {
             offset_alignment, ..
         }) if offset_alignment <= block_bytes => offset_alignment.max(LEAST_SECTOR_BYTES),
         _ => LEAST_SECTOR_BYTES,
     };
-    let device = LoopDevice::attach(image, sector_bytes)?;
-    if let Some(kind) = memory_file_system(image_file.as_fd()) {
+    let device = LoopDevice::attach(&folder.path.join(IMAGE), image.as_fd(), sector_bytes)?;
+    if let Some(kind) = memory_file_system(image.as_fd()) {
         notes.push(format!("the image lies on {kind}, that is, in memory"));
     } else if !device.uses_direct_io() {
         notes.push(

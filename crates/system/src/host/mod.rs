@@ -14,7 +14,12 @@ mod usage;
 mod worker;
 pub mod workspace;
 
+/// Whether this process may do what only root may.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 pub use clock::Clock;
-pub use names::{DevicePort, Ports, open_directory};
+pub use names::{DrivePort, Ports};
 pub use rendezvous::Rendezvous;
 pub use worker::{Control, Host};

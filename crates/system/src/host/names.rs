@@ -1,29 +1,55 @@
 //! A worker's names: what they lead to, and the calls on them.
 
+use super::device::BlockDevice;
 use super::worker::Host;
 use crate::{Call, Errno, Error, Result};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the worker's names lead to.
 #[derive(Default)]
 pub struct Ports {
     /// The directories behind `/mnt0`, `/mnt1`, ...
     pub directories: Vec<OwnedFd>,
-    /// The devices behind `/dev/drive0`, `/dev/drive1`, ...
-    pub devices: Vec<DevicePort>,
+    /// What is behind `/dev/drive0`, `/dev/drive1`, ...
+    pub drives: Vec<DrivePort>,
     /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
 }
 
-/// A block device that a worker may open.
-pub struct DevicePort {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Whether the user gave its data up. Otherwise opening it for writing
-    /// fails with EROFS.
-    pub writable: bool,
+/// What a worker may open as a drive.
+pub enum DrivePort {
+    /// A block device.
+    Device {
+        /// Which one.
+        device: BlockDevice,
+        /// Whether the user gave its data up. Otherwise opening it for writing
+        /// fails with EROFS.
+        writable: bool,
+    },
+    /// A file of the user's, which is only read.
+    File(PathBuf),
+}
+
+impl DrivePort {
+    /// Opens it, never creating nor truncating anything.
+    pub(super) fn open(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
+        let flags = flags - OFlags::CREATE - OFlags::TRUNC;
+        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        match self {
+            Self::Device {
+                writable: false, ..
+            }
+            | Self::File(_)
+                if writes =>
+            {
+                Err(Errno::ReadOnly)
+            }
+            Self::Device { device, .. } => Ok(device.open(flags)?),
+            Self::File(path) => Ok(rustix::fs::open(path, flags, Mode::empty())?),
+        }
+    }
 }
 
 impl Ports {
@@ -36,7 +62,7 @@ impl Ports {
             let port = number
                 .parse()
                 .ok()
-                .and_then(|number: usize| self.devices.get(number));
+                .and_then(|number: usize| self.drives.get(number));
             return port.map(Name::Drive).ok_or(Errno::NoEntry);
         }
         let (mount, name) = path
@@ -61,16 +87,10 @@ impl Ports {
     }
 }
 
-/// Opens a directory for [`Ports::directories`].
-pub fn open_directory(path: &Path) -> std::result::Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(Errno::from)
-}
-
 /// What a name leads to.
 pub(super) enum Name<'a> {
     InDirectory(BorrowedFd<'a>, &'a str),
-    Drive(&'a DevicePort),
+    Drive(&'a DrivePort),
     Device(&'a str),
 }
 
@@ -132,7 +152,7 @@ mod tests {
 
     #[test]
     fn names_stay_in_their_directories() {
-        let here = || open_directory(Path::new(".")).unwrap();
+        let here = || OwnedFd::from(std::fs::File::open(".").unwrap());
         let ports = Ports {
             directories: vec![here(), here()],
             ..Ports::default()

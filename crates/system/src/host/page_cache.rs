@@ -2,6 +2,7 @@
 //! whether O_DIRECT bypasses it.
 
 use super::device::{BlockDevice, DeviceNumber};
+use super::mounts::{Mount, Mounts};
 use rustix::fs::{Advice, AtFlags, FileType, StatxFlags};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -131,13 +132,45 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     }
     if status.stx_dio_offset_align == 0 {
         return Ok(DirectSupport::Unsupported {
-            why: "the kernel says that this file has no direct I/O".to_owned(),
+            why: why_not_direct(file),
         });
     }
     Ok(DirectSupport::Supported {
         memory_alignment: u64::from(status.stx_dio_mem_align),
         offset_alignment: u64::from(status.stx_dio_offset_align),
     })
+}
+
+/// Why the kernel says that a file has no direct I/O. That open(2) takes
+/// O_DIRECT all the same is no contradiction: ext4 then caches silently.
+fn why_not_direct(file: BorrowedFd<'_>) -> String {
+    match mount_of(file) {
+        Some(mount)
+            if mount
+                .super_options
+                .split(',')
+                .any(|word| word == "data=journal") =>
+        {
+            format!(
+                "{} is mounted with data=journal, where all file data passes through the page cache and the journal: mount it without",
+                mount.kind
+            )
+        }
+        Some(mount) => format!(
+            "{} has no direct I/O for this file (as where it is compressed, encrypted or verified, or its data is journalled)",
+            mount.kind
+        ),
+        None => "its file system has no direct I/O for this file".to_owned(),
+    }
+}
+
+/// The mount that a file was opened on; `None` where the kernel does not say
+/// (before Linux 5.8).
+pub(super) fn mount_of(file: BorrowedFd<'_>) -> Option<Mount> {
+    let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    let mounts = Mounts::read().ok()?;
+    let mount = mounts.iter().find(|mount| mount.id == status.stx_mnt_id);
+    mount.cloned()
 }
 
 fn keeps_data(kind: FileType) -> bool {

@@ -8,12 +8,10 @@ pub use refusal::Refusal;
 
 use super::device::BlockDevice;
 use super::device::tool::{Tool, ToolError};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// A device that may be written, and that the kernel keeps for this process:
@@ -22,20 +20,14 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
-    claim: File,
+    /// The exclusive open of it, which is the claim.
+    _claim: OwnedFd,
 }
 
 impl ClaimedDevice {
     /// The device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
-    }
-}
-
-impl AsFd for ClaimedDevice {
-    /// The claimed device, open for reading and writing.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.claim.as_fd()
     }
 }
 
@@ -59,7 +51,7 @@ pub fn claim_for_writing(
             device: device.path().to_owned(),
         });
     }
-    let claim = open_same(device, OFlags::RDWR | OFlags::EXCL);
+    let claim = device.open(OFlags::RDWR | OFlags::EXCL);
     // Where the claim failed, this says more than "busy".
     usage::require_idle(device)?;
     let claim = claim.map_err(|source| match Errno::from_io_error(&source) {
@@ -77,37 +69,8 @@ pub fn claim_for_writing(
     }
     Ok(ClaimedDevice {
         device: device.clone(),
-        claim,
+        _claim: claim,
     })
-}
-
-/// Opens a device for reading.
-///
-/// # Errors
-/// No permission, or the node now is another device.
-pub fn read_only_open(device: &BlockDevice) -> io::Result<File> {
-    open_same(device, OFlags::RDONLY)
-}
-
-/// Opens a device, and makes sure that its node still is that device.
-fn open_same(device: &BlockDevice, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(
-        CWD,
-        device.path(),
-        flags,
-        Mode::empty(),
-    )?);
-    let opened = super::device::node_number_of(file.as_fd())?;
-    if opened != Some(device.number()) {
-        let message = format!(
-            "{} is no longer block device {}",
-            device.path().display(),
-            device.number()
-        );
-        return Err(io::Error::other(message));
-    }
-    Ok(file)
 }
 
 fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal> {

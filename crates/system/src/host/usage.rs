@@ -56,6 +56,33 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// How long one thread was ready to run while something else had the CPU.
+pub(crate) struct CpuWait {
+    file: File,
+}
+
+impl CpuWait {
+    /// Of the calling thread; `None` where the kernel keeps no account.
+    pub(crate) fn of_this_thread() -> Option<Self> {
+        let wait = Self {
+            file: File::open("/proc/thread-self/schedstat").ok()?,
+        };
+        wait.read().map(|_| wait)
+    }
+
+    /// Since the thread started: the second number of the line.
+    pub(crate) fn read(&self) -> Option<Nanoseconds> {
+        let mut text = [0; 128];
+        let length = self.file.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..length]).ok()?;
+        text.split_ascii_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
+            .map(Nanoseconds)
+    }
+}
+
 /// The kernel's account of the bytes that storage delivered for one thread.
 pub(crate) struct StorageAccount {
     file: File,

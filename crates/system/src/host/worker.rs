@@ -3,9 +3,9 @@
 
 use super::clock::{Clock, monotonic};
 use super::names::{Name, Ports};
-use super::page_cache;
+use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
-use super::usage::{StorageAccount, Usage};
+use super::usage::{CpuWait, StorageAccount, Usage};
 use crate::{Call, Errno, Error, File, Open, Result, Whence};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -18,6 +18,9 @@ pub struct Control {
     /// Set by the runner when the user ends the run: every call fails with
     /// [`Error::Interrupted`] from then on.
     pub stop: Arc<AtomicBool>,
+    /// Set when another worker of the repetition has failed: what is left of it
+    /// is worth nothing, and every call fails with [`Error::PeerFailed`].
+    pub abandoned: Arc<AtomicBool>,
     /// Bytes moved since the timed part started, for the progress display.
     pub moved_bytes: Arc<AtomicU64>,
     /// Where all workers of the run meet.
@@ -26,6 +29,20 @@ pub struct Control {
     pub time_calls: bool,
     /// The clock that times them.
     pub clock: Clock,
+}
+
+impl Control {
+    /// Whether the repetition is to go on.
+    #[inline]
+    fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            Err(Error::Interrupted)
+        } else if self.abandoned.load(Ordering::Relaxed) {
+            Err(Error::PeerFailed)
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// One worker on real storage.
@@ -37,6 +54,7 @@ pub struct Host {
     /// synced at its end.
     closed: Vec<OpenFile>,
     storage_account: Option<StorageAccount>,
+    cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
     measure: WorkerMeasure,
@@ -61,6 +79,7 @@ struct Instant {
     time: Nanoseconds,
     usage: Usage,
     storage_read_bytes: Option<u64>,
+    cpu_wait: Option<Nanoseconds>,
 }
 
 /// How long a sleeping worker takes at most to notice that the run has ended.
@@ -75,6 +94,7 @@ impl Host {
             files: Vec::new(),
             closed: Vec::new(),
             storage_account: StorageAccount::of_this_thread(),
+            cpu_wait: CpuWait::of_this_thread(),
             read_latency: LatencyRecorder::default(),
             write_latency: LatencyRecorder::default(),
             measure: WorkerMeasure::default(),
@@ -84,11 +104,7 @@ impl Host {
     }
 
     pub(super) fn check_stop(&self) -> Result<()> {
-        if self.control.stop.load(Ordering::Relaxed) {
-            Err(Error::Interrupted)
-        } else {
-            Ok(())
-        }
+        self.control.check()
     }
 
     pub(crate) fn open(&mut self, path: &str, how: Open) -> Result<File> {
@@ -96,19 +112,24 @@ impl Host {
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
         let flags = open_flags(how).ok_or(failed(Errno::Invalid))?;
         let mode = Mode::from_raw_mode(0o666);
-        let as_it_is = flags - OFlags::CREATE - OFlags::TRUNC;
         let name = self.ports.resolve(path).map_err(failed)?;
         let descriptor = match &name {
-            Name::InDirectory(directory, name) => rustix::fs::openat(directory, *name, flags, mode),
-            Name::Drive(port) if how.write && !port.writable => {
-                return Err(failed(Errno::ReadOnly));
+            Name::InDirectory(directory, name) => {
+                rustix::fs::openat(directory, *name, flags, mode).map_err(Errno::from)
             }
-            Name::Drive(port) => rustix::fs::open(&port.path, as_it_is, mode),
-            Name::Device(path) => rustix::fs::open(*path, as_it_is, mode),
+            Name::Drive(port) => port.open(flags),
+            Name::Device(path) => {
+                rustix::fs::open(*path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
+                    .map_err(Errno::from)
+            }
         }
-        .map_err(|errno| failed(errno.into()))?;
-        if how.direct && page_cache::memory_file_system(descriptor.as_fd()).is_some() {
-            return Err(failed(Errno::Invalid));
+        .map_err(failed)?;
+        // Some file systems take the flag and use their cache all the same.
+        let direct = how
+            .direct
+            .then(|| page_cache::direct_io(descriptor.as_fd()));
+        if let Some(Ok(DirectSupport::Unsupported { .. })) = direct {
+            return Err(failed(Errno::NotDirect));
         }
         let keeps_data = !matches!(name, Name::Device(_));
         let path = path.to_owned();
@@ -256,9 +277,10 @@ impl Host {
         let clock = &self.control.clock;
         let begin = clock.ticks();
         while clock.span(begin, clock.ticks()) < span {
+            self.check_stop()?;
             std::hint::spin_loop();
         }
-        self.check_stop()
+        Ok(())
     }
 
     pub(crate) fn barrier(&mut self) -> Result<Nanoseconds> {
@@ -297,15 +319,18 @@ impl Host {
                 .storage_account
                 .as_ref()
                 .and_then(StorageAccount::read_bytes),
-            usage: self.usage()?,
+            cpu_wait: self.cpu_wait.as_ref().and_then(CpuWait::read),
+            // The CPU clock is read within the elapsed time, so that no share
+            // of it comes out above one.
             time: monotonic(),
+            usage: self.usage()?,
         };
         Ok(())
     }
 
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
-        let ended = monotonic();
         let usage = self.usage()?;
+        let ended = monotonic();
         let storage = self
             .storage_account
             .as_ref()
@@ -316,6 +341,7 @@ impl Host {
             time,
             usage: before,
             storage_read_bytes,
+            cpu_wait: waited_before,
         } = self.started;
         let mut measure = std::mem::take(&mut self.measure);
         measure.read_latency = self.read_latency.histogram();
@@ -332,6 +358,10 @@ impl Host {
         measure.storage_read_bytes = storage
             .zip(storage_read_bytes)
             .map(|(after, before)| after - before);
+        let cpu_wait = self.cpu_wait.as_ref().and_then(CpuWait::read);
+        measure.cpu_wait = cpu_wait
+            .zip(waited_before)
+            .map(|(after, before)| after.since(before));
         let mut wrote = false;
         let open = self.files.iter_mut().flatten().filter(|open| open.dirty);
         for open in open.chain(&mut self.closed) {
@@ -360,7 +390,7 @@ impl Host {
     pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
         self.aside(path, Call::DropCached, |descriptor| {
-            page_cache::drop_pages(descriptor).map_err(|error| failed(errno_of(&error)))
+            page_cache::drop_pages(descriptor).map_err(|error| failed(error.into()))
         })
     }
 
@@ -372,11 +402,7 @@ impl Host {
 
     pub(crate) fn drop_all_caches(&mut self) -> Result<()> {
         page_cache::drop_all_caches().map_err(|error| {
-            Error::failed(
-                Call::DropCached,
-                "/proc/sys/vm/drop_caches",
-                errno_of(&error.source),
-            )
+            Error::failed(Call::DropCached, "/proc/sys/vm/drop_caches", error.source)
         })
     }
 
@@ -403,9 +429,7 @@ fn open_file<'a>(
     file: File,
     call: Call,
 ) -> Result<&'a OpenFile> {
-    if control.stop.load(Ordering::Relaxed) {
-        return Err(Error::Interrupted);
-    }
+    control.check()?;
     match files.get(file.0) {
         Some(Some(open)) => Ok(open),
         _ => Err(not_open(call, file)),
@@ -426,7 +450,7 @@ fn timed<T>(
     let begin = control.time_calls.then(|| control.clock.ticks());
     let result = loop {
         match call() {
-            Err(rustix::io::Errno::INTR) if !control.stop.load(Ordering::Relaxed) => {}
+            Err(rustix::io::Errno::INTR) if control.check().is_ok() => {}
             result => break result,
         }
     };
@@ -434,11 +458,6 @@ fn timed<T>(
         begin.map(|begin| control.clock.span(begin, control.clock.ticks())),
         result,
     )
-}
-
-/// The error number of an error that the system gave.
-fn errno_of(error: &std::io::Error) -> Errno {
-    rustix::io::Errno::from_io_error(error).map_or(Errno::Io, Errno::from)
 }
 
 /// The flags of open(2); none for a file opened neither way.

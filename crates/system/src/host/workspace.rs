@@ -15,20 +15,27 @@
 //!   owner finds the lock taken or the marker unlinked, and starts again.
 //! - The marker is the last file to be removed, so that a removal which is
 //!   itself killed leaves a folder that can be told.
+//!
+//! The folder's path is for messages and tools. What happens in the folder
+//! happens through its descriptor, which nobody can make lead elsewhere.
 
 mod abandoned;
 mod folder;
 
 pub use abandoned::Abandoned;
+pub(super) use folder::path_through;
 
 use diskperf_timeline::units::{MIB, format_size};
 use folder::Folder;
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, StatVfsMountFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many names are tried; each fails only by accident.
@@ -76,6 +83,14 @@ pub enum WorkspaceError {
         /// Bytes that an ordinary user may still write.
         available_bytes: u64,
     },
+    /// The target's file system takes no files, as that of /proc.
+    #[error(
+        "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
+    )]
+    NoRoomAtAll {
+        /// The target.
+        path: PathBuf,
+    },
     /// The target's file system cannot lock files.
     #[error(
         "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
@@ -98,7 +113,7 @@ pub enum WorkspaceError {
     },
     /// The folder at that path is not the one that was made.
     #[error(
-        "{path} was not removed, because it is not the folder that diskperf made: look at it, and remove it by hand"
+        "{path} was not removed, because the folder that diskperf made was moved or replaced: look for it, and remove it by hand"
     )]
     Replaced {
         /// The folder.
@@ -106,7 +121,7 @@ pub enum WorkspaceError {
     },
     /// Loop devices of the folder's files could not be detached.
     #[error(transparent)]
-    Loop(#[from] super::device::LoopError),
+    Loop(#[from] super::device::tool::ToolError),
     /// Anything else.
     #[error("{path}: {action}: {source}")]
     Io {
@@ -148,20 +163,30 @@ pub struct Workspace {
 
 impl Workspace {
     /// Makes one new folder, `diskperf-PID-HEX`, in the directory `target`,
-    /// where `needed_bytes` and a reserve must be free.
+    /// where `needed_bytes` and a reserve must be free. `announce` is told the
+    /// folder's path before the folder is made, so that a note of it exists
+    /// whenever the folder does; again for each name that is tried.
     ///
     /// # Errors
     /// The target is missing, no directory, not writable, or too full.
-    pub fn create(target: &Path, needed_bytes: u64) -> Result<Self, WorkspaceError> {
-        let target = target
+    pub fn create(
+        target: &Path,
+        needed_bytes: u64,
+        mut announce: impl FnMut(&Path),
+    ) -> Result<Self, WorkspaceError> {
+        let path = target
             .canonicalize()
             .map_err(|error| WorkspaceError::from_io("resolve", target, error))?;
-        if !target.is_dir() {
-            return Err(WorkspaceError::NotADirectory { path: target });
-        }
-        require_space(&target, needed_bytes)?;
+        // Needs no permission to list it.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let parent = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| WorkspaceError::from_io("open", &path, error))?;
+        require_space(parent.as_fd(), &path, needed_bytes)?;
+        let parent = Arc::new(parent);
         for _ in 0..ATTEMPTS {
-            if let Some(folder) = try_create(&target)? {
+            let name = folder::new_name(std::process::id(), random_number());
+            announce(&path.join(&name));
+            if let Some(folder) = try_create(&path, &parent, name.into())? {
                 return Ok(Self {
                     folder,
                     removed: false,
@@ -170,14 +195,21 @@ impl Workspace {
         }
         Err(WorkspaceError::Io {
             action: "make a folder",
-            path: target,
+            path,
             source: Errno::EXIST.into(),
         })
     }
 
-    /// The folder, absolute and free of links.
+    /// The folder, absolute and free of links when it was made. It is for
+    /// messages and for tools; what is done in the folder is done through
+    /// [`Self::directory`].
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The folder, open for reading since it was made.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.folder.directory()
     }
 
     /// Removes the folder and all that is in it.
@@ -208,38 +240,41 @@ impl Drop for Workspace {
     }
 }
 
-/// The bytes that an ordinary user may still write on a path's file system.
-///
-/// # Errors
-/// The path cannot be reached.
-pub fn available_bytes(path: &Path) -> Result<u64, WorkspaceError> {
-    let space = rustix::fs::statvfs(path)
-        .map_err(|error| WorkspaceError::from_io("ask for free space", path, error))?;
-    Ok(space.f_bavail.saturating_mul(space.f_frsize))
+/// The bytes that an ordinary user may still write on a file system.
+pub(super) fn available_bytes(space: &StatVfs) -> u64 {
+    space.f_bavail.saturating_mul(space.f_frsize)
 }
 
 /// What must be free to write `payload_bytes`: the file system's own records
 /// of them need space as well, and one that is filled to its last block is
 /// not what is to be measured.
-pub fn with_reserve(payload_bytes: u64) -> u64 {
+fn with_reserve(payload_bytes: u64) -> u64 {
     payload_bytes
         .saturating_add(payload_bytes / 32)
         .saturating_add(MIB)
 }
 
-fn require_space(target: &Path, payload_bytes: u64) -> Result<(), WorkspaceError> {
-    let space = rustix::fs::statvfs(target)
-        .map_err(|error| WorkspaceError::from_io("ask for free space", target, error))?;
+/// Makes sure that `payload_bytes` and a reserve are free on the file system of
+/// an open directory, which is at `path`.
+pub(super) fn require_space(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    payload_bytes: u64,
+) -> Result<(), WorkspaceError> {
+    let space = rustix::fs::fstatvfs(directory)
+        .map_err(|error| WorkspaceError::from_io("ask for free space", path, error))?;
+    let path = path.to_owned();
     if space.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Err(WorkspaceError::ReadOnly {
-            path: target.to_owned(),
-        });
+        return Err(WorkspaceError::ReadOnly { path });
+    }
+    if space.f_blocks == 0 {
+        return Err(WorkspaceError::NoRoomAtAll { path });
     }
     let needed_bytes = with_reserve(payload_bytes);
-    let available_bytes = available_bytes(target)?;
+    let available_bytes = available_bytes(&space);
     if available_bytes < needed_bytes {
         return Err(WorkspaceError::NotEnoughSpace {
-            path: target.to_owned(),
+            path,
             needed_bytes,
             available_bytes,
         });
@@ -248,45 +283,81 @@ fn require_space(target: &Path, payload_bytes: u64) -> Result<(), WorkspaceError
 }
 
 /// One attempt: `None` where the name is taken, or where the folder was lost
-/// to somebody who took it for abandoned.
-fn try_create(target: &Path) -> Result<Option<Folder>, WorkspaceError> {
-    let path = target.join(folder::new_name(std::process::id(), random_number()));
-    match rustix::fs::mkdir(&path, Mode::RWXU) {
+/// to somebody who took it for abandoned or put another in its place.
+fn try_create(
+    parent_path: &Path,
+    parent: &Arc<OwnedFd>,
+    name: OsString,
+) -> Result<Option<Folder>, WorkspaceError> {
+    let failed = |action, error: Errno| WorkspaceError::from_io(action, parent_path, error);
+    match rustix::fs::mkdirat(&**parent, &name, Mode::RWXU) {
         Ok(()) => {}
         Err(Errno::EXIST) => return Ok(None),
-        Err(error) => return Err(WorkspaceError::from_io("make a folder", target, error)),
+        Err(error) => return Err(failed("make a folder", error)),
     }
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let marker = path.join(folder::MARKER);
-    let lock = match rustix::fs::openat(CWD, &marker, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(lock) => File::from(lock),
-        Err(Errno::NOENT) => return Ok(None),
+    // Whatever else fails below, rmdir removes nothing but an empty folder.
+    let give_up = || rustix::fs::unlinkat(&**parent, &name, AtFlags::REMOVEDIR);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(&**parent, &name, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
         Err(error) => {
-            // Nothing else is in it, and rmdir removes nothing else.
-            let _ = std::fs::remove_dir(&path);
-            return Err(WorkspaceError::from_io("make a file", &marker, error));
+            let _ = give_up();
+            return Err(failed("open the new folder", error));
+        }
+    };
+    if !abandoned::is_empty(directory.as_fd()) {
+        return Ok(None);
+    }
+    let lock = match new_marker(directory.as_fd()) {
+        Ok(Some(lock)) => lock,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            let _ = give_up();
+            return Err(failed("make a file in a new folder", error));
         }
     };
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => {
-            let _ = std::fs::remove_file(&marker).and_then(|()| std::fs::remove_dir(&path));
+            let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
+            let _ = give_up();
             return Err(WorkspaceError::NoLocks {
-                path: target.to_owned(),
+                path: parent_path.to_owned(),
                 source: error.into(),
             });
         }
     }
-    let folder = Folder::new(path, lock);
+    let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     if !folder.is_ours() {
         return Ok(None);
     }
     if let Err(error) = (&folder.lock).write_all(marker_text().as_bytes()) {
         let _ = folder.remove();
-        return Err(WorkspaceError::from_io("write", &marker, error));
+        return Err(WorkspaceError::from_io("write", folder.path(), error));
     }
     Ok(Some(folder))
+}
+
+/// Makes the marker in a folder that was just made. `None` where the folder is
+/// gone, or belongs to somebody else, who could swap what is in it.
+fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let marker = match rustix::fs::openat(directory, folder::MARKER, flags, mode) {
+        Ok(marker) => File::from(marker),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // What this process makes belongs to its user, or to whom the file system
+    // gives everything (vfat, NFS); either way both have the same owner.
+    let owner = |file: BorrowedFd<'_>| Ok(rustix::fs::fstat(file)?.st_uid);
+    if owner(directory)? == owner(marker.as_fd())? {
+        return Ok(Some(marker));
+    }
+    rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
+    Ok(None)
 }
 
 /// The marker's text is for people: `diskperf clean` goes by the lock.

@@ -131,7 +131,7 @@ fn run_workers(case: &Case, directory: &Path) {
         for (worker, pipe_ends) in ring_of_pipes(case.workers).into_iter().enumerate() {
             let ports = Ports {
                 directories: vec![opened(directory)],
-                devices: Vec::new(),
+                drives: Vec::new(),
                 pipe_ends,
             };
             let rendezvous = Arc::clone(&rendezvous);
@@ -139,6 +139,7 @@ fn run_workers(case: &Case, directory: &Path) {
                 let _guard = GiveUpOnPanic(&rendezvous);
                 let control = Control {
                     stop: Arc::new(AtomicBool::new(false)),
+                    abandoned: Arc::default(),
                     moved_bytes: Arc::new(AtomicU64::new(0)),
                     rendezvous: Arc::clone(&rendezvous),
                     time_calls: true,

@@ -178,6 +178,7 @@ fn the_host_does_as_the_reference() {
         };
         let control = Control {
             stop: Arc::default(),
+            abandoned: Arc::default(),
             moved_bytes: Arc::default(),
             rendezvous: Arc::new(Rendezvous::new(1)),
             time_calls: true,

@@ -106,16 +106,18 @@ fn try_run<A: AsRef<OsStr>>(command: &str, arguments: &[A]) -> Result<String, St
 }
 
 /// Tries again what other tests may be in the way of for a moment.
-pub(crate) fn retry<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
-    let mut last = String::new();
-    for _ in 0..ATTEMPTS {
-        match attempt() {
-            Ok(value) => return value,
-            Err(message) => last = message,
+pub(crate) fn retry<T>(attempt: impl FnMut() -> Result<T, String>) -> T {
+    try_often(attempt).unwrap_or_else(|message| panic!("{message}"))
+}
+
+fn try_often<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    for _ in 1..ATTEMPTS {
+        if let Ok(value) = attempt() {
+            return Ok(value);
         }
         std::thread::sleep(PAUSE);
     }
-    panic!("{last}");
+    attempt()
 }
 
 /// A loop device over an image file; detached when dropped.
@@ -162,14 +164,19 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         // The kernel does not take partitions away that partx made known.
-        let _ = try_run("partx", &["--delete", &self.text()]);
+        let partitions = format!("/sys/block/{0}/{0}p1", self.name());
+        if Path::new(&partitions).exists() {
+            let _ = try_often(|| try_run("partx", &["--delete", &self.text()]));
+        }
         if let Err(message) = try_run("losetup", &["--detach", &self.text()]) {
             eprintln!("{} stays attached: {message}", self.path.display());
         }
     }
 }
 
-/// Undoes what a test did, also when the test panics.
+/// Undoes what a test did, also when the test panics. It is tried again,
+/// because a process that another test is just starting has a copy of every
+/// file that is open in this one.
 pub(crate) struct Undo(Vec<String>);
 
 impl Undo {
@@ -180,7 +187,8 @@ impl Undo {
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        if let Err(message) = try_run(&self.0[0], &self.0[1..]) {
+        let undone = try_often(|| try_run(&self.0[0], &self.0[1..]));
+        if let Err(message) = undone {
             eprintln!("not undone: {message}");
         }
     }
@@ -215,6 +223,15 @@ pub(crate) fn loops_in(folder: &Path) -> Vec<String> {
         .filter(|line| line.contains(&*folder.to_string_lossy()))
         .map(str::to_owned)
         .collect()
+}
+
+/// Waits until no loop device shows a file of a folder. The kernel detaches
+/// one when its last user has closed it.
+pub(crate) fn expect_no_loops_in(folder: &Path) {
+    retry(|| match &loops_in(folder)[..] {
+        [] => Ok(()),
+        left => Err(format!("{left:?}")),
+    });
 }
 
 /// The mount points in a folder, as this process sees them.

@@ -1,13 +1,13 @@
 //! Loop devices: a file shown as a block device.
 
 use super::tool::{Tool, ToolError};
-use super::{BlockDevice, DeviceError, DeviceNumber};
-use std::collections::BTreeSet;
+use super::{BlockDevice, DeviceError, FileNumber};
+use rustix::fs::OFlags;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,16 @@ pub enum LoopError {
         /// Why.
         source: io::Error,
     },
+    /// The path led losetup to another file than the caller's.
+    #[error(
+        "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
+    )]
+    AnotherFile {
+        /// The loop device.
+        device: PathBuf,
+        /// The image.
+        image: PathBuf,
+    },
     /// Somebody else holds it.
     #[error(
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
@@ -47,38 +57,51 @@ pub enum LoopError {
 #[derive(Debug)]
 pub struct LoopDevice {
     device: BlockDevice,
-    held: File,
+    held: OwnedFd,
 }
 
 impl LoopDevice {
-    /// Shows `image` as a block device with sectors of `sector_bytes`. Direct
-    /// I/O to the image is asked for; [`Self::uses_direct_io`] says whether
-    /// its file system granted it.
+    /// Shows the open file `image`, which is at `path`, as a block device with
+    /// sectors of `sector_bytes`. Direct I/O to the image is asked for;
+    /// [`Self::uses_direct_io`] says whether its file system granted it.
     ///
     /// # Errors
-    /// Not root, no free loop device, or losetup is missing.
-    pub fn attach(image: &Path, sector_bytes: u64) -> Result<Self, LoopError> {
+    /// Not root, no free loop device, losetup is missing, or the path leads to
+    /// another file.
+    pub fn attach(
+        path: &Path,
+        image: BorrowedFd<'_>,
+        sector_bytes: u64,
+    ) -> Result<Self, LoopError> {
         let sector_size = format!("--sector-size={sector_bytes}");
         let base = ["--find", "--show", &sector_size].map(OsStr::new);
         let direct = [
             &[OsStr::new("--direct-io=on")],
             &base[..],
-            &[image.as_os_str()],
+            &[path.as_os_str()],
         ]
         .concat();
-        let buffered = [&base[..], &[image.as_os_str()]].concat();
+        let buffered = [&base[..], &[path.as_os_str()]].concat();
         // Where the image's file system has no direct I/O, some versions of
         // losetup fail and some kernels ignore the wish.
         let printed = Tool::Losetup
             .run_well(&direct)
             .or_else(|_| Tool::Losetup.run_well(&buffered))?;
         let device = BlockDevice::from_path(Path::new(printed.trim()))?;
-        let held = File::open(device.path()).map_err(|source| LoopError::Open {
+        let open_error = |source| LoopError::Open {
             device: device.path().to_owned(),
             source,
-        })?;
+        };
+        let held = device.open(OFlags::RDONLY).map_err(open_error)?;
         // To detach a device that is open means: when its last user closes it.
         Tool::Losetup.run_well(&[OsStr::new("--detach"), device.path().as_os_str()])?;
+        let shown = losetup_backing_files()?.get(device.path()).copied();
+        if shown != Some(FileNumber::of(image).map_err(open_error)?) {
+            return Err(LoopError::AnotherFile {
+                device: device.path().to_owned(),
+                image: path.to_owned(),
+            });
+        }
         Ok(Self { device, held })
     }
 
@@ -88,8 +111,8 @@ impl LoopDevice {
     }
 
     /// The open device, for reading.
-    pub fn file(&self) -> &File {
-        &self.held
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
     }
 
     /// Whether the kernel bypasses the page cache for the image.
@@ -128,7 +151,8 @@ pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Every attached loop device's node with its backing file.
+/// Every attached loop device's node with its backing file's path, which need
+/// not lead to that file from here.
 ///
 /// # Errors
 /// /sys/block cannot be read.
@@ -143,59 +167,82 @@ pub(in crate::host) fn attached_backing_files() -> io::Result<Vec<(PathBuf, Path
     Ok(attached)
 }
 
-/// Detaches every loop device that shows a file of `folder`, at once or when
-/// its last user closes it.
+/// The backing files of attached loop devices, by the devices' nodes.
+pub(in crate::host) type BackingFiles = BTreeMap<PathBuf, FileNumber>;
+
+/// What losetup knows of the attached loop devices. It leaves out those that
+/// this user may not open.
 ///
-/// Files are compared by device and inode, because a backing file's path is
-/// not whole once the mount namespace that it was opened in is gone.
+/// A backing file's path is not whole once the mount namespace that it was
+/// opened in is gone, and a file may have several; its number is always right.
 ///
 /// # Errors
-/// The folder cannot be read, or losetup fails.
-pub(in crate::host) fn detach_backed_by(folder: &Path) -> Result<(), LoopError> {
-    let io_error = |source| {
-        LoopError::Device(DeviceError::Io {
-            path: folder.to_owned(),
-            source,
-        })
+/// losetup is missing or fails.
+pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError> {
+    let arguments = [
+        "--list",
+        "--noheadings",
+        "--output",
+        "NAME,BACK-MAJ:MIN,BACK-INO",
+    ];
+    let list = Tool::Losetup.run_well(&arguments)?;
+    Ok(list.lines().filter_map(listed_backing_file).collect())
+}
+
+/// `/dev/loop0 254:0 4711`; `None` where columns are empty.
+fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [name, device, inode] = fields[..] else {
+        return None;
     };
-    if attached_backing_files().map_err(io_error)?.is_empty() {
-        return Ok(());
-    }
-    let files = regular_files(folder).map_err(io_error)?;
-    let columns = ["--list", "--noheadings", "--output"].map(OsStr::new);
-    let wanted = OsStr::new("NAME,BACK-MAJ:MIN,BACK-INO");
-    let list = Tool::Losetup.run_well(&[&columns[..], &[wanted]].concat())?;
-    for line in list.lines() {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [name, device, inode] = fields[..] else {
+    let file = FileNumber {
+        device: device.parse().ok()?,
+        inode: inode.parse().ok()?,
+    };
+    Some((PathBuf::from(name), file))
+}
+
+/// Detaches every loop device that shows one of `files`, at once or when its
+/// last user closes it.
+///
+/// # Errors
+/// losetup fails, and the device still shows the file.
+pub(in crate::host) fn detach_backed_by(files: &BTreeSet<FileNumber>) -> Result<(), ToolError> {
+    for (device, file) in losetup_backing_files()? {
+        if !files.contains(&file) {
             continue;
-        };
-        let (Ok(device), Ok(inode)) = (device.parse::<DeviceNumber>(), inode.parse::<u64>()) else {
-            continue;
-        };
-        if files.contains(&(device, inode)) {
-            let device = OsStr::from_bytes(name.as_bytes());
-            Tool::Losetup.run_well(&[OsStr::new("--detach"), device])?;
+        }
+        let detach = [OsStr::new("--detach"), device.as_os_str()];
+        if let Err(error) = Tool::Losetup.run_well(&detach) {
+            // The kernel may have been first, when the last user closed it.
+            if losetup_backing_files()?.get(&device) == Some(&file) {
+                return Err(error);
+            }
         }
     }
     Ok(())
 }
 
-/// Device and inode of every regular file below a folder; links are not
-/// followed.
-fn regular_files(folder: &Path) -> io::Result<BTreeSet<(DeviceNumber, u64)>> {
-    let mut files = BTreeSet::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder)? {
-            let entry = entry?;
-            let status = entry.metadata()?;
-            if status.is_dir() {
-                folders.push(entry.path());
-            } else if status.is_file() {
-                files.insert((DeviceNumber::from_raw(status.dev()), status.ino()));
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_of_the_list_are_taken() {
+        let file = FileNumber {
+            device: "254:0".parse().unwrap(),
+            inode: 4711,
+        };
+        for (line, expected) in [
+            ("/dev/loop0  254:0    4711", Some(("/dev/loop0", file))),
+            // To a user who may not open the device.
+            ("/dev/loop0", None),
+            ("/dev/loop0  254:0", None),
+            ("/dev/loop0  none     4711", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|(device, file)| (PathBuf::from(device), file));
+            assert_eq!(listed_backing_file(line), expected, "{line}");
         }
     }
-    Ok(files)
 }

@@ -7,11 +7,13 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 use rustix::thread::UnshareFlags;
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and how long apart, a busy mount is tried again: something like
-/// an indexer may look into it for a moment.
+/// How often, and how long apart, a busy mount is tried again. Another thread
+/// may be starting a tool, which has a copy of every open file until it runs;
+/// and something like an indexer may look into the mount for a moment.
 const UNMOUNT_ATTEMPTS: u32 = 50;
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
 
@@ -38,23 +40,42 @@ pub fn enter_private_mounts() -> Result<(), FreshError> {
         })
 }
 
+/// Unmounts what is mounted on `mount_point`, also when it is busy for up to a
+/// second. A link is not followed.
+pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
+    let mut attempts = 1;
+    loop {
+        match rustix::mount::unmount(mount_point, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) if attempts < UNMOUNT_ATTEMPTS => {
+                attempts += 1;
+                std::thread::sleep(UNMOUNT_PAUSE);
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
 /// A mounted file system; a drop unmounts it, at once or when its last file is
 /// closed.
 #[derive(Debug)]
 pub(super) struct Mounted {
     directory: PathBuf,
+    /// The same by a path that cannot come to lead elsewhere.
+    mount_point: PathBuf,
     unmounted: bool,
 }
 
 impl Mounted {
-    /// Makes the directory and mounts `device` on it.
+    /// Makes the directory and mounts `device` on it. `mount_point` is another
+    /// path to it, and stays valid for as long as this lives.
     pub(super) fn mount(
         kind: FreshKind,
         device: &Path,
         directory: &Path,
+        mount_point: PathBuf,
         options: &[String],
     ) -> Result<Self, FreshError> {
-        rustix::fs::mkdir(directory, Mode::RWXU)
+        rustix::fs::mkdir(&mount_point, Mode::RWXU)
             .map_err(|error| FreshError::io("make a folder", directory, error))?;
         let options = options.join(",");
         let mut arguments = vec![OsStr::new("-t"), OsStr::new(kind.name())];
@@ -65,6 +86,7 @@ impl Mounted {
         Tool::Mount.run_well(&arguments)?;
         Ok(Self {
             directory: directory.to_owned(),
+            mount_point,
             unmounted: false,
         })
     }
@@ -75,21 +97,11 @@ impl Mounted {
 
     /// Unmounts it; all that was written is then on the device.
     pub(super) fn unmount(mut self) -> Result<(), FreshError> {
-        for attempt in 1.. {
-            match rustix::mount::unmount(&self.directory, UnmountFlags::NOFOLLOW) {
-                Ok(()) => break,
-                Err(Errno::BUSY) if attempt < UNMOUNT_ATTEMPTS => {
-                    std::thread::sleep(UNMOUNT_PAUSE);
-                }
-                // The drop detaches what is busy.
-                Err(error) => {
-                    return Err(FreshError::Unmount {
-                        directory: self.directory.clone(),
-                        source: error.into(),
-                    });
-                }
-            }
-        }
+        // After an error, the drop detaches it.
+        unmount_patiently(&self.mount_point).map_err(|source| FreshError::Unmount {
+            directory: self.directory.clone(),
+            source,
+        })?;
         self.unmounted = true;
         Ok(())
     }
@@ -100,7 +112,7 @@ impl Drop for Mounted {
         if !self.unmounted {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
-            let _ = rustix::mount::unmount(&self.directory, flags);
+            let _ = rustix::mount::unmount(&self.mount_point, flags);
         }
     }
 }

@@ -84,6 +84,20 @@ pub enum Refusal {
         /// The loop device.
         loop_device: PathBuf,
     },
+    /// Its bytes are a file's, and another loop device shows the same file.
+    #[error(
+        "{device} is not written: {loop_device} shows the same file as {part} ({file}), and whatever uses it would be destroyed: `losetup --detach {loop_device}`, or name another device"
+    )]
+    ShownTwice {
+        /// The device.
+        device: PathBuf,
+        /// The device itself, its disk, or the loop device that it shows.
+        part: PathBuf,
+        /// The file, by the name that the kernel has for it.
+        file: PathBuf,
+        /// The other loop device.
+        loop_device: PathBuf,
+    },
     /// Something has it open exclusively, and is none of the above.
     #[error(
         "{device} is not written: the kernel says that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"

@@ -1,13 +1,16 @@
 //! Whether the system uses a device, or anything that is made of it.
 
 use super::Refusal;
-use crate::host::device::{BlockDevice, DeviceError, attached_backing_files, node_number};
+use crate::host::device::{
+    BackingFiles, BlockDevice, DeviceError, attached_backing_files, losetup_backing_files,
+    node_number,
+};
 use crate::host::mounts::{Mounts, unescaped_path};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Refuses a device that is mounted, swap, held or shown by a loop device, or
-/// whose partitions, disk or holders are.
+/// whose partitions, disk or holders are; and a loop device whose file is.
 pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
         device: device.path().to_owned(),
@@ -17,8 +20,9 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     let mounts = Mounts::read().map_err(|error| not_proven(error.to_string()))?;
     let swaps = std::fs::read("/proc/swaps")
         .map_err(|error| not_proven(format!("/proc/swaps: {error}")))?;
-    let loops =
+    let mut others =
         attached_backing_files().map_err(|error| not_proven(format!("/sys/block: {error}")))?;
+    others.retain(|(loop_device, _)| part_at(&parts, loop_device).is_none());
     let device = device.path().to_owned();
 
     if let Some((part, mount_point)) = mounted(&parts, &mounts) {
@@ -45,40 +49,103 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
             });
         }
     }
-    for (loop_device, file) in loops {
-        if let Some(part) = part_at(&parts, &file) {
+    for (loop_device, file) in &others {
+        if let Some(part) = part_at(&parts, file) {
             return Err(Refusal::BacksLoop {
                 device,
                 part,
-                loop_device,
+                loop_device: loop_device.clone(),
             });
+        }
+    }
+    require_shown_once(device, &parts, &others)
+}
+
+/// Refuses a loop device whose file another loop device shows as well: the
+/// kernel sees two devices there, and what uses the one does not hold the
+/// other. `others` are the loop devices that are no part, with their files.
+fn require_shown_once(
+    device: PathBuf,
+    parts: &[BlockDevice],
+    others: &[(PathBuf, PathBuf)],
+) -> Result<(), Refusal> {
+    let shown: Vec<(&BlockDevice, PathBuf)> = parts
+        .iter()
+        .filter_map(|part| Some((part, part.backing_file()?)))
+        .collect();
+    if shown.is_empty() || others.is_empty() {
+        return Ok(());
+    }
+    let numbers = match losetup_backing_files() {
+        Ok(numbers) => numbers,
+        Err(error) => {
+            let why = error.to_string();
+            return Err(Refusal::NotProven { device, why });
+        }
+    };
+    for (part, file) in shown {
+        // The user may have named it by a node of another name.
+        let node = Path::new("/dev").join(part.name());
+        for (loop_device, other_file) in others {
+            if is_one_file(&numbers, (&node, &file), (loop_device, other_file)) {
+                return Err(Refusal::ShownTwice {
+                    device,
+                    part: part.path().to_owned(),
+                    file,
+                    loop_device: loop_device.clone(),
+                });
+            }
         }
     }
     Ok(())
 }
 
+/// Whether two loop devices, each with the path of its file, show one file.
+fn is_one_file(numbers: &BackingFiles, one: (&Path, &Path), other: (&Path, &Path)) -> bool {
+    match (numbers.get(one.0), numbers.get(other.0)) {
+        (Some(one), Some(other)) => one == other,
+        // losetup could not look at one of them.
+        _ => one.1 == other.1,
+    }
+}
+
 /// The device, and all whose use is a use of its bytes: its partitions, the
-/// disk that it is a partition of, and whatever device mapper and md have made
-/// of any of these. Not the other partitions of its disk.
+/// disk that it is a partition of, whatever device mapper and md have made of
+/// any of these, and where it is a loop device, the device that it shows with
+/// all of that one's. Not the other partitions of its disk.
 fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
-    let disk = device.whole_disk()?;
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut waiting = vec![device.clone()];
-    if disk != *device {
-        // Its own partitions must not be followed.
-        waiting.extend(disk.holders()?);
-        seen.insert(disk.number());
-        parts.push(disk);
-    }
-    while let Some(part) = waiting.pop() {
-        if seen.insert(part.number()) {
-            waiting.extend(part.partitions()?);
-            waiting.extend(part.holders()?);
-            parts.push(part);
+    let mut below = vec![device.clone()];
+    while let Some(device) = below.pop() {
+        let disk = device.whole_disk()?;
+        let mut waiting = vec![device];
+        if seen.insert(disk.number()) {
+            below.extend(shown_device(&disk));
+            if disk == waiting[0] {
+                // Of a disk whose one partition is in question, the others
+                // are not.
+                waiting.extend(disk.partitions()?);
+            }
+            waiting.extend(disk.holders()?);
+            parts.push(disk);
+        }
+        while let Some(part) = waiting.pop() {
+            if seen.insert(part.number()) {
+                waiting.extend(part.partitions()?);
+                waiting.extend(part.holders()?);
+                parts.push(part);
+            }
         }
     }
     Ok(parts)
+}
+
+/// The block device that a loop device shows; `None` of one that shows a
+/// file, and of any other device.
+fn shown_device(device: &BlockDevice) -> Option<BlockDevice> {
+    let number = node_number(&device.backing_file()?).ok().flatten()?;
+    BlockDevice::from_number(number).ok()
 }
 
 /// The part that is mounted, and where. A file system over several devices
@@ -126,6 +193,7 @@ fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::device::FileNumber;
 
     #[test]
     fn swaps_are_read() {
@@ -190,6 +258,30 @@ mod tests {
         }
         for name in ["disk/disk2", "upper"] {
             assert!(require_idle(&device(name)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_are_compared_by_number_and_else_by_path() {
+        let file = |inode| FileNumber {
+            device: "254:0".parse().unwrap(),
+            inode,
+        };
+        let numbers: BackingFiles = [("/dev/loop0", 1), ("/dev/loop1", 1), ("/dev/loop2", 2)]
+            .map(|(device, inode)| (PathBuf::from(device), file(inode)))
+            .into();
+        for (one, other, is_one) in [
+            (("/dev/loop0", "/a"), ("/dev/loop1", "/b"), true),
+            (("/dev/loop0", "/a"), ("/dev/loop2", "/a"), false),
+            (("/dev/loop0", "/a"), ("/dev/loop3", "/a"), true),
+            (("/dev/loop3", "/a"), ("/dev/loop4", "/b"), false),
+        ] {
+            let found = is_one_file(
+                &numbers,
+                (Path::new(one.0), Path::new(one.1)),
+                (Path::new(other.0), Path::new(other.1)),
+            );
+            assert_eq!(found, is_one, "{one:?} {other:?}");
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Folders that a killed run left behind.
 
 use super::WorkspaceError;
-use super::folder::{self, Folder};
+use super::folder::{self, Folder, path_through};
 use crate::host::device::detach_backed_by;
-use crate::host::mounts::Mounts;
-use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags};
+use crate::host::fresh::unmount_patiently;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::UnmountFlags;
 use rustix::process::Pid;
+use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A folder of a dead owner. While this lives, its lock keeps others from
 /// taking the folder for abandoned as well.
@@ -22,7 +23,11 @@ enum Remains {
     /// A folder with its marker.
     Folder(Folder),
     /// The owner died between making the folder and making the marker.
-    Empty(PathBuf),
+    Empty {
+        path: PathBuf,
+        name: OsString,
+        parent: Arc<OwnedFd>,
+    },
 }
 
 impl Abandoned {
@@ -30,7 +35,7 @@ impl Abandoned {
     pub fn path(&self) -> &Path {
         match &self.0 {
             Remains::Folder(folder) => folder.path(),
-            Remains::Empty(path) => path,
+            Remains::Empty { path, .. } => path,
         }
     }
 
@@ -43,35 +48,33 @@ impl Abandoned {
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
             Remains::Folder(folder) => {
-                unmount_inside(folder.path())?;
-                detach_backed_by(folder.path())?;
+                unmount_inside(&folder)?;
+                let files = folder
+                    .files()
+                    .map_err(|error| WorkspaceError::from_io("list", folder.path(), error))?;
+                detach_backed_by(&files)?;
                 folder.remove()
             }
-            Remains::Empty(path) => match std::fs::remove_dir(&path) {
-                // An owner that was only starting, or another `clean`.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        std::io::ErrorKind::NotFound | std::io::ErrorKind::DirectoryNotEmpty
-                    ) =>
-                {
-                    Ok(())
+            Remains::Empty { path, name, parent } => {
+                match rustix::fs::unlinkat(&*parent, &name, AtFlags::REMOVEDIR) {
+                    // An owner that was only starting, or another `clean`.
+                    Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
+                    Err(error) => Err(WorkspaceError::from_io("remove", &path, error)),
                 }
-                result => result.map_err(|error| WorkspaceError::from_io("remove", &path, error)),
-            },
+            }
         }
     }
 }
 
-fn unmount_inside(path: &Path) -> Result<(), WorkspaceError> {
+fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     let failed = |source| WorkspaceError::Io {
         action: "unmount what is inside",
-        path: path.to_owned(),
+        path: folder.path().to_owned(),
         source,
     };
-    for mount in Mounts::read().map_err(failed)?.inside(path) {
-        rustix::mount::unmount(&mount.mount_point, UnmountFlags::NOFOLLOW)
-            .map_err(|error| failed(error.into()))?;
+    for (_, below) in folder.mounts_inside().map_err(failed)? {
+        let mount_point = path_through(folder.directory()).join(below);
+        unmount_patiently(&mount_point).map_err(failed)?;
     }
     Ok(())
 }
@@ -79,12 +82,16 @@ fn unmount_inside(path: &Path) -> Result<(), WorkspaceError> {
 /// Looks through a directory, not below it.
 pub(super) fn find(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
     let failed = |error| WorkspaceError::from_io("list", directory, error);
-    let directory = directory.canonicalize().map_err(failed)?;
+    let path = directory.canonicalize().map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened =
+        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let parent = Arc::new(opened);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(&directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if let Some(pid) = folder::owner(&entry.file_name()) {
-            found.extend(examine(entry.path(), pid)?);
+    for entry in std::fs::read_dir(path_through(parent.as_fd())).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if let Some(pid) = folder::owner(&name) {
+            found.extend(examine(&path, &parent, name, pid)?);
         }
     }
     found.sort_by(|a, b| a.path().cmp(b.path()));
@@ -92,23 +99,34 @@ pub(super) fn find(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
 }
 
 /// A folder with a name of ours: abandoned or not?
-fn examine(path: PathBuf, pid: i32) -> Result<Option<Abandoned>, WorkspaceError> {
+fn examine(
+    parent_path: &Path,
+    parent: &Arc<OwnedFd>,
+    name: OsString,
+    pid: i32,
+) -> Result<Option<Abandoned>, WorkspaceError> {
+    let path = parent_path.join(&name);
     let failed = |error: Errno| WorkspaceError::from_io("look at", &path, error);
+    // Needs no permission for the folder.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // The folder may go away at any moment: then it is not abandoned.
-    let Ok(status) = path.symlink_metadata() else {
+    let Ok(directory) = rustix::fs::openat(&**parent, &name, flags, Mode::empty()) else {
         return Ok(None);
     };
     // Of somebody else's folder, the contents could change under the removal.
-    if !status.is_dir() || status.uid() != rustix::process::geteuid().as_raw() {
+    let owner = rustix::fs::fstat(&directory).map_err(failed)?.st_uid;
+    if owner != rustix::process::geteuid().as_raw() {
         return Ok(None);
     }
     // Anything but a file here is not ours, and must not be waited on.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let lock = match rustix::fs::openat(CWD, path.join(folder::MARKER), flags, Mode::empty()) {
+    let lock = match rustix::fs::openat(&directory, folder::MARKER, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
-            let empty = is_empty(&path) && !is_alive(pid);
-            return Ok(empty.then_some(Abandoned(Remains::Empty(path))));
+            let parent = parent.clone();
+            let remains = Remains::Empty { path, name, parent };
+            let empty = is_empty(directory.as_fd()) && !is_alive(pid);
+            return Ok(empty.then_some(Abandoned(remains)));
         }
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -126,14 +144,15 @@ fn examine(path: PathBuf, pid: i32) -> Result<Option<Abandoned>, WorkspaceError>
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
-    let folder = Folder::new(path, lock);
+    let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     Ok(folder
         .is_ours()
         .then_some(Abandoned(Remains::Folder(folder))))
 }
 
-fn is_empty(path: &Path) -> bool {
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Whether nothing is in an open directory, as far as one may look into it.
+pub(super) fn is_empty(directory: BorrowedFd<'_>) -> bool {
+    std::fs::read_dir(path_through(directory)).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Whether a process of this number runs; any other answer than "no such

@@ -1,0 +1,65 @@
+use super::*;
+
+#[test]
+fn json_keeps_the_contract() {
+    let text = runs(&[ffs83("3fa85f6457", "/var/tmp")], Format::Json, 0);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = &json["runs"][0];
+    for key in ["id", "suite", "target", "world", "seed", "results"] {
+        assert!(!run[key].is_null(), "{key}");
+    }
+    assert_eq!(run["world"], "host");
+    let programs: Vec<&str> = run["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["program"].as_str())
+        .collect();
+    assert_eq!(
+        programs,
+        ["read_8192", "write_4096", "write_8192", "rewrite_8192"]
+    );
+    for (index, durable) in [(0, false), (1, true)] {
+        let result = run["results"][index].as_object().unwrap();
+        for key in [
+            "program",
+            "drives",
+            "filesystem",
+            "size_bytes",
+            "kb_per_s",
+            "cpu_percent",
+            "elapsed_s",
+        ] {
+            assert!(!result[key].is_null(), "{key}");
+        }
+        assert_eq!(result["durable_kb_per_s"].is_number(), durable);
+        let interval = result["interval"].as_object().unwrap();
+        for key in ["low", "high", "confidence", "method"] {
+            assert!(!interval[key].is_null(), "{key}");
+        }
+        let repetitions = result["repetitions"].as_array().unwrap();
+        assert_eq!(repetitions.len(), 3);
+        assert!(repetitions.iter().all(|one| one["kb_per_s"].is_number()));
+    }
+    let single = run_of_one(vec![read(MIB, 100.0, 1.0)]);
+    let json: serde_json::Value = serde_json::from_str(&runs(&[single], Format::Json, 0)).unwrap();
+    assert!(json["runs"][0]["results"][0]["interval"].is_null());
+}
+
+#[test]
+fn csv_quotes_what_must_be_quoted() {
+    let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
+    one.label = Some("a \"quoted\", name".to_owned());
+    one.results[0].notes = vec!["two\nlines".to_owned()];
+    let text = runs(&[one], Format::Csv, 0);
+    assert!(
+        text.contains("3fa85f6457,\"a \"\"quoted\"\", name\",read,"),
+        "{text}"
+    );
+    assert!(text.ends_with(",\"two\nlines\"\r\n"), "{text}");
+    let heading = text.split("\r\n").next().unwrap();
+    assert!(
+        heading.starts_with("run,label,suite,target,world,seed,"),
+        "{heading}"
+    );
+}
