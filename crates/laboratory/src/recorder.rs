@@ -7,9 +7,9 @@ use diskperf_timeline::{ProgramResult, Repetition, Run};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a run waits for a store that another process has locked. Writers
+/// How long a command waits for a store that another process has locked. Writers
 /// hold the lock for milliseconds; one that holds it longer hangs.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Writes a run down while it is made.
 pub struct Recorder {

@@ -2,6 +2,7 @@
 //! line.
 
 use crate::error::LaboratoryError;
+use crate::recorder::LOCK_WAIT;
 use diskperf_store::Store;
 use diskperf_timeline::Run;
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,7 @@ pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryErro
 /// Opens the store at this path, or at its usual place.
 pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
     let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()))?;
-    Ok(Store::open(&path)?)
+    Ok(Store::open_with_lock_wait(&path, LOCK_WAIT)?)
 }
 
 /// Writes runs to a file that stands wherever a run does.
