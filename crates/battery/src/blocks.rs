@@ -107,7 +107,7 @@ pub(crate) async fn ensure_file(
         Err(error) if error.errno() == Some(Errno::NoEntry) => {}
         Err(error) => return Err(error.into()),
     }
-    remove_file(system, worker, path).await?;
+    remove_file(system, worker.medium, path).await?;
     let file = system.open(path, Open::CREATE).await?;
     let buffer = data(PREPARING_CALL_BYTES, worker.seed);
     let whole = size_bytes - size_bytes % PREPARING_CALL_BYTES;
@@ -136,10 +136,10 @@ const PREPARING_CALL_BYTES: u64 = 64 << 10;
 /// Removes a file if it is there. A device, and a file of the user's, stays.
 pub(crate) async fn remove_file(
     system: &mut System,
-    worker: &Worker,
+    medium: Medium,
     path: &str,
 ) -> Result<(), ProgramError> {
-    if worker.medium != Medium::Directory {
+    if medium != Medium::Directory {
         return Ok(());
     }
     match system.unlink(path).await {
@@ -152,14 +152,15 @@ pub(crate) async fn remove_file(
 /// Creates a file for writing; on a device, opens it.
 pub(crate) async fn create(
     system: &mut System,
-    worker: &Worker,
+    medium: Medium,
     path: &str,
+    direct: bool,
 ) -> Result<File, ProgramError> {
-    let how = match worker.medium {
+    let how = match medium {
         Medium::Directory => Open::CREATE,
         Medium::Device | Medium::File => Open::WRITE,
     };
-    Ok(system.open(path, how.direct(worker.direct)).await?)
+    Ok(system.open(path, how.direct(direct)).await?)
 }
 
 /// Moves to an offset from the start of the file.

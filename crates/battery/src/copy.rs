@@ -58,6 +58,15 @@ impl Copy {
         }
     }
 
+    /// What the copy is written to: another file system is always one, whatever
+    /// the source is.
+    fn output_medium(&self, worker: &Worker) -> Medium {
+        match self.destination {
+            Destination::Other => Medium::Directory,
+            Destination::Null | Destination::Same => worker.medium,
+        }
+    }
+
     pub(crate) async fn prepare(
         &self,
         system: &mut System,
@@ -65,7 +74,7 @@ impl Copy {
     ) -> Result<(), ProgramError> {
         ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await?;
         match self.output(worker) {
-            Some(path) => remove_file(system, worker, &path).await,
+            Some(path) => remove_file(system, self.output_medium(worker), &path).await,
             None => Ok(()),
         }
     }
@@ -101,8 +110,9 @@ impl Copy {
     ) -> Result<File, ProgramError> {
         match self.output(worker) {
             Some(path) => {
-                let file = create(system, worker, &path).await?;
-                if worker.medium != Medium::Directory {
+                let medium = self.output_medium(worker);
+                let file = create(system, medium, &path, worker.direct).await?;
+                if medium != Medium::Directory {
                     let half = system.length(file).await? / 2;
                     seek_to(system, file, half - half % self.call_bytes).await?;
                 }

@@ -159,3 +159,57 @@ fn a_device_that_is_given_up_is_written() {
         }
     }
 }
+
+/// From a device to a file of another file system, and from memory: a device
+/// keeps its pages only while somebody has it open.
+#[test]
+fn a_device_is_copied_from_and_kept_warm() {
+    if !can_run("a_device_is_copied_from_and_kept_warm", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let image = user.file("image");
+    fill(&image, 16, 0x5a);
+    let device = LoopDevice::over(&image, &[]);
+    let on = device.text();
+    fs::create_dir(user.file("other")).unwrap();
+    let copy = "run copy --set program.destination=other --other ./other --size 1M --runs 1 --on";
+    user.run(&[&words(copy)[..], &[&on]].concat())
+        .expect(0, &[]);
+    assert_eq!(entries(&user.file("other")), [""; 0]);
+
+    let warm = "run read_8192 --cache warm --size 1M --runs 2 --format json --on";
+    let run = user
+        .run(&[&words(warm)[..], &[&on]].concat())
+        .expect(0, &[])
+        .json();
+    for repetition in run["runs"][0]["results"][0]["repetitions"]
+        .as_array()
+        .unwrap()
+    {
+        assert_eq!(
+            repetition["residency"]["before_bytes"],
+            1 << 20,
+            "{repetition}"
+        );
+    }
+}
+
+#[test]
+fn a_file_is_only_read() {
+    let user = User::new();
+    let file = user.file("mine");
+    fill(&file, 1, 0x5a);
+    let before = checksum(&file);
+    let line = "run --on ./mine --size 1M --runs 1 --format json";
+    let run = &user.run(&words(line)).expect(0, &[]).json()["runs"][0];
+    assert_eq!(run["suite"], "seqread89");
+    for program in ["write_8192", "rewrite_8192", "random_mix"] {
+        let line = format!("run {program} --on ./mine --size 1M");
+        user.run(&words(&line))
+            .expect(2, &["./mine is a file of yours", "give a directory"]);
+    }
+    let line = "run random_mix --set program.write_share=0 --set program.area_bytes=1M --on ./mine --size 1M";
+    user.run(&words(line)).expect(0, &[]);
+    assert_eq!(checksum(&file), before);
+}
