@@ -1,0 +1,72 @@
+use super::*;
+
+#[test]
+fn every_program_is_there_and_takes_its_own_values_back() {
+    for (name, _) in Program::all() {
+        let mut program = Program::named(name).unwrap_or_else(|| panic!("{name}"));
+        for parameter in program.parameters() {
+            program
+                .set(parameter.name, &parameter.value)
+                .unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(Some(program), Program::named(name));
+    }
+}
+
+#[test]
+fn wrong_parameters_say_what_is_right() {
+    let message = |name: &str, key: &str, value: &str| {
+        let mut program = Program::named(name).unwrap();
+        program.set(key, value).unwrap_err().to_string()
+    };
+    for (program, key, value, expected) in [
+        (
+            "read_8192",
+            "call_byts",
+            "1",
+            "program read_8192 has no parameter `call_byts`; did you mean `call_bytes`?",
+        ),
+        (
+            "seqread",
+            "layer",
+            "disk",
+            "seqread.layer cannot be `disk`: it takes null, zero, cached, dropped, direct, device, device_direct",
+        ),
+        (
+            "random_mix",
+            "write_share",
+            "1.5",
+            "random_mix.write_share cannot be `1.5`: it takes a share from 0 to 1",
+        ),
+        (
+            "copy",
+            "call_bytes",
+            "0",
+            "copy.call_bytes cannot be `0`: it takes a size from 1 to 1073741824 bytes",
+        ),
+    ] {
+        assert_eq!(message(program, key, value), expected);
+    }
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let program = Program::named("read_8192").unwrap();
+    for (size, expected) in [
+        (
+            0,
+            "read_8192: a size of 0 moves nothing; give --size 8M, or leave it out",
+        ),
+        (
+            4096,
+            "read_8192: one call of 8192 bytes is larger than the size of 4096; give a larger --size or a smaller program.call_bytes",
+        ),
+        (
+            20_000,
+            "read_8192: the size of 20000 bytes is not a multiple of the call of 8192; --size 16384 is the nearest below",
+        ),
+    ] {
+        assert_eq!(program.check(size).unwrap_err().to_string(), expected);
+    }
+    assert_eq!(program.check(8 << 20), Ok(()));
+}
