@@ -66,30 +66,24 @@ impl Program {
     /// All programs, each with what it does.
     pub fn all() -> [(&'static str, &'static str); 8] {
         [
-            ("read_8192", "reads a file, 8192 bytes a call (seed 000)"),
-            (
-                "write_4096",
-                "writes a new file, 4096 bytes a call (seed 000)",
-            ),
-            (
-                "write_8192",
-                "writes a new file, 8192 bytes a call (seed 000)",
-            ),
+            ("read_8192", "reads a file, 8192 bytes a call (1983)"),
+            ("write_4096", "writes a new file, 4096 bytes a call (1983)"),
+            ("write_8192", "writes a new file, 8192 bytes a call (1983)"),
             (
                 "rewrite_8192",
-                "writes over a file that exists, 8192 bytes a call (seed 000)",
+                "writes over a file that exists, 8192 bytes a call (1983)",
             ),
             (
                 "seqread",
-                "reads the same bytes over different layers of the system (seed 002)",
+                "reads the same bytes over different layers of the system (1989)",
             ),
             (
                 "copy",
-                "dd: from a file to nothing, to another file, to another file system (seed 001)",
+                "dd: from a file to nothing, to another file, to another file system (1987)",
             ),
             (
                 "scan",
-                "several readers of the same or of different areas (seed 001)",
+                "several readers of the same or of different areas (1987)",
             ),
             (
                 "random_mix",

@@ -87,15 +87,15 @@ impl Suite {
         [
             (
                 "ffs83",
-                "the 4.2BSD file system tests: read, write and rewrite a file (seed 000)",
+                "the 4.2BSD file system tests: read, write and rewrite a file (1983)",
             ),
             (
                 "seqread89",
-                "one file, read with five call sizes over the system's layers (seed 002)",
+                "one file, read with five call sizes over the system's layers (1989)",
             ),
             (
                 "vme87",
-                "dd between files and file systems, and parallel readers (seed 001)",
+                "dd between files and file systems, and parallel readers (1987)",
             ),
         ]
     }

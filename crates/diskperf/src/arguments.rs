@@ -113,7 +113,7 @@ impl RunArguments {
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// Runs: ids, unique prefixes, `last`, or files of `diskperf export`; the first is the base
+    /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`; the first is the base
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
     /// Exit with code 1 if anything is slower than the base by more than this
@@ -160,10 +160,10 @@ pub(crate) struct ShowArguments {
 
 #[derive(Args)]
 pub(crate) struct ExportArguments {
-    /// Runs: ids, unique prefixes, or `last`
+    /// Runs: ids, unique prefixes, labels, or `last`
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
-    /// The file
+    /// The file; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

@@ -172,14 +172,18 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     }
     let listings = match arguments.what {
         None => vec![
-            Listing::of_names("suite", &Suite::all()),
-            Listing::of_names("program", &Program::all()),
+            Listing::of_names("suites", "suite", &Suite::all()),
+            Listing::of_names("programs", "program", &Program::all()),
         ],
-        Some(Listed::Suites) => vec![Listing::of_names("suite", &Suite::all())],
-        Some(Listed::Programs) => vec![Listing::of_names("program", &Program::all())],
+        Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
+        Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
         Some(Listed::Runs) => vec![Listing::of_runs(&runs::open_store(store)?.list()?)],
         Some(Listed::Parameters) => vec![parameters(arguments.program.as_deref())?],
     };
+    if arguments.format == OutputFormat::Json {
+        print(&Listing::json(&listings.iter().collect::<Vec<_>>()));
+        return Ok(ExitCode::SUCCESS);
+    }
     let width = width();
     let texts: Vec<_> = listings
         .iter()
@@ -235,6 +239,7 @@ fn parameters(program: Option<&str>) -> Result<Listing, LaboratoryError> {
                 .collect::<Vec<_>>()
         });
     Ok(Listing {
+        name: "parameters",
         heading: vec!["program", "path", "value", "allowed", "meaning"],
         rows: rows.collect(),
     })
@@ -278,6 +283,7 @@ fn suite_steps(suite: &Suite) -> Listing {
         ]
     };
     Listing {
+        name: "steps",
         heading: vec!["program", "parameters", "repetitions"],
         rows: suite.steps.iter().map(row).collect(),
     }
@@ -289,7 +295,11 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
     for name in &arguments.runs {
         exported.extend(runs::load(store, name)?);
     }
-    runs::export(&arguments.output, &exported)?;
+    if arguments.output == Path::new("-") {
+        print(&runs::export_text(&exported)?);
+    } else {
+        runs::export(&arguments.output, &exported)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

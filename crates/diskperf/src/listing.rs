@@ -9,15 +9,18 @@ use serde_json::{Value, json};
 
 /// Rows of text under a heading.
 pub(crate) struct Listing {
+    /// What JSON calls the list.
+    pub(crate) name: &'static str,
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Listing {
     /// Names, each with what it means.
-    pub(crate) fn of_names(kind: &'static str, names: &[(&str, &str)]) -> Self {
+    pub(crate) fn of_names(name: &'static str, kind: &'static str, names: &[(&str, &str)]) -> Self {
         let row = |(name, meaning): &(&str, &str)| vec![(*name).to_owned(), (*meaning).to_owned()];
         Self {
+            name,
             heading: vec![kind, "meaning"],
             rows: names.iter().map(row).collect(),
         }
@@ -37,6 +40,7 @@ impl Listing {
             ]
         };
         Self {
+            name: "runs",
             heading: vec![
                 "run",
                 "started (UTC)",
@@ -53,7 +57,7 @@ impl Listing {
     pub(crate) fn render(&self, format: OutputFormat, width: u16) -> String {
         match format {
             OutputFormat::Table => self.table(width),
-            OutputFormat::Json => self.json(),
+            OutputFormat::Json => Self::json(&[self]),
             OutputFormat::Csv => self.delimited(|cells| {
                 let quoted = cells.iter().map(|cell| {
                     if cell.contains([',', '"', '\n']) {
@@ -81,16 +85,32 @@ impl Listing {
         table.trim_fmt()
     }
 
-    fn json(&self) -> String {
-        let row = |row: &Vec<String>| {
-            let cells = self.heading.iter().zip(row);
-            Value::Object(
-                cells
-                    .map(|(name, cell)| ((*name).to_owned(), json!(cell)))
-                    .collect(),
-            )
+    /// One object with every list under its name; what is a number is one.
+    pub(crate) fn json(listings: &[&Self]) -> String {
+        let cell = |text: &String| {
+            text.parse::<u64>()
+                .map_or_else(|_| json!(text), |n| json!(n))
         };
-        Value::Array(self.rows.iter().map(row).collect()).to_string()
+        let list = |listing: &Self| {
+            let row = |row: &Vec<String>| {
+                let cells = listing.heading.iter().zip(row);
+                // An id of ten digits is a name all the same.
+                let value = |name: &str, text| {
+                    if name == "run" {
+                        json!(text)
+                    } else {
+                        cell(text)
+                    }
+                };
+                let cells = cells.map(|(name, text)| ((*name).to_owned(), value(name, text)));
+                Value::Object(cells.collect())
+            };
+            Value::Array(listing.rows.iter().map(row).collect())
+        };
+        let lists = listings
+            .iter()
+            .map(|listing| (listing.name.to_owned(), list(listing)));
+        Value::Object(lists.collect()).to_string()
     }
 
     fn markdown(&self) -> String {

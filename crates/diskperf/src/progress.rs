@@ -106,7 +106,7 @@ impl Bar {
     fn new() -> Self {
         let style = "{prefix}  {wide_bar} {msg}, {eta} left";
         let style = ProgressStyle::with_template(style).expect("the template is constant");
-        let bar = ProgressBar::new(0).with_style(style);
+        let bar = ProgressBar::new(1).with_style(style);
         let moved = Arc::new(Mutex::new(Moved::default()));
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
@@ -132,7 +132,7 @@ impl Bar {
         *self.moved() = Moved::default();
         self.rate.clear();
         self.bar.set_prefix(title);
-        self.bar.set_length(0);
+        self.bar.set_length(1);
         self.bar.reset();
         self.say("making files");
     }

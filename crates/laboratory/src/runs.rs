@@ -23,15 +23,23 @@ struct ExportFile<R> {
 
 const KIND: &str = "diskperf runs";
 
-/// Loads what the user calls a run: an id, a unique prefix of one, `last`, or
-/// a file that [`export`] wrote, which may hold several.
+/// Loads what the user calls a run: a label (its newest run), an id, a unique
+/// prefix of one, `last`, or a file that [`export`] wrote, which may hold several.
 pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     let path = Path::new(name);
     if name.contains('/') || name.ends_with(".json") || path.is_file() {
         return read_file(path);
     }
     let store = open_store(store)?;
-    Ok(vec![store.load(&store.resolve(name)?)?])
+    let labelled = store
+        .list()?
+        .into_iter()
+        .find(|run| run.label.as_deref() == Some(name));
+    let id = match labelled {
+        Some(run) => run.id,
+        None => store.resolve(name)?,
+    };
+    Ok(vec![store.load(&id)?])
 }
 
 /// Opens the store at this path, or at its usual place.
@@ -46,22 +54,31 @@ pub fn export(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
         .map_err(|error| LaboratoryError::Work(format!("cannot write {}: {error}", path.display())))
 }
 
+/// Runs as the text of such a file.
+pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
+    document(runs).map_err(LaboratoryError::work)
+}
+
+fn document(runs: &[Run]) -> serde_json::Result<String> {
+    let kind = KIND.to_owned();
+    serde_json::to_string_pretty(&ExportFile {
+        kind,
+        format: FORMAT,
+        runs,
+    })
+}
+
 /// Writes beside the file and renames, so that no half-written file is seen.
 /// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
 /// written to as it is, and stays what it is.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
-    let file = ExportFile {
-        kind: KIND.to_owned(),
-        format: FORMAT,
-        runs,
-    };
-    let text = serde_json::to_vec_pretty(&file)?;
+    let text = document(runs)?;
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::OpenOptions::new()
             .write(true)
             .open(&path)?
-            .write_all(&text);
+            .write_all(text.as_bytes());
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.partial", std::process::id()));

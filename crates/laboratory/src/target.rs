@@ -6,6 +6,7 @@ use diskperf_battery::Medium;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
 use diskperf_system::host::page_cache::{DirectSupport, direct_io};
+use diskperf_system::host::safety::claim_for_writing;
 use diskperf_timeline::Place;
 use diskperf_timeline::units::format_size;
 use std::os::fd::AsFd;
@@ -76,11 +77,20 @@ impl Target {
         request: &Request,
     ) -> Result<Self, LaboratoryError> {
         let device = BlockDevice::from_path(&path).map_err(LaboratoryError::request)?;
-        let given_up = |named: &&PathBuf| Self::device_number(named) == Some(device.number());
+        // What would refuse the run refuses it here, before anything is done.
+        // The claim itself is taken again, and kept, when the run starts.
+        let named = request
+            .destroy_data_on
+            .iter()
+            .find(|named| Self::device_number(named) == Some(device.number()));
+        if let Some(named) = named {
+            claim_for_writing(&device, named, request.ignore_signature)
+                .map_err(LaboratoryError::request)?;
+        }
         Ok(Self {
             typed: typed.to_owned(),
             medium: Medium::Device,
-            given_up: request.destroy_data_on.iter().find(given_up).cloned(),
+            given_up: named.cloned(),
             ignore_signature: request.ignore_signature,
             place: environment::place(&path),
             device: Some(device),
@@ -183,7 +193,7 @@ impl Target {
             return Ok(());
         }
         Err(LaboratoryError::Request(format!(
-            "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there{}; give --size, or smaller program.KEYs of size",
+            "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there{}; give --size, or smaller areas (program.area_bytes, program.readers)",
             self.name(),
             format_size(needed_bytes),
             format_size(self.pilot_bytes()),
@@ -221,7 +231,7 @@ impl Target {
             return Ok(());
         }
         Err(LaboratoryError::Request(format!(
-            "not enough space on {}: {} needed, {} there{}; give a smaller --size, or smaller program.KEYs of size",
+            "not enough space on {}: {} needed, {} there{}; give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
             self.name(),
             format_size(needed_bytes),
             format_size(room_bytes),

@@ -9,8 +9,9 @@
 //! 5.3 % and 0.8 %. The fastest repetition is the one that was disturbed
 //! least, and what two runs can be compared by.
 //!
-//! How near it is to undisturbed, its neighbours say: where the third fastest
-//! is close, nothing much faster was to be had.
+//! How near it is to undisturbed, its neighbour says: the fastest is as far from
+//! what could be had as the second fastest is from it, on average (Robson and
+//! Whitlock, "Estimation of a truncation point", Biometrika 51, 1964).
 
 use super::shift::Ratio;
 use super::student::normal_quantile;
@@ -51,12 +52,12 @@ pub fn ratio_of_fastest(base: &[f64], other: &[f64], confidence: f64) -> Option<
     })
 }
 
-/// The largest of some logarithms, and its standard deviation: the third
-/// fastest is taken for the far end of its 95 % interval.
+/// The largest of some logarithms, and its standard deviation: the distance to
+/// the one below it.
 fn fastest(mut logs: Vec<f64>) -> Option<(f64, f64)> {
     logs.sort_by(|left, right| right.total_cmp(left));
-    let (first, third) = (*logs.first()?, *logs.get(2)?);
-    Some((first, (first - third) / normal_quantile(0.975)))
+    let (first, second) = (*logs.first()?, *logs.get(1)?);
+    Some((first, first - second))
 }
 
 #[cfg(test)]

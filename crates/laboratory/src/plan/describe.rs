@@ -46,8 +46,11 @@ impl Plan {
         text += &match self.size {
             // Making files and syncing them takes about as long again.
             SizeChoice::Auto => {
-                let seconds = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;
-                format!("  time: about {seconds:.0} s, at half a second a repetition\n")
+                let repetitions = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;
+                format!(
+                    "  time: about {:.0} s, at half a second a repetition\n",
+                    1.5 * repetitions
+                )
             }
             SizeChoice::Bytes(_) => {
                 let bytes = moved_bytes.saturating_mul(times) as f64;
