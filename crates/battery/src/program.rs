@@ -87,7 +87,7 @@ impl Program {
             ),
             (
                 "random_mix",
-                "a measured mix of requests at random places (seed 000, DEC's approach)",
+                "a measured mix of requests at random places (DEC's approach of 1983)",
             ),
         ]
     }

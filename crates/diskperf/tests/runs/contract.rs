@@ -253,7 +253,10 @@ fn lists_come_in_all_formats() {
             user.run(&words(&line)).expect(0, &[])
         };
         assert_eq!(
-            list("json").json().as_array().unwrap().len(),
+            list("json").json()[what.split(' ').next().unwrap()]
+                .as_array()
+                .unwrap()
+                .len(),
             rows,
             "{what}"
         );

@@ -34,12 +34,13 @@ fn a_run_goes_by_many_names() {
     let first = measure(&user, "--label before");
     let second = measure(&user, "--label after");
     let listed = user.run(&words("list runs --format json")).expect(0, &[]);
-    let listed = listed.json();
+    let listed = &listed.json()["runs"];
     for (row, id, label) in [(0, &second, "after"), (1, &first, "before")] {
         assert_eq!(listed[row]["run"], **id);
         assert_eq!(listed[row]["label"], label);
         assert_eq!(listed[row]["state"], "finished");
-        assert_eq!(listed[row]["repetitions"], "8");
+        assert_eq!(listed[row]["repetitions"], 8);
+        assert_eq!(shown(&user, label)["runs"][0]["id"], **id);
     }
     user.run(&["export", &first, &second, "-o", "both.json"])
         .expect(0, &[]);
@@ -177,7 +178,7 @@ fn a_store_of_ones_own() {
         user.run(&words(line)).expect(0, &[]);
     }
     let list = "list runs --format json --store here/mine.sqlite";
-    let listed = user.run(&words(list)).expect(0, &[]).json();
+    let listed = &user.run(&words(list)).expect(0, &[]).json()["runs"];
     assert_eq!(listed.as_array().unwrap().len(), 2);
     assert!(!user.file("data").exists());
 }
