@@ -340,9 +340,9 @@ impl Program {
     /// timed part.
     pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
         let (path, length_bytes) = match &self.kind {
-            Kind::Read(_) => (Some(Read::input(worker)), worker.size_bytes),
+            Kind::Read(_) => (Some(worker.shared_file()), worker.size_bytes),
             Kind::Write(_) => (None, 0),
-            Kind::Rewrite(_) => (Some(Rewrite::file(worker)), worker.size_bytes),
+            Kind::Rewrite(_) => (Some(worker.shared_file()), worker.size_bytes),
             Kind::SequentialRead(program) => (program.input(worker), worker.size_bytes),
             Kind::Copy(_) => (Some(Copy::input(worker)), worker.size_bytes),
             Kind::Scan(program) => {

@@ -20,17 +20,12 @@ impl Read {
         )]
     }
 
-    /// The file that the write programs leave, as in the paper's script.
-    pub(crate) fn input(worker: &Worker) -> String {
-        worker.file("tst2")
-    }
-
     pub(crate) async fn prepare(
         &self,
         system: &mut System,
         worker: &Worker,
     ) -> Result<(), ProgramError> {
-        ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await
+        ensure_file(system, worker, &worker.shared_file(), worker.size_bytes).await
     }
 
     pub(crate) async fn run(
@@ -40,7 +35,7 @@ impl Read {
         buffer: &mut Buffer,
     ) -> Result<(), ProgramError> {
         let file = system
-            .open(&Self::input(worker), Open::READ.direct(worker.direct))
+            .open(&worker.shared_file(), Open::READ.direct(worker.direct))
             .await?;
         let block = &mut buffer[..self.call_bytes as usize];
         for _ in 0..worker.size_bytes / self.call_bytes {

@@ -20,17 +20,12 @@ impl Rewrite {
         )]
     }
 
-    /// The file that the write programs leave, as in the paper's script.
-    pub(crate) fn file(worker: &Worker) -> String {
-        worker.file("tst2")
-    }
-
     pub(crate) async fn prepare(
         &self,
         system: &mut System,
         worker: &Worker,
     ) -> Result<(), ProgramError> {
-        ensure_file(system, worker, &Self::file(worker), worker.size_bytes).await
+        ensure_file(system, worker, &worker.shared_file(), worker.size_bytes).await
     }
 
     pub(crate) async fn run(
@@ -40,7 +35,7 @@ impl Rewrite {
         buffer: &mut Buffer,
     ) -> Result<(), ProgramError> {
         let how = Open::READ_WRITE.direct(worker.direct);
-        let file = system.open(&Self::file(worker), how).await?;
+        let file = system.open(&worker.shared_file(), how).await?;
         write_file(
             system,
             file,

@@ -44,4 +44,10 @@ impl Worker {
             Medium::Device | Medium::File => format!("/dev/drive{}", self.drive),
         }
     }
+
+    /// The file that the programs of seed 000 share, as in the paper's script:
+    /// what one writes another reads or writes over.
+    pub(crate) fn shared_file(&self) -> String {
+        self.file("tst2")
+    }
 }

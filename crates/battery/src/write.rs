@@ -26,7 +26,7 @@ impl Write {
         system: &mut System,
         worker: &Worker,
     ) -> Result<(), ProgramError> {
-        remove_file(system, worker.medium, &worker.file("tst2")).await
+        remove_file(system, worker.medium, &worker.shared_file()).await
     }
 
     pub(crate) async fn run(
@@ -35,7 +35,7 @@ impl Write {
         worker: &Worker,
         buffer: &mut Buffer,
     ) -> Result<(), ProgramError> {
-        let file = create(system, worker.medium, &worker.file("tst2"), worker.direct).await?;
+        let file = create(system, worker.medium, &worker.shared_file(), worker.direct).await?;
         write_file(
             system,
             file,
