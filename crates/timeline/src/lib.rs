@@ -7,14 +7,20 @@
 
 pub mod environment;
 pub mod histogram;
+pub mod ledger;
 pub mod protocol;
 pub mod repetition;
+pub mod request;
 pub mod run;
+pub mod stage;
 pub mod units;
 
 pub use environment::{Device, Environment, Filesystem, Place};
 pub use histogram::{Histogram, LatencyRecorder};
+pub use ledger::Ledger;
 pub use protocol::{CacheMode, Protocol, Statistic};
 pub use repetition::{DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use request::{Request, Span};
 pub use run::{Overhead, ProgramResult, Run, RunState, World};
+pub use stage::{Deadline, Stage};
 pub use units::Nanoseconds;

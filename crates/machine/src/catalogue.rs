@@ -1,0 +1,242 @@
+//! The catalogue: every drive, controller, bus, host, kernel, driver, file
+//! system and system that can be modelled, as data, with the published numbers
+//! that the models are tested against.
+//!
+//! The files under `catalogue/` are embedded in the binary; a folder of the
+//! user's own may replace or add entries. [`Catalogue::resolve`] gathers what a
+//! system consists of, in layers:
+//!
+//! ```text
+//! what the component extends < component < system < variant < settings
+//! ```
+//!
+//! and the parts of the machine read their numbers through a [`Reader`]. A
+//! reading is a declaration (key, shape, range, meaning), so the checks, the
+//! list of parameters and what `--set` may change all follow from one line of
+//! code. Nothing here knows what the numbers mean.
+//!
+//! # The files
+//!
+//! - `drives/ controllers/ buses/ hosts/ kernels/ drivers/ filesystems/`: one
+//!   component per file. `description` says what it is, `source` where its
+//!   numbers come from, `KEY_source` where one of them comes from, and
+//!   `extends = "NAME"` inherits from a component of the same folder, one level
+//!   deep. `[type.NAME]` holds the values for one type of drive, where a driver
+//!   treats each type differently.
+//! - `systems/NAME.toml`: `drives` (how many are configured), `[components]`
+//!   (which file of each folder), and tables named like components that
+//!   override single numbers. `[drive.2]` overrides the second drive only;
+//!   `component = "NAME"` in it puts another drive in its place.
+//! - `systems/NAME/VARIANT.toml`: what differs in `NAME:VARIANT`, no more.
+//! - `published/`: what was measured, and which of it was used to calibrate.
+
+mod component;
+mod embedded;
+mod names;
+mod parameter;
+mod place;
+mod problem;
+mod published;
+mod reader;
+mod resolution;
+mod setting;
+mod shape;
+mod system;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use component::Component;
+pub use parameter::{Origin, Parameter};
+pub use problem::Errors;
+pub use published::{Cell, Published};
+pub use reader::Reader;
+pub use setting::Setting;
+pub use system::System;
+
+use place::Text;
+use problem::Problem;
+
+/// Every entry by its path below `catalogue/` (`drives/eagle.toml`).
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    texts: BTreeMap<String, Arc<Text>>,
+}
+
+/// How deep an overlay may nest: `systems/NAME/VARIANT.toml`.
+const DEEPEST_FOLDER: usize = 2;
+
+impl Catalogue {
+    /// The catalogue that is part of the program.
+    pub fn embedded() -> Catalogue {
+        let texts = embedded::FILES
+            .iter()
+            .map(|(path, content)| {
+                let text = Text::new(format!("catalogue/{path}"), content.to_string());
+                (path.to_string(), Arc::new(text))
+            })
+            .collect();
+        Catalogue { texts }
+    }
+
+    /// This catalogue with the `.toml` files of a folder laid over it: a file of
+    /// the same folder and name replaces an entry, any other adds one.
+    ///
+    /// # Errors
+    ///
+    /// A folder or file that cannot be read, is not text, or stands in a folder
+    /// that the catalogue does not have.
+    pub fn overlaid(mut self, folder: &Path) -> Result<Catalogue, Errors> {
+        let mut problems = Vec::new();
+        self.overlay(folder, "", 0, &mut problems);
+        Errors::none_of(problems).map(|()| self)
+    }
+
+    fn overlay(&mut self, folder: &Path, below: &str, depth: usize, problems: &mut Vec<Problem>) {
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                problems.push(Problem::new(format!(
+                    "cannot read the catalogue folder {}: {error}",
+                    folder.display()
+                )));
+                return;
+            }
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        // The order of a folder's entries is the file system's; errors must
+        // come out in the same order everywhere.
+        paths.sort();
+        for path in paths {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                problems.push(Problem::new(format!("{}: not a text name", path.display())));
+                continue;
+            };
+            let relative = if below.is_empty() {
+                name.to_string()
+            } else {
+                format!("{below}/{name}")
+            };
+            if path.is_dir() {
+                let known = depth > 0 || Component::is_folder(name);
+                if known && depth < DEEPEST_FOLDER && (depth == 0 || below == "systems") {
+                    self.overlay(&path, &relative, depth + 1, problems);
+                } else {
+                    problems.push(unknown_folder(&path, name));
+                }
+            } else if depth > 0 && name.ends_with(".toml") {
+                match read_text(&path) {
+                    Ok(text) => {
+                        self.texts.insert(relative, Arc::new(text));
+                    }
+                    Err(problem) => problems.push(problem),
+                }
+            }
+        }
+    }
+
+    /// The names of the entries of one kind of component, sorted.
+    pub fn component_names(&self, component: Component) -> Vec<String> {
+        let folder = format!("{}/", component.folder());
+        let mut names: Vec<String> = self.names_below(&folder).collect();
+        names.sort();
+        names
+    }
+
+    /// The names of all systems, sorted, each followed by its variants as
+    /// `NAME:VARIANT`.
+    pub fn system_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .names_below("systems/")
+            .map(|name| name.replacen('/', ":", 1))
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn names_below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.texts.keys().filter_map(move |path| {
+            let name = path.strip_prefix(folder)?.strip_suffix(".toml")?;
+            Some(name.to_string())
+        })
+    }
+
+    /// The first sentence of an entry's description, for lists. `None` for an
+    /// unknown name or a file that does not parse or describe itself.
+    pub fn description(&self, component: Component, name: &str) -> Option<String> {
+        self.description_of(&format!("{}/{name}.toml", component.folder()))
+    }
+
+    /// As [`Catalogue::description`], for a system or `NAME:VARIANT`.
+    pub fn system_description(&self, name: &str) -> Option<String> {
+        self.description_of(&format!("systems/{}.toml", name.replacen(':', "/", 1)))
+    }
+
+    fn description_of(&self, path: &str) -> Option<String> {
+        let table = value::parse(self.texts.get(path)?).ok()?;
+        table.text("description").map(str::to_string)
+    }
+
+    /// The system that `target` names (`NAME`, `NAME:VARIANT` or the path of a
+    /// `FILE.toml`), with the settings applied, ready to be read.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name, a file that is not TOML, or an unknown component; what
+    /// is wrong with single values is reported by [`System::finish`].
+    pub fn resolve(&self, target: &str, settings: &[Setting]) -> Result<System, Errors> {
+        resolution::system(self, target, settings)
+    }
+
+    /// One component alone, to be read and shown without a system around it.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name, or a file that is not TOML.
+    pub fn entry(&self, component: Component, name: &str) -> Result<System, Errors> {
+        resolution::entry(self, component, name)
+    }
+
+    /// The published numbers and the sets of them that calibrate the models.
+    ///
+    /// # Errors
+    ///
+    /// A file of `published/` that is not TOML or has a value of a wrong type.
+    pub fn published(&self) -> Result<Published, Errors> {
+        let texts = self
+            .texts
+            .iter()
+            .filter(|(path, _)| path.starts_with("published/"));
+        Published::load(texts.map(|(path, text)| (path.as_str(), text)))
+    }
+
+    fn text(&self, path: &str) -> Option<&Arc<Text>> {
+        self.texts.get(path)
+    }
+}
+
+fn unknown_folder(path: &Path, name: &str) -> Problem {
+    let folders = Component::folders();
+    Problem::new(format!(
+        "the catalogue has no folder `{name}`: {}",
+        path.display()
+    ))
+    .help(names::suggestion(name, folders.iter().copied()))
+}
+
+/// Reads a file of the user's own.
+fn read_text(path: &Path) -> Result<Text, Problem> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Problem::new(format!("{shown}: {error}")))?;
+    match String::from_utf8(bytes) {
+        Ok(content) => Ok(Text::new(shown, content)),
+        Err(error) => Err(Problem::new(format!(
+            "{shown}: not a text file: the byte at offset {} is not UTF-8",
+            error.utf8_error().valid_up_to()
+        ))),
+    }
+}

@@ -1,0 +1,85 @@
+//! The kinds of component that a system consists of.
+
+use std::fmt;
+
+/// A kind of component. Its name stands in `[components]`, as the name of an
+/// override table, and in front of the dot of a `--set` path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Component {
+    /// Processor and memory.
+    Host,
+    /// What the controller moves data over.
+    Bus,
+    /// The operating system.
+    Kernel,
+    /// How the files are laid out.
+    Filesystem,
+    /// The software that runs the controller.
+    Driver,
+    /// Controller or adaptor.
+    Controller,
+    /// A disk drive.
+    Drive,
+}
+
+impl Component {
+    /// All of them, from the program's side to the medium.
+    pub const ALL: [Component; 7] = [
+        Component::Host,
+        Component::Bus,
+        Component::Kernel,
+        Component::Filesystem,
+        Component::Driver,
+        Component::Controller,
+        Component::Drive,
+    ];
+
+    /// The name in files and paths: `drive`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Component::Host => "host",
+            Component::Bus => "bus",
+            Component::Kernel => "kernel",
+            Component::Filesystem => "filesystem",
+            Component::Driver => "driver",
+            Component::Controller => "controller",
+            Component::Drive => "drive",
+        }
+    }
+
+    /// The folder of the catalogue that holds them: `drives`.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Component::Host => "hosts",
+            Component::Bus => "buses",
+            Component::Kernel => "kernels",
+            Component::Filesystem => "filesystems",
+            Component::Driver => "drivers",
+            Component::Controller => "controllers",
+            Component::Drive => "drives",
+        }
+    }
+
+    /// The component of that name.
+    pub fn of_name(name: &str) -> Option<Component> {
+        Component::ALL
+            .into_iter()
+            .find(|component| component.name() == name)
+    }
+
+    /// Every folder of the catalogue.
+    pub(crate) fn folders() -> Vec<&'static str> {
+        let components = Component::ALL.into_iter().map(Component::folder);
+        components.chain(["systems", "published"]).collect()
+    }
+
+    pub(crate) fn is_folder(name: &str) -> bool {
+        Component::folders().contains(&name)
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

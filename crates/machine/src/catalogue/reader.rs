@@ -1,0 +1,392 @@
+//! Reads the values of one component. A reading is a declaration.
+
+mod undeclared;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use super::component::Component;
+use super::names;
+use super::parameter::{Parameter, unit_of};
+use super::place::Place;
+use super::problem::Problem;
+use super::setting::SETTING_NAME;
+use super::shape::{Reading, Shape};
+use super::system::{Layer, Noted, Part, Record};
+use super::value::{Content, Entry, Table, Value};
+
+/// A reader of one component. No method stops at a problem: it notes it and
+/// returns the start of the range, so that all problems come out at once. A
+/// machine may be built from what was read only if [`super::System::finish`]
+/// finds nothing wrong.
+#[derive(Debug)]
+#[must_use = "unknown keys are found by `finish`"]
+pub struct Reader<'a> {
+    record: &'a RefCell<Record>,
+    part: &'a Part,
+    component: Component,
+    drive: Option<u32>,
+    /// Tables within each layer that speak about the selected case, and win
+    /// over the layer's plain keys.
+    selections: Vec<(String, Vec<String>)>,
+    /// Groups of cases, of which one may have been selected.
+    groups: BTreeSet<String>,
+    declared: BTreeMap<String, Shape>,
+    missing: Vec<(String, Problem)>,
+}
+
+/// A value found in a layer.
+struct Found<'a> {
+    value: &'a Value,
+    source: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(
+        record: &'a RefCell<Record>,
+        part: &'a Part,
+        component: Component,
+        drive: Option<u32>,
+    ) -> Reader<'a> {
+        let selections = drive.map(|number| (number.to_string(), vec![number.to_string()]));
+        Reader {
+            record,
+            part,
+            component,
+            drive,
+            selections: selections.into_iter().collect(),
+            groups: BTreeSet::new(),
+            declared: BTreeMap::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// The component's name in the catalogue.
+    pub fn component_name(&self) -> &str {
+        &self.part.name
+    }
+
+    /// From here on, `[GROUP.CASE]` counts as well, and more than the plain
+    /// keys beside it: `select("type", "eagle")` takes a driver's numbers for
+    /// that type of drive. If there are cases and this is none of them, that is
+    /// a problem.
+    pub fn select(&mut self, group: &str, case: &str) {
+        self.groups.insert(group.to_string());
+        let path = vec![group.to_string(), case.to_string()];
+        let known: BTreeSet<&str> = self
+            .part
+            .layers
+            .iter()
+            .filter_map(|layer| layer.table.table(group))
+            .flat_map(|cases| cases.entries.keys().map(String::as_str))
+            .collect();
+        // A component without any such cases treats all alike.
+        if !known.is_empty() && !known.contains(case) {
+            let title = format!(
+                "{} `{}` has no {group} `{case}`",
+                self.component, self.part.name
+            );
+            let problem = Problem::new(title)
+                .at(&Place::start(&self.part.file), "")
+                .help(names::suggestion(case, known.iter().copied()));
+            self.record.borrow_mut().problem(problem);
+        }
+        self.selections.push((path.join("."), path));
+    }
+
+    /// A whole number.
+    pub fn integer(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> u64 {
+        let start = *range.start();
+        self.optional_integer_as(key, range, doc, true)
+            .unwrap_or(start)
+    }
+
+    /// A whole number that may be absent.
+    pub fn optional_integer(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        doc: &str,
+    ) -> Option<u64> {
+        self.optional_integer_as(key, range, doc, false)
+    }
+
+    fn optional_integer_as(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        doc: &str,
+        required: bool,
+    ) -> Option<u64> {
+        match self.read(key, Shape::Integer(range), doc, required) {
+            Some(Reading::Integer(integer)) => Some(integer),
+            _ => None,
+        }
+    }
+
+    /// A finite number.
+    pub fn number(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> f64 {
+        let start = *range.start();
+        self.number_as(key, range, doc, true).unwrap_or(start)
+    }
+
+    /// A finite number that may be absent.
+    pub fn optional_number(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<f64>,
+        doc: &str,
+    ) -> Option<f64> {
+        self.number_as(key, range, doc, false)
+    }
+
+    fn number_as(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<f64>,
+        doc: &str,
+        required: bool,
+    ) -> Option<f64> {
+        match self.read(key, Shape::Number(range), doc, required) {
+            Some(Reading::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A time in milliseconds, returned in nanoseconds.
+    pub fn milliseconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
+        nanoseconds(self.number(key, range, doc), 1e6)
+    }
+
+    /// A time in milliseconds that may be absent, returned in nanoseconds.
+    pub fn optional_milliseconds(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<f64>,
+        doc: &str,
+    ) -> Option<u64> {
+        self.optional_number(key, range, doc)
+            .map(|value| nanoseconds(value, 1e6))
+    }
+
+    /// A time in microseconds, returned in nanoseconds.
+    pub fn microseconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
+        nanoseconds(self.number(key, range, doc), 1e3)
+    }
+
+    /// A time in seconds, returned in nanoseconds.
+    pub fn seconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
+        nanoseconds(self.number(key, range, doc), 1e9)
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, key: &str, doc: &str) -> bool {
+        matches!(
+            self.read(key, Shape::Flag, doc, true),
+            Some(Reading::Flag(true))
+        )
+    }
+
+    /// One of a closed set, by its name in files.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing to choose from.
+    pub fn choice<T: Clone>(&mut self, key: &str, choices: &[(&str, T)], doc: &str) -> T {
+        let names = choices.iter().map(|(name, _)| name.to_string()).collect();
+        match self.read(key, Shape::Choice(names), doc, true) {
+            Some(Reading::Choice(index)) => choices[index].1.clone(),
+            _ => choices[0].1.clone(),
+        }
+    }
+
+    /// Text.
+    pub fn text(&mut self, key: &str, doc: &str) -> String {
+        match self.read(key, Shape::Text, doc, true) {
+            Some(Reading::Text(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    /// Text that may be absent.
+    pub fn optional_text(&mut self, key: &str, doc: &str) -> Option<String> {
+        match self.read(key, Shape::Text, doc, false) {
+            Some(Reading::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A list of whole numbers; empty if absent.
+    pub fn integers(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> Vec<u64> {
+        match self.read(key, Shape::Integers(range), doc, false) {
+            Some(Reading::Integers(integers)) => integers,
+            _ => Vec::new(),
+        }
+    }
+
+    /// A list of pairs of whole numbers, as `[[0, 48], [400, 40]]`; empty if
+    /// absent.
+    pub fn pairs(
+        &mut self,
+        key: &str,
+        ranges: [RangeInclusive<u64>; 2],
+        doc: &str,
+    ) -> Vec<[u64; 2]> {
+        match self.read(key, Shape::Pairs(ranges), doc, false) {
+            Some(Reading::Pairs(pairs)) => pairs,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether nothing was found wrong so far, anywhere in the system.
+    pub fn is_sound(&self) -> bool {
+        self.record.borrow().problems.is_empty() && self.missing.is_empty()
+    }
+
+    /// Notes that a value contradicts others: a lead longer than a track.
+    /// Points at the key's value. Ignored if anything else is wrong already,
+    /// for then the values that were compared may be stand-ins.
+    pub fn fail(&mut self, key: &str, message: &str) {
+        self.note_failure(key, message, None);
+    }
+
+    /// As [`Reader::fail`], with what is allowed instead.
+    pub fn fail_allowing(&mut self, key: &str, message: &str, allowed: &str) {
+        self.note_failure(key, message, Some(allowed));
+    }
+
+    fn note_failure(&mut self, key: &str, message: &str, allowed: Option<&str>) {
+        if !self.is_sound() {
+            return;
+        }
+        let place = self.find(key).map_or_else(
+            || Place::start(&self.part.file),
+            |found| found.value.place.clone(),
+        );
+        let label = allowed.map_or_else(String::new, |allowed| format!("must be {allowed}"));
+        let problem = Problem::new(format!("`{key}`: {message}")).at(&place, label);
+        self.record.borrow_mut().problem(problem);
+    }
+
+    /// Ends the reading: every key that was not declared is a problem now.
+    pub fn finish(mut self) {
+        let mut unknown = Vec::new();
+        for layer in &self.part.layers {
+            self.check_keys(&layer.table, layer.is_file, true, &mut unknown);
+        }
+        // A misspelt key is one mistake, not an unknown key and a missing one.
+        let meant: Vec<String> = unknown.iter().flat_map(|key| self.meant(key)).collect();
+        let mut record = self.record.borrow_mut();
+        for (key, problem) in std::mem::take(&mut self.missing) {
+            if !meant.contains(&key) {
+                record.problem(problem);
+            }
+        }
+    }
+
+    fn read(&mut self, key: &str, shape: Shape, doc: &str, required: bool) -> Option<Reading> {
+        let reading = match self.find(key) {
+            Some(found) => match shape.read(key, found.value) {
+                Ok(reading) => {
+                    let noted = self.note(key, &shape, doc, &found);
+                    self.record.borrow_mut().readings.push(noted);
+                    Some(reading)
+                }
+                Err(problem) => {
+                    self.record.borrow_mut().problem(problem);
+                    None
+                }
+            },
+            None => {
+                if required {
+                    let name = format!("{} `{}`", self.component, self.part.name);
+                    let problem = Problem::new(format!("{name} lacks `{key}`: {doc}"))
+                        .at(&Place::start(&self.part.file), "")
+                        .help(format!("`{key}` is {}", shape.allowed(key)));
+                    self.missing.push((key.to_string(), problem));
+                }
+                None
+            }
+        };
+        self.declared.insert(key.to_string(), shape);
+        reading
+    }
+
+    fn note(&self, key: &str, shape: &Shape, doc: &str, found: &Found<'_>) -> Noted {
+        let place = &found.value.place;
+        let unit = match shape {
+            Shape::Flag | Shape::Choice(_) | Shape::Text => "",
+            _ => unit_of(key),
+        };
+        let value = match &found.value.content {
+            Content::Text(text) => text.clone(),
+            _ => place.written().to_string(),
+        };
+        let qualifier = match (self.drive, self.selections.last()) {
+            (Some(drive), _) => format!("{drive}."),
+            (None, Some((path, _))) => format!("{path}."),
+            (None, None) => String::new(),
+        };
+        Noted {
+            parameter: Parameter {
+                path: format!("{}.{key}", self.component),
+                value,
+                unit,
+                range: shape.range(),
+                source: found.source.to_string(),
+                file: place.text.name.clone(),
+                line: place.line().number,
+                doc: doc.to_string(),
+            },
+            qualified: format!("{}.{qualifier}{key}", self.component),
+            place: place.clone(),
+            component: self.component,
+        }
+    }
+
+    /// The strongest value of a key: the last layer that has it, and in a layer
+    /// the most special table.
+    fn find(&self, key: &str) -> Option<Found<'a>> {
+        let part: &'a Part = self.part;
+        let tables = |layer: &'a Layer| {
+            let selected = self.selections.iter().rev().filter_map(|(_, path)| {
+                path.iter()
+                    .try_fold(&layer.table, |table, name| table.table(name))
+            });
+            selected.chain([&layer.table]).collect::<Vec<_>>()
+        };
+        part.layers.iter().rev().find_map(|layer| {
+            tables(layer).into_iter().find_map(|table| {
+                let entry = table.get(key)?;
+                Some(Found {
+                    value: &entry.value,
+                    source: source_of(key, entry, table, layer),
+                })
+            })
+        })
+    }
+}
+
+/// The source that stands nearest to a value.
+fn source_of<'t>(key: &str, entry: &Entry, table: &'t Table, layer: &'t Layer) -> &'t str {
+    if entry.key.text.name == SETTING_NAME {
+        return SETTING_NAME;
+    }
+    table
+        .text(&format!("{key}_source"))
+        .or_else(|| table.text("source"))
+        .or_else(|| layer.table.text("source"))
+        .unwrap_or(&layer.source)
+}
+
+/// The one rule of rounding: to the nearest nanosecond, halves up. The ranges
+/// keep the product inside `u64`.
+fn nanoseconds(value: f64, nanoseconds_per_unit: f64) -> u64 {
+    let exact = value * nanoseconds_per_unit;
+    assert!(
+        (0.0..=9.0e18).contains(&exact),
+        "a declared range of times must lie between 0 and 290 years"
+    );
+    exact.round() as u64
+}

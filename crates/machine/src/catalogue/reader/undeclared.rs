@@ -1,0 +1,140 @@
+//! What a component's tables hold that nobody declared.
+
+use super::super::component::Component;
+use super::super::names;
+use super::super::parameter::{stem_of, time_ratio, unit_of};
+use super::super::problem::Problem;
+use super::super::setting::is_number;
+use super::super::shape::Shape;
+use super::super::value::{Content, Entry, Table, Value};
+use super::Reader;
+
+/// Keys of a component's file that are about the file.
+const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
+/// The key of `[drive.N]` that names another drive; the system has read it.
+const COMPONENT_KEY: &str = "component";
+
+impl Reader<'_> {
+    /// Finds unknown keys of a table and returns them, and checks the values
+    /// that were not read because another case or drive was selected.
+    pub(super) fn check_keys(
+        &self,
+        table: &Table,
+        is_file: bool,
+        is_top: bool,
+        unknown: &mut Vec<String>,
+    ) {
+        for (key, entry) in &table.entries {
+            let about = is_top && is_file && ABOUT_THE_FILE.contains(&key.as_str());
+            if about || key == "source" || self.is_source(key, table) {
+                self.check_is_text(key, entry);
+                continue;
+            }
+            match (&entry.value.content, self.declared.get(key)) {
+                (Content::Table(cases), None) if is_top && self.groups.contains(key) => {
+                    for case in cases.entries.values() {
+                        self.check_case(case, unknown);
+                    }
+                }
+                (Content::Table(_), None) if is_top && self.is_drive_table(key, is_file) => {
+                    self.check_case(entry, unknown);
+                }
+                (_, Some(shape)) => {
+                    if let Err(problem) = shape.read(key, &entry.value) {
+                        self.record.borrow_mut().problem(problem);
+                    }
+                }
+                (_, None) if key == COMPONENT_KEY && !is_top && self.is_drive() => {}
+                (_, None) => {
+                    self.record
+                        .borrow_mut()
+                        .problem(self.unknown_key(key, entry));
+                    unknown.push(key.clone());
+                }
+            }
+        }
+    }
+
+    fn check_case(&self, case: &Entry, unknown: &mut Vec<String>) {
+        match &case.value.content {
+            Content::Table(table) => self.check_keys(table, false, false, unknown),
+            other => {
+                let title = format!("`{}` cannot be {}", case.key.written(), other.kind());
+                let problem = Problem::new(title).at(&case.value.place, "must be a table");
+                self.record.borrow_mut().problem(problem);
+            }
+        }
+    }
+
+    fn check_is_text(&self, key: &str, entry: &Entry) {
+        if let Err(problem) = Shape::Text.read(key, &entry.value) {
+            self.record.borrow_mut().problem(problem);
+        }
+    }
+
+    fn is_drive(&self) -> bool {
+        self.component == Component::Drive
+    }
+
+    fn is_drive_table(&self, key: &str, is_file: bool) -> bool {
+        self.is_drive() && !is_file && is_number(key)
+    }
+
+    /// Whether a key gives the source of another key of the same table.
+    fn is_source(&self, key: &str, table: &Table) -> bool {
+        key.strip_suffix("_source")
+            .is_some_and(|sourced| table.get(sourced).is_some())
+    }
+
+    fn unknown_key(&self, key: &str, entry: &Entry) -> Problem {
+        let known = || self.declared.keys().map(String::as_str);
+        let problem =
+            Problem::new(format!("unknown key `{key}` of {}", self.component)).at(&entry.key, "");
+        match self
+            .declared
+            .keys()
+            .find(|known| differs_in_unit(known, key))
+        {
+            Some(known) => problem.help(wrong_unit(known, key, &entry.value)),
+            None => match key.strip_suffix("_source") {
+                Some(sourced) => problem.help(format!("no `{sourced}` stands beside it")),
+                None => problem.help(names::suggestion(key, known())),
+            },
+        }
+    }
+
+    /// The declared keys that an unknown one may have been meant for.
+    pub(super) fn meant(&self, key: &str) -> Vec<String> {
+        let near = names::nearest(key, self.declared.keys().map(String::as_str));
+        let unit = self
+            .declared
+            .keys()
+            .filter(|known| differs_in_unit(known, key));
+        let near = near.into_iter().map(str::to_string);
+        near.chain(unit.cloned()).collect()
+    }
+}
+
+fn differs_in_unit(known: &str, key: &str) -> bool {
+    known != key && !unit_of(known).is_empty() && stem_of(known) == stem_of(key)
+}
+
+/// What to write for a key whose unit is another one.
+fn wrong_unit(known: &str, key: &str, value: &Value) -> String {
+    let number = match value.content {
+        Content::Integer(integer) => Some(integer as f64),
+        Content::Number(number) => Some(number),
+        _ => None,
+    };
+    let converted = number.and_then(|number| {
+        let converted = number * time_ratio(unit_of(key), unit_of(known))?;
+        converted.is_finite().then_some(converted)
+    });
+    match converted {
+        Some(converted) => format!(
+            "this is given in {}: `{known} = {converted}`",
+            unit_of(known)
+        ),
+        None => format!("this is given in {}: `{known}`", unit_of(known)),
+    }
+}

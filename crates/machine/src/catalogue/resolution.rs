@@ -1,0 +1,353 @@
+//! Gathers what speaks about a system: its file, what that extends, the
+//! variant, the settings, and the files of its components.
+
+mod files;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Catalogue;
+use super::component::Component;
+use super::names;
+use super::place::{Place, Text};
+use super::problem::{Errors, Problem};
+use super::setting::{self, SETTING_NAME, Setting, is_number};
+use super::shape::{Reading, Shape};
+use super::system::{Layer, Part, Record, System};
+use super::value::{Content, Entry, Table, Value};
+
+/// Most drives that one system can have configured: the units of a MASSBUS.
+const MOST_DRIVES: u64 = 8;
+
+/// Keys of a system file that are no component's table.
+const SYSTEM_KEYS: [&str; 5] = ["description", "source", "extends", "drives", "components"];
+
+/// The system that `target` names, with the settings applied.
+pub(crate) fn system(
+    catalogue: &Catalogue,
+    target: &str,
+    settings: &[Setting],
+) -> Result<System, Errors> {
+    let mut resolution = Resolution::new(catalogue);
+    let Some(mut layers) = resolution.system_layers(target) else {
+        // A file is missing: what else could be said would only confuse.
+        return Err(resolution.failed());
+    };
+    let settings = setting::layer(settings, &mut resolution.problems);
+    layers.push(Level {
+        table: settings,
+        source: SETTING_NAME.to_string(),
+        file: None,
+    });
+    for level in &layers {
+        resolution.check_system_keys(&level.table);
+    }
+    let drives = resolution.drives(&layers);
+    let mut parts = BTreeMap::new();
+    for component in Component::ALL {
+        resolution.add_parts(component, drives, &layers, &mut parts);
+    }
+    let complete = Component::ALL.iter().all(|component| {
+        let mut numbers = resolution.numbers(*component, drives).into_iter();
+        numbers.all(|number| parts.contains_key(&(*component, number)))
+    });
+    if !complete {
+        return Err(resolution.failed());
+    }
+    let description = layers
+        .iter()
+        .rev()
+        .find_map(|level| level.table.text("description"));
+    let description = description.unwrap_or_default().to_string();
+    Ok(resolution.finished(target, description, drives, parts))
+}
+
+/// One component alone.
+pub(crate) fn entry(
+    catalogue: &Catalogue,
+    component: Component,
+    name: &str,
+) -> Result<System, Errors> {
+    let mut resolution = Resolution::new(catalogue);
+    let Some(part) = resolution.component(component, name, None) else {
+        return Err(resolution.failed());
+    };
+    let top = part
+        .layers
+        .last()
+        .and_then(|layer| layer.table.text("description"));
+    let description = top.unwrap_or_default().to_string();
+    let mut parts = BTreeMap::new();
+    if component == Component::Drive {
+        parts.insert((component, Some(1)), part.clone());
+    }
+    parts.insert((component, None), part);
+    Ok(resolution.finished(name, description, 1, parts))
+}
+
+struct Resolution<'a> {
+    catalogue: &'a Catalogue,
+    problems: Vec<Problem>,
+    texts: BTreeMap<String, Arc<Text>>,
+}
+
+/// A system file, or the settings in the shape of one.
+struct Level {
+    table: Table,
+    source: String,
+    file: Option<Arc<Text>>,
+}
+
+/// Which file of the catalogue a component is, and who said so.
+#[derive(Clone)]
+struct Choice {
+    name: String,
+    place: Place,
+}
+
+impl<'a> Resolution<'a> {
+    fn new(catalogue: &'a Catalogue) -> Resolution<'a> {
+        Resolution {
+            catalogue,
+            problems: Vec::new(),
+            texts: BTreeMap::new(),
+        }
+    }
+
+    fn failed(self) -> Errors {
+        let problems = match self.problems {
+            problems if problems.is_empty() => vec![Problem::new("the system is incomplete")],
+            problems => problems,
+        };
+        Errors::none_of(problems).expect_err("there is a problem")
+    }
+
+    fn finished(
+        self,
+        name: &str,
+        description: String,
+        drives: u32,
+        parts: BTreeMap<(Component, Option<u32>), Part>,
+    ) -> System {
+        let record = Record {
+            problems: self.problems,
+            readings: Vec::new(),
+        };
+        System {
+            name: name.to_string(),
+            description,
+            drives,
+            parts,
+            texts: self.texts,
+            record: RefCell::new(record),
+        }
+    }
+
+    fn check_system_keys(&mut self, table: &Table) {
+        for (key, entry) in &table.entries {
+            let component = Component::of_name(key);
+            let problem = match (&entry.value.content, component) {
+                (Content::Table(_), Some(_)) => continue,
+                (Content::Table(components), None) if key == "components" => {
+                    self.check_component_keys(components);
+                    continue;
+                }
+                (other, Some(component)) => {
+                    Problem::new(format!("`{component}` cannot be {}", other.kind()))
+                        .at(&entry.value.place, "must be a table of overrides")
+                        .help(format!("name the {component} in [components]"))
+                }
+                (other, None) if key == "components" => {
+                    Problem::new(format!("`components` cannot be {}", other.kind()))
+                        .at(&entry.value.place, "must be a table")
+                }
+                (_, None) if SYSTEM_KEYS.contains(&key.as_str()) => continue,
+                (_, None) if key == "drives_source" => continue,
+                (_, None) => {
+                    let known = Component::ALL.into_iter().map(Component::name);
+                    let known = known.chain(SYSTEM_KEYS);
+                    Problem::new(format!("a system has no `{key}`"))
+                        .at(&entry.key, "")
+                        .help(names::suggestion(key, known))
+                }
+            };
+            self.problems.push(problem);
+        }
+    }
+
+    fn check_component_keys(&mut self, components: &Table) {
+        for (key, entry) in &components.entries {
+            if Component::of_name(key).is_none() {
+                let known = Component::ALL.into_iter().map(Component::name);
+                let problem = Problem::new(format!("a system has no component `{key}`"))
+                    .at(&entry.key, "")
+                    .help(names::suggestion(key, known));
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// How many drives are configured.
+    fn drives(&mut self, layers: &[Level]) -> u32 {
+        let Some(entry) = layers
+            .iter()
+            .rev()
+            .find_map(|level| level.table.get("drives"))
+        else {
+            let problem = Problem::new("the system does not say how many `drives` it has");
+            let file = layers.iter().find_map(|level| level.file.as_ref());
+            self.problems.push(match file {
+                Some(file) => problem.at(&Place::start(file), ""),
+                None => problem,
+            });
+            return 1;
+        };
+        match Shape::Integer(1..=MOST_DRIVES).read("drives", &entry.value) {
+            Ok(Reading::Integer(drives)) => drives as u32,
+            Ok(_) => 1,
+            Err(problem) => {
+                self.problems.push(problem);
+                1
+            }
+        }
+    }
+
+    /// The drives of a component, or the one thing that it is.
+    fn numbers(&self, component: Component, drives: u32) -> Vec<Option<u32>> {
+        match component {
+            Component::Drive => [None].into_iter().chain((1..=drives).map(Some)).collect(),
+            _ => vec![None],
+        }
+    }
+
+    fn add_parts(
+        &mut self,
+        component: Component,
+        drives: u32,
+        layers: &[Level],
+        parts: &mut BTreeMap<(Component, Option<u32>), Part>,
+    ) {
+        if component == Component::Drive {
+            self.check_drive_numbers(layers);
+        }
+        for number in self.numbers(component, drives) {
+            let Some(choice) = self.chosen(component, number, layers) else {
+                if number.is_none() {
+                    let title = format!("the system names no {component}");
+                    let file = layers.iter().find_map(|level| level.file.as_ref());
+                    let problem = Problem::new(title).help(format!(
+                        "write `{component} = \"NAME\"` in [components]; there is {}",
+                        names::listed(
+                            self.catalogue
+                                .component_names(component)
+                                .iter()
+                                .map(String::as_str)
+                        )
+                    ));
+                    self.problems.push(match file {
+                        Some(file) => problem.at(&Place::start(file), ""),
+                        None => problem,
+                    });
+                }
+                continue;
+            };
+            let Some(mut part) = self.component(component, &choice.name, Some(&choice.place))
+            else {
+                continue;
+            };
+            part.layers.extend(layers.iter().filter_map(|level| {
+                let table = level.table.table(component.name())?.clone();
+                Some(Layer {
+                    table,
+                    source: level.source.clone(),
+                    is_file: false,
+                })
+            }));
+            parts.insert((component, number), part);
+        }
+    }
+
+    /// The catalogue name of a component. A level that names all drives is
+    /// stronger than a weaker level that names one.
+    fn chosen(
+        &mut self,
+        component: Component,
+        number: Option<u32>,
+        layers: &[Level],
+    ) -> Option<Choice> {
+        let mut choice = None;
+        for level in layers {
+            let general = level
+                .table
+                .table("components")
+                .and_then(|components| components.get(component.name()));
+            let special = number.and_then(|number| {
+                let drives = level.table.table(component.name())?;
+                drives.table(&number.to_string())?.get("component")
+            });
+            for entry in [general, special].into_iter().flatten() {
+                if let Some(name) = self.name_in(component, entry) {
+                    choice = Some(Choice {
+                        name,
+                        place: entry.value.place.clone(),
+                    });
+                }
+            }
+        }
+        choice
+    }
+
+    fn name_in(&mut self, component: Component, entry: &Entry) -> Option<String> {
+        match Shape::Text.read(component.name(), &entry.value) {
+            Ok(Reading::Text(name)) => Some(name),
+            Ok(_) => None,
+            Err(problem) => {
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+
+    /// No level may speak of a drive beyond the number that holds there: a
+    /// stronger level may lower it, and leave what a weaker one says unused.
+    fn check_drive_numbers(&mut self, layers: &[Level]) {
+        let mut drives = MOST_DRIVES;
+        for level in layers {
+            if let Some(Content::Integer(number)) =
+                level.table.get("drives").map(|entry| &entry.value.content)
+            {
+                drives = u64::try_from(*number).unwrap_or(drives);
+            }
+            let Some(table) = level.table.table(Component::Drive.name()) else {
+                continue;
+            };
+            for (key, entry) in &table.entries {
+                let Value {
+                    content: Content::Table(_),
+                    ..
+                } = entry.value
+                else {
+                    continue;
+                };
+                let exists = key.parse().is_ok_and(|number| (1..=drives).contains(&number))
+                    // One spelling of a number is enough.
+                    && !key.starts_with('0');
+                if is_number(key) && !exists {
+                    let title = format!("the system has no drive {key}");
+                    let label = format!("its drives are 1 to {drives}");
+                    self.problems
+                        .push(Problem::new(title).at(&entry.key, label));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, problem: Problem) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}

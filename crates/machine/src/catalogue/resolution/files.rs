@@ -1,0 +1,189 @@
+//! Finds and parses the files of a system and of its components.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::component::Component;
+use super::super::names;
+use super::super::place::{Place, Text};
+use super::super::problem::Problem;
+use super::super::read_text;
+use super::super::shape::{Reading, Shape};
+use super::super::system::{Layer, Part};
+use super::super::value::{self, Table};
+use super::{Level, Resolution};
+
+impl Resolution<'_> {
+    /// The files of a system, from the weakest to the strongest. `None` if one
+    /// of them is missing or cannot be read, which is noted.
+    pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<Level>> {
+        let top = if target.ends_with(".toml") {
+            match read_text(Path::new(target)) {
+                Ok(text) => vec![self.parsed(&Arc::new(text))?],
+                Err(problem) => {
+                    self.note(problem);
+                    return None;
+                }
+            }
+        } else {
+            self.named_system(target, None)?
+        };
+        let Some((base, place)) = top.first().and_then(|level| self.extended(&level.table)) else {
+            return Some(top);
+        };
+        let mut layers = self.named_system(&base, Some(&place))?;
+        let own = |level: &Level| level.file.as_ref().map(|file| file.name.clone());
+        if layers.iter().any(|level| own(level) == own(&top[0])) {
+            self.note(Problem::new(format!("`{base}` extends itself")).at(&place, ""));
+            return None;
+        }
+        if let Some((_, deeper)) = self.extended(&layers[0].table) {
+            self.note(too_deep(&base, &place, &deeper));
+            return None;
+        }
+        layers.extend(top);
+        Some(layers)
+    }
+
+    /// The file of `NAME`, or the two of `NAME:VARIANT`.
+    fn named_system(&mut self, target: &str, place: Option<&Place>) -> Option<Vec<Level>> {
+        let base = target.split(':').next().unwrap_or(target);
+        let mut paths = vec![format!("systems/{base}.toml")];
+        if target.contains(':') {
+            paths.push(format!("systems/{}.toml", target.replacen(':', "/", 1)));
+        }
+        let texts: Option<Vec<_>> = paths
+            .iter()
+            .map(|path| self.catalogue.text(path).cloned())
+            .collect();
+        // `a/b` would find the file of `a:b`: one spelling is enough.
+        let Some(texts) = texts.filter(|_| !target.contains('/')) else {
+            let names = self.catalogue.system_names();
+            let title = format!("the catalogue has no system `{target}`");
+            let problem = Problem::new(title)
+                .help(names::suggestion(target, names.iter().map(String::as_str)));
+            self.note(match place {
+                Some(place) => problem.at(place, ""),
+                None => problem,
+            });
+            return None;
+        };
+        let levels: Option<Vec<Level>> = texts.iter().map(|text| self.parsed(text)).collect();
+        let levels = levels?;
+        if let [_, variant] = levels.as_slice()
+            && let Some((_, place)) = self.extended(&variant.table)
+        {
+            let title = "a variant holds what differs from its system, and extends nothing else";
+            self.note(Problem::new(title).at(&place, ""));
+        }
+        Some(levels)
+    }
+
+    fn parsed(&mut self, text: &Arc<Text>) -> Option<Level> {
+        self.texts.insert(text.name.clone(), Arc::clone(text));
+        match value::parse(text) {
+            Ok(table) => {
+                let source = table.text("source").unwrap_or_default().to_string();
+                Some(Level {
+                    table,
+                    source,
+                    file: Some(Arc::clone(text)),
+                })
+            }
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        }
+    }
+
+    /// What a table extends, and where it says so.
+    fn extended(&mut self, table: &Table) -> Option<(String, Place)> {
+        let entry = table.get("extends")?;
+        match Shape::Text.read("extends", &entry.value) {
+            Ok(Reading::Text(name)) => Some((name, entry.value.place.clone())),
+            Ok(_) => None,
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// A component's file, with what it extends beneath.
+    pub(super) fn component(
+        &mut self,
+        component: Component,
+        name: &str,
+        place: Option<&Place>,
+    ) -> Option<Part> {
+        let top = self.component_file(component, name, place)?;
+        let file = top.file.clone()?;
+        let mut levels = Vec::new();
+        if let Some((base, place)) = self.extended(&top.table) {
+            if base == name {
+                let problem = Problem::new(format!("`{name}` extends itself")).at(&place, "");
+                self.note(problem);
+                return None;
+            }
+            let level = self.component_file(component, &base, Some(&place))?;
+            if let Some((_, deeper)) = self.extended(&level.table) {
+                self.note(too_deep(&base, &place, &deeper));
+                return None;
+            }
+            levels.push(level);
+        }
+        levels.push(top);
+        let layers = levels
+            .into_iter()
+            .map(|level| Layer {
+                table: level.table,
+                source: level.source,
+                is_file: true,
+            })
+            .collect();
+        Some(Part {
+            name: name.to_string(),
+            file,
+            layers,
+        })
+    }
+
+    fn component_file(
+        &mut self,
+        component: Component,
+        name: &str,
+        place: Option<&Place>,
+    ) -> Option<Level> {
+        let path = format!("{}/{name}.toml", component.folder());
+        match self.catalogue.text(&path).cloned() {
+            Some(text) => self.parsed_once(&text),
+            None => {
+                let known = self.catalogue.component_names(component);
+                let problem = Problem::new(format!("the catalogue has no {component} `{name}`"))
+                    .help(names::suggestion(name, known.iter().map(String::as_str)));
+                self.note(match place {
+                    Some(place) => problem.at(place, ""),
+                    None => problem,
+                });
+                None
+            }
+        }
+    }
+
+    /// Parses a file that several drives may share, and reports it once.
+    fn parsed_once(&mut self, text: &Arc<Text>) -> Option<Level> {
+        let before = self.problems.len();
+        let level = self.parsed(text);
+        for problem in self.problems.split_off(before) {
+            self.note(problem);
+        }
+        level
+    }
+}
+
+fn too_deep(base: &str, place: &Place, deeper: &Place) -> Problem {
+    Problem::new(format!("`{base}` extends {} in turn", deeper.written()))
+        .at(place, "one level is allowed")
+        .help("extend the last of them, or repeat what the one between adds")
+}

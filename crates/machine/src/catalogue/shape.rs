@@ -1,0 +1,235 @@
+//! What a value must look like.
+
+use std::ops::RangeInclusive;
+
+use super::names;
+use super::parameter::unit_of;
+use super::problem::Problem;
+use super::setting::SETTING_NAME;
+use super::value::{Content, Value};
+
+/// What a key is declared to hold.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    Integer(RangeInclusive<u64>),
+    Number(RangeInclusive<f64>),
+    Integers(RangeInclusive<u64>),
+    Pairs([RangeInclusive<u64>; 2]),
+    Flag,
+    Choice(Vec<String>),
+    Text,
+}
+
+/// What a value was read as.
+#[derive(Debug, Clone)]
+pub(crate) enum Reading {
+    Integer(u64),
+    Number(f64),
+    Integers(Vec<u64>),
+    Pairs(Vec<[u64; 2]>),
+    Flag(bool),
+    /// The place in the list of choices.
+    Choice(usize),
+    Text(String),
+}
+
+impl Shape {
+    /// What is allowed, in words that end a sentence.
+    pub(crate) fn allowed(&self, key: &str) -> String {
+        let unit = match unit_of(key) {
+            "" => String::new(),
+            unit => format!(" {unit}"),
+        };
+        match self {
+            Shape::Integer(range) => format!("a whole number from {}{unit}", span(range)),
+            Shape::Number(range) => format!("a number from {}{unit}", span(range)),
+            Shape::Integers(range) => {
+                format!("a list of whole numbers, each from {}{unit}", span(range))
+            }
+            Shape::Pairs([first, second]) => format!(
+                "a list of pairs of whole numbers, the first from {}, the second from {}",
+                span(first),
+                span(second)
+            ),
+            Shape::Flag => "true or false".to_string(),
+            Shape::Choice(choices) => {
+                format!(
+                    "one of {}",
+                    names::listed(choices.iter().map(String::as_str))
+                )
+            }
+            Shape::Text => "text".to_string(),
+        }
+    }
+
+    /// The range for lists: `1..=100`, `fifo | nearest`.
+    pub(crate) fn range(&self) -> String {
+        match self {
+            Shape::Integer(range) | Shape::Integers(range) => span(range),
+            Shape::Number(range) => span(range),
+            Shape::Pairs([first, second]) => format!("[{}, {}]", span(first), span(second)),
+            Shape::Flag => "true | false".to_string(),
+            Shape::Choice(choices) => choices.join(" | "),
+            Shape::Text => "text".to_string(),
+        }
+    }
+
+    /// Reads a value, or says why it cannot be.
+    pub(crate) fn read(&self, key: &str, value: &Value) -> Result<Reading, Problem> {
+        let mismatch = || self.mismatch(key, value);
+        match self {
+            Shape::Integer(range) => self.integer(key, value, range).map(Reading::Integer),
+            Shape::Number(range) => {
+                let number = match value.content {
+                    // No range reaches where this would round.
+                    Content::Integer(integer) => integer as f64,
+                    Content::Number(number) => number,
+                    _ => return Err(mismatch()),
+                };
+                // False for not-a-number, too.
+                if range.contains(&number) {
+                    Ok(Reading::Number(number))
+                } else {
+                    Err(self.outside(key, value))
+                }
+            }
+            Shape::Integers(range) => {
+                let integers: Result<_, _> = list(value)
+                    .ok_or_else(mismatch)?
+                    .iter()
+                    .map(|item| self.integer(key, item, range))
+                    .collect();
+                integers.map(Reading::Integers)
+            }
+            Shape::Pairs(ranges) => {
+                let pairs: Result<_, _> = list(value)
+                    .ok_or_else(mismatch)?
+                    .iter()
+                    .map(|item| self.pair(key, item, ranges))
+                    .collect();
+                pairs.map(Reading::Pairs)
+            }
+            Shape::Flag => match value.content {
+                Content::Flag(flag) => Ok(Reading::Flag(flag)),
+                _ => Err(mismatch()),
+            },
+            Shape::Choice(choices) => {
+                let chosen = text(value).ok_or_else(mismatch)?;
+                match choices.iter().position(|choice| *choice == chosen) {
+                    Some(index) => Ok(Reading::Choice(index)),
+                    None => Err(self.unknown_choice(key, value, &chosen, choices)),
+                }
+            }
+            Shape::Text => text(value).map(Reading::Text).ok_or_else(mismatch),
+        }
+    }
+
+    fn integer(
+        &self,
+        key: &str,
+        value: &Value,
+        range: &RangeInclusive<u64>,
+    ) -> Result<u64, Problem> {
+        let Content::Integer(integer) = value.content else {
+            return Err(self.mismatch(key, value));
+        };
+        u64::try_from(integer)
+            .ok()
+            .filter(|integer| range.contains(integer))
+            .ok_or_else(|| self.outside(key, value))
+    }
+
+    fn pair(
+        &self,
+        key: &str,
+        value: &Value,
+        ranges: &[RangeInclusive<u64>; 2],
+    ) -> Result<[u64; 2], Problem> {
+        match list(value) {
+            Some([first, second]) => Ok([
+                self.integer(key, first, &ranges[0])?,
+                self.integer(key, second, &ranges[1])?,
+            ]),
+            _ => Err(self.mismatch(key, value)),
+        }
+    }
+
+    fn mismatch(&self, key: &str, value: &Value) -> Problem {
+        let problem = Problem::new(format!("`{key}` cannot be {}", value.content.kind()))
+            .at(&value.place, format!("must be {}", self.allowed(key)));
+        let unit = unit_of(key);
+        if let (Content::Text(written), Shape::Integer(_) | Shape::Number(_)) =
+            (&value.content, self)
+            && !unit.is_empty()
+            && leading_number(written).is_some()
+        {
+            return problem.help(format!(
+                "write the number alone: `{key}` is in {unit}, as its name says"
+            ));
+        }
+        problem
+    }
+
+    fn outside(&self, key: &str, value: &Value) -> Problem {
+        let written = shortened(value.place.written());
+        Problem::new(format!("`{key}` is out of range: {written}"))
+            .at(&value.place, format!("must be {}", self.allowed(key)))
+    }
+
+    fn unknown_choice(
+        &self,
+        key: &str,
+        value: &Value,
+        chosen: &str,
+        choices: &[String],
+    ) -> Problem {
+        let near = names::nearest(chosen, choices.iter().map(String::as_str));
+        let problem = Problem::new(format!("`{key}` cannot be `{}`", shortened(chosen)))
+            .at(&value.place, format!("must be {}", self.allowed(key)));
+        match near.first() {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem,
+        }
+    }
+}
+
+fn list(value: &Value) -> Option<&[Value]> {
+    match &value.content {
+        Content::List(items) => Some(items),
+        _ => None,
+    }
+}
+
+/// Text, which a setting need not quote: there, a date or a number in a text's
+/// place is text as well.
+fn text(value: &Value) -> Option<String> {
+    match &value.content {
+        Content::Text(text) => Some(text.clone()),
+        Content::Integer(_) | Content::Number(_) if value.place.text.name == SETTING_NAME => {
+            Some(value.place.written().to_string())
+        }
+        _ => None,
+    }
+}
+
+fn leading_number(text: &str) -> Option<f64> {
+    let number = text.trim_start();
+    let end = number
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
+        .unwrap_or(number.len());
+    number[..end].parse().ok()
+}
+
+/// What was written, short enough for a title.
+fn shortened(written: &str) -> String {
+    const LONGEST: usize = 40;
+    if written.chars().count() <= LONGEST {
+        written.to_string()
+    } else {
+        format!("{}...", written.chars().take(LONGEST).collect::<String>())
+    }
+}
+
+fn span<T: std::fmt::Display>(range: &RangeInclusive<T>) -> String {
+    format!("{} to {}", range.start(), range.end())
+}

@@ -1,0 +1,251 @@
+//! Reads whole systems and single entries, as the machine does: drives, drivers
+//! and file systems by declarations like the machine's, with ranges and cross
+//! checks; the others by whatever their files hold, for which keys they have is
+//! the machine's business.
+
+use super::super::shape::Shape;
+use super::super::value::Content;
+use super::super::{Catalogue, Component, Errors, Parameter, Reader, Setting, System};
+use std::collections::BTreeMap;
+
+/// Resolves a system and reads all of it.
+pub(super) fn read(
+    catalogue: &Catalogue,
+    target: &str,
+    settings: &[Setting],
+) -> Result<Vec<Parameter>, Errors> {
+    let system = catalogue.resolve(target, settings)?;
+    for component in [
+        Component::Bus,
+        Component::Host,
+        Component::Kernel,
+        Component::Controller,
+    ] {
+        let mut reader = system.reader(component, None);
+        as_written(&system, component, &mut reader);
+        reader.finish();
+    }
+    let mut revolutions_per_s = 60;
+    for number in 1..=system.drives() {
+        let mut reader = system.reader(Component::Drive, Some(number));
+        let geometry = drive(&mut reader);
+        reader.finish();
+        revolutions_per_s = geometry.label_rpm / 60;
+        let mut reader = system.reader(Component::Driver, None);
+        driver(&mut reader, &geometry);
+        reader.finish();
+    }
+    let mut reader = system.reader(Component::Filesystem, None);
+    filesystem(&mut reader, revolutions_per_s);
+    reader.finish();
+    system.finish()
+}
+
+/// Reads a single entry.
+pub(super) fn read_entry(system: System, component: Component) -> Result<Vec<Parameter>, Errors> {
+    let number = (component == Component::Drive).then_some(1);
+    let mut reader = system.reader(component, number);
+    match component {
+        Component::Filesystem => filesystem(&mut reader, 60),
+        Component::Drive => {
+            drive(&mut reader);
+        }
+        Component::Driver => driver(&mut reader, &Geometry::of_type("rm05")),
+        Component::Host | Component::Bus | Component::Kernel | Component::Controller => {
+            as_written(&system, component, &mut reader);
+        }
+    }
+    reader.finish();
+    system.finish()
+}
+
+/// What other components need to know of a drive.
+pub(super) struct Geometry {
+    pub(super) cylinders: u64,
+    pub(super) heads: u64,
+    pub(super) sectors_per_track: u64,
+    pub(super) sector_bytes: u64,
+    pub(super) spindle_rpm: f64,
+    pub(super) seek_ns: [u64; 3],
+    pub(super) label_rpm: u64,
+    pub(super) driver_type: String,
+}
+
+impl Geometry {
+    fn of_type(driver_type: &str) -> Geometry {
+        Geometry {
+            cylinders: 823,
+            heads: 19,
+            sectors_per_track: 50,
+            sector_bytes: 512,
+            spindle_rpm: 3600.0,
+            seek_ns: [0; 3],
+            label_rpm: 3600,
+            driver_type: driver_type.to_string(),
+        }
+    }
+}
+
+pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
+    let mut seek = |key: &str, doc: &str| reader.milliseconds(key, 0.0..=1000.0, doc);
+    let seek_ns = [
+        seek("seek_minimum_ms", "seek to the next cylinder"),
+        seek(
+            "seek_average_ms",
+            "mean seek over random pairs of cylinders",
+        ),
+        seek("seek_maximum_ms", "seek over the whole stroke"),
+    ];
+    let geometry = Geometry {
+        cylinders: reader.integer("cylinders", 1..=100_000, "cylinders under the heads"),
+        heads: reader.integer("heads", 1..=1000, "tracks of a cylinder"),
+        sectors_per_track: reader.integer("sectors_per_track", 1..=10_000, "data sectors"),
+        sector_bytes: reader.integer("sector_bytes", 128..=65_536, "data of a sector"),
+        spindle_rpm: reader.number("spindle_rpm", 60.0..=100_000.0, "speed of rotation"),
+        seek_ns,
+        label_rpm: reader.integer("label_rpm", 60..=100_000, "the speed in the label"),
+        driver_type: reader.text("driver_type", "what the driver takes it for"),
+    };
+    reader.milliseconds("settle_ms", 0.0..=1000.0, "settle after a seek");
+    reader.milliseconds(
+        "write_settle_ms",
+        0.0..=1000.0,
+        "further settle before a write",
+    );
+    reader.milliseconds("head_switch_ms", 0.0..=1000.0, "switch to another head");
+    let sectors = geometry.sectors_per_track;
+    let interleave = reader.integer("interleave", 1..=10_000, "slots from sector to sector");
+    reader.integer("track_skew_sectors", 0..=10_000, "skew from track to track");
+    reader.integer(
+        "cylinder_skew_sectors",
+        0..=10_000,
+        "skew from cylinder to cylinder",
+    );
+    reader.integer("spare_sectors_per_track", 0..=10_000, "slots without data");
+    reader.integers(
+        "slipped_sectors",
+        0..=u64::from(u32::MAX),
+        "addresses slipped over",
+    );
+    reader.integers(
+        "revectored_sectors",
+        0..=u64::from(u32::MAX),
+        "addresses moved away",
+    );
+    reader.integers(
+        "revectored_tracks",
+        0..=u64::from(u32::MAX),
+        "tracks moved away",
+    );
+    reader.pairs(
+        "zones",
+        [0..=100_000, 1..=10_000],
+        "[first cylinder, sectors per track]",
+    );
+    reader.integer(
+        "partition_start_cylinder",
+        0..=100_000,
+        "where the file system starts",
+    );
+    let capacity = geometry.cylinders * geometry.heads * sectors;
+    let partition = reader.integer("partition_sectors", 1..=u64::MAX, "its size");
+    if interleave > sectors {
+        reader.fail_allowing(
+            "interleave",
+            "more than the sectors of a track",
+            &format!("from 1 to {sectors}"),
+        );
+    }
+    if partition > capacity {
+        reader.fail("partition_sectors", "more than the drive has");
+    }
+    geometry
+}
+
+/// Declares each key of a component's files by the value that it has there.
+fn as_written(system: &System, component: Component, reader: &mut Reader<'_>) {
+    let mut shapes = BTreeMap::new();
+    let files = system.parts[&(component, None)]
+        .layers
+        .iter()
+        .filter(|layer| layer.is_file);
+    for (key, entry) in files.flat_map(|layer| &layer.table.entries) {
+        let about = ["description", "source", "extends"].contains(&key.as_str());
+        if about || key.ends_with("_source") {
+            continue;
+        }
+        let shape = match &entry.value.content {
+            Content::Integer(_) | Content::Number(_) => Shape::Number(0.0..=1e15),
+            Content::Flag(_) => Shape::Flag,
+            _ => Shape::Text,
+        };
+        shapes.insert(key.clone(), shape);
+    }
+    for (key, shape) in shapes {
+        match shape {
+            Shape::Number(range) => {
+                reader.number(&key, range, "a number");
+            }
+            Shape::Flag => {
+                reader.flag(&key, "a flag");
+            }
+            _ if key == "disksort" => {
+                let sorters = [("1983", 0), ("reads-first", 1), ("first-come", 2)];
+                reader.choice(&key, &sorters, "order of a drive's queue");
+            }
+            _ => {
+                reader.text(&key, "text");
+            }
+        }
+    }
+}
+
+fn driver(reader: &mut Reader<'_>, geometry: &Geometry) {
+    reader.select("type", &geometry.driver_type);
+    for routine in ["strategy_ms", "start_ms", "complete_ms"] {
+        reader.milliseconds(routine, 0.0..=1000.0, "cost of a routine");
+    }
+    reader.microseconds("map_register_us", 0.0..=10_000.0, "to load a map register");
+    let tests = [("none", 0), ("1981", 1981), ("1984", 1984), ("1987", 1987)];
+    if reader.component_name().starts_with("hp") {
+        reader.milliseconds("transfer_ms", 0.0..=1000.0, "cost of a routine");
+        reader.choice("position_test", &tests, "when a search is left out");
+        let lead = reader.integer("search_lead_sectors", 0..=10_000, "search this much ahead");
+        if lead >= geometry.sectors_per_track {
+            let allowed = format!("from 0 to {}", geometry.sectors_per_track - 1);
+            reader.fail_allowing("search_lead_sectors", "longer than a track", &allowed);
+        }
+        for key in [
+            "position_window_sectors",
+            "minimum_distance_sectors",
+            "maximum_distance_sectors",
+        ] {
+            reader.optional_integer(key, 0..=10_000, "bound of the position test");
+        }
+    }
+}
+
+fn filesystem(reader: &mut Reader<'_>, revolutions_per_s: u64) {
+    let block_bytes = reader.integer("block_bytes", 4096..=65_536, "size of a block");
+    let fragment_bytes = reader.integer("fragment_bytes", 512..=65_536, "size of a fragment");
+    let rotdelay_ns = reader.milliseconds("rotdelay_ms", 0.0..=1000.0, "between two blocks");
+    reader.integer("maxcontig", 1..=1024, "blocks without a gap");
+    reader.integer(
+        "blocks_per_section",
+        1..=1 << 20,
+        "blocks of a file in one group",
+    );
+    reader.integer("cylinders_per_group", 1..=32, "cylinders of a group");
+    reader.integer("minfree_percent", 0..=99, "kept free");
+    reader.integer("bytes_per_inode", 512..=1 << 30, "data for each inode");
+    if !block_bytes.is_multiple_of(fragment_bytes) || block_bytes / fragment_bytes > 8 {
+        reader.fail("fragment_bytes", "a block must hold 1, 2, 4 or 8 fragments");
+    }
+    if rotdelay_ns * revolutions_per_s > 1_000_000_000 {
+        reader.fail_allowing(
+            "rotdelay_ms",
+            "longer than a revolution",
+            &format!("below {} ms", 1000 / revolutions_per_s),
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! TOML values that remember where they were written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::place::{Place, Text};
+use super::problem::Problem;
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Value {
+    pub(crate) content: Content,
+    pub(crate) place: Place,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Text(String),
+    /// Saturated where it does not fit: no parameter is that large.
+    Integer(i128),
+    Number(f64),
+    Flag(bool),
+    Date,
+    List(Vec<Value>),
+    Table(Table),
+}
+
+impl Content {
+    /// What a message calls it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Content::Text(_) => "text",
+            Content::Integer(_) => "a whole number",
+            Content::Number(_) => "a number",
+            Content::Flag(_) => "a flag",
+            Content::Date => "a date",
+            Content::List(_) => "a list",
+            Content::Table(_) => "a table",
+        }
+    }
+}
+
+/// A key with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: Place,
+    pub(crate) value: Value,
+}
+
+/// A table, by key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) entries: BTreeMap<String, Entry>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// The text under a key; `None` if there is none or it is something else.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The table under a key; `None` if there is none or it is something else.
+    pub(crate) fn table(&self, key: &str) -> Option<&Table> {
+        match &self.get(key)?.value.content {
+            Content::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+/// Messages about one file's syntax: after the first few, the parser is lost.
+const MOST_SYNTAX_PROBLEMS: usize = 4;
+
+/// Parses a file.
+pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(&text.content);
+    if errors.is_empty() {
+        return Ok(convert_table(table.into_inner(), text, 0));
+    }
+    let problems = errors.iter().take(MOST_SYNTAX_PROBLEMS).map(|error| {
+        let problem = Problem::new(format!("not a valid TOML file: {}", error.message()));
+        let place = Place::new(text, error.span().unwrap_or(0..0));
+        problem.at(&place, "")
+    });
+    Err(problems.collect())
+}
+
+/// Parses the value of a setting, which starts at `offset` of its text. What is
+/// no TOML value is text without quotes: nobody quotes in a shell.
+pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
+    let written = &text.content[offset..];
+    let place = Place::new(text, offset..text.content.len());
+    let plain = || Value {
+        content: Content::Text(written.to_string()),
+        place: place.clone(),
+    };
+    match DeValue::parse(written) {
+        Ok(value) => {
+            let content = convert(value.into_inner(), text, offset);
+            match content {
+                Content::Date => plain(),
+                content => Value { content, place },
+            }
+        }
+        Err(_) => plain(),
+    }
+}
+
+fn shifted(span: Range<usize>, offset: usize) -> Range<usize> {
+    span.start + offset..span.end + offset
+}
+
+fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
+    let entries = table
+        .into_iter()
+        .map(|(key, value)| {
+            let place = Place::new(text, shifted(key.span(), offset));
+            let value = convert_value(value, text, offset);
+            (key.into_inner().into_owned(), Entry { key: place, value })
+        })
+        .collect();
+    Table { entries }
+}
+
+fn convert_value(value: Spanned<DeValue<'_>>, text: &Arc<Text>, offset: usize) -> Value {
+    let place = Place::new(text, shifted(value.span(), offset));
+    Value {
+        content: convert(value.into_inner(), text, offset),
+        place,
+    }
+}
+
+fn convert(value: DeValue<'_>, text: &Arc<Text>, offset: usize) -> Content {
+    match value {
+        DeValue::String(string) => Content::Text(string.into_owned()),
+        DeValue::Integer(integer) => {
+            let parsed = i128::from_str_radix(integer.as_str(), integer.radix());
+            let negative = integer.as_str().starts_with('-');
+            let saturated = if negative { i128::MIN } else { i128::MAX };
+            Content::Integer(parsed.unwrap_or(saturated))
+        }
+        DeValue::Float(float) => Content::Number(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => Content::Flag(flag),
+        DeValue::Datetime(_) => Content::Date,
+        DeValue::Array(items) => Content::List(
+            items
+                .into_iter()
+                .map(|item| convert_value(item, text, offset))
+                .collect(),
+        ),
+        DeValue::Table(table) => Content::Table(convert_table(table, text, offset)),
+    }
+}

@@ -1,0 +1,23 @@
+//! What happens in a modelled computer.
+
+use crate::hardware::controller::ControllerEvent;
+use diskperf_sim::{Completion, TaskId};
+
+/// Every event that hardware schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// The processor may have come to the end of something.
+    Processor(Completion),
+    /// A controller, by number, has something to do next.
+    Controller(u8, ControllerEvent),
+    /// The clock ticks.
+    Tick,
+    /// A daemon's time has come.
+    Daemon(TaskId),
+}
+
+impl From<Completion> for Event {
+    fn from(completion: Completion) -> Self {
+        Self::Processor(completion)
+    }
+}

@@ -1,0 +1,433 @@
+//! A MASSBUS adaptor, and the SMD controllers that look like one: arms move
+//! and search at once, data moves for one drive at a time, and the channel is
+//! held from the transfer command until the last sector.
+
+use super::ControllerEvent;
+use crate::event::Event;
+use crate::hardware::drive::Move;
+use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
+use diskperf_sim::{Stream, TaskId, Time};
+use diskperf_timeline::{Deadline, Stage};
+
+/// When a drive may say that it has found its sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// Whenever the sector comes by.
+    WhileTransferring,
+    /// Only when the sector comes by while no other drive transfers: a
+    /// controller that moves data does not watch.
+    WhenIdle,
+}
+
+/// How an adaptor is built.
+#[derive(Clone, Debug)]
+pub struct MassbusConfig {
+    /// See [`Attention`].
+    pub attention: Attention,
+    /// From the last sector of a read to the interrupt.
+    pub latency_read: Time,
+    /// From the last sector of a write to the interrupt.
+    pub latency_write: Time,
+    /// From a command to the arm or the channel acting on it.
+    pub command: Time,
+    /// How likely a sector that comes from memory is late while the processor
+    /// uses the memory too.
+    pub data_late_write: f64,
+    /// The same for a sector that goes to memory.
+    pub data_late_read: f64,
+}
+
+/// The adaptor's state.
+pub struct Massbus {
+    number: u8,
+    config: MassbusConfig,
+    /// The drives that hang on it, by their numbers.
+    drives: Vec<usize>,
+    channel: Option<Channel>,
+    /// A transfer that has ended, until the controller notices.
+    ended: Option<Done>,
+    /// A transfer that has ended, until the driver has seen it.
+    done: Option<Done>,
+    /// Of each drive: whether it has found its sector.
+    attention: Vec<bool>,
+    searches: Vec<Option<Search>>,
+    /// When the channel was last taken and let go.
+    held: (Time, Time),
+    channel_busy: Time,
+    late: Stream,
+    interrupt: Option<TaskId>,
+    data_late_errors: u64,
+}
+
+/// What the channel is held for.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    transfer: TransferId,
+    /// The rate while sectors pass, in bytes per second.
+    rate: u64,
+    since: Time,
+    first_sector: Time,
+    ends: Time,
+    sectors: u32,
+    per_sector: Time,
+    moving: bool,
+}
+
+/// A transfer that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which.
+    pub transfer: TransferId,
+    /// Whether a sector was late, and nothing after it was transferred.
+    pub data_late: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    transfer: TransferId,
+    slot: u32,
+    /// When the sector first came by.
+    first: Option<Time>,
+}
+
+/// What an adaptor schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum MassbusEvent {
+    /// A drive, by its place on the adaptor, is at the sector that it was to
+    /// search.
+    Found(u8),
+    /// The first sector of the transfer comes by.
+    FirstSector,
+    /// A sector of the transfer has passed, in an adaptor that may be late.
+    Sector(u32),
+    /// The last sector has passed.
+    LastSector,
+    /// The controller has noticed.
+    Done,
+}
+
+impl Massbus {
+    /// An idle adaptor with these drives.
+    pub fn new(number: u8, config: MassbusConfig, drives: Vec<usize>, late: Stream) -> Self {
+        let count = drives.len();
+        Self {
+            number,
+            config,
+            drives,
+            channel: None,
+            ended: None,
+            done: None,
+            attention: vec![false; count],
+            searches: vec![None; count],
+            held: (Time::ZERO, Time::ZERO),
+            channel_busy: Time::ZERO,
+            late,
+            interrupt: None,
+            data_late_errors: 0,
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// How many drives are configured on it.
+    pub fn configured(&self) -> usize {
+        self.drives.len()
+    }
+
+    /// The place on the adaptor of a drive.
+    pub fn place(&self, drive: usize) -> usize {
+        let place = self.drives.iter().position(|number| *number == drive);
+        place.expect("the drive hangs on this adaptor")
+    }
+
+    /// The drive at a place.
+    pub fn drive(&self, place: usize) -> usize {
+        self.drives[place]
+    }
+
+    /// Whether the channel can take a transfer.
+    pub fn is_idle(&self) -> bool {
+        self.channel.is_none() && self.ended.is_none() && self.done.is_none()
+    }
+
+    /// For how long the channel was held.
+    pub fn channel_busy(&self) -> Time {
+        self.channel_busy
+    }
+
+    /// How many sectors were late.
+    pub fn data_late_errors(&self) -> u64 {
+        self.data_late_errors
+    }
+
+    /// Whether it still has something to tell the driver.
+    pub fn interrupts(&self) -> bool {
+        self.done.is_some() || self.attention.contains(&true)
+    }
+
+    /// The transfer that has ended, once.
+    pub fn take_done(&mut self) -> Option<Done> {
+        self.done.take()
+    }
+
+    /// The first place whose drive has found its sector, once.
+    pub fn take_attention(&mut self) -> Option<usize> {
+        let place = self.attention.iter().position(|raised| *raised)?;
+        self.attention[place] = false;
+        Some(place)
+    }
+
+    /// Has a drive move to the transfer's cylinder and say when `slot` comes
+    /// by there.
+    pub fn search(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: TransferId,
+        slot: u32,
+    ) {
+        let transfer = &mut parts.transfers[id.0 as usize];
+        let place = self.place(transfer.drive);
+        let drive = &mut parts.drives[transfer.drive];
+        let cylinder = drive.geometry().locate(transfer.sector).cylinder;
+        let commanded = around.now() + self.config.command;
+        transfer.request.mark(Stage::Command, moment(commanded));
+        let arm = drive.seek(cylinder, transfer.write);
+        mark_move(transfer, commanded, arm);
+        let arrived = commanded + arm.total();
+        let found = arrived + drive.until_slot(arrived, slot);
+        let stage = late_stage(transfer, drive.last_transfer(), drive.rotation().period(), found, arm, Deadline::Search);
+        transfer.request.mark(stage, moment(found));
+        let search = &mut self.searches[place];
+        assert!(search.is_none(), "a drive that searches was told to search");
+        *search = Some(Search {
+            transfer: id,
+            slot,
+            first: None,
+        });
+        self.schedule(around, found, MassbusEvent::Found(place as u8));
+    }
+
+    /// Transfers; the channel is held from now on. `searched` tells when the
+    /// drive found the sector before it, if it was told to search.
+    ///
+    /// # Panics
+    ///
+    /// When the channel is held already.
+    pub fn transfer(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: TransferId,
+        searched: Option<Time>,
+        repeated: bool,
+    ) {
+        assert!(self.is_idle(), "one transfer at a time holds the channel");
+        let now = around.now();
+        let commanded = now + self.config.command;
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::Command, moment(commanded));
+        let drive = &mut parts.drives[transfer.drive];
+        let since = searched.or(drive.last_transfer());
+        let passage = drive.transfer(commanded, transfer.sector, transfer.sectors, transfer.write);
+        mark_move(transfer, commanded, passage.to_track);
+        let first_sector = commanded + passage.to_first_sector();
+        let stage = if repeated {
+            Stage::MissedRevolution(Deadline::DataLate)
+        } else {
+            let missed = late_stage(transfer, since, drive.rotation().period(), first_sector, passage.to_track, Deadline::TransferCommand);
+            self.blame_channel(missed, first_sector, drive.rotation().period())
+        };
+        transfer.request.mark(stage, moment(first_sector));
+        let ends = commanded + passage.total();
+        let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
+        self.channel = Some(Channel {
+            transfer: id,
+            rate: bytes * 1_000_000_000 / (ends - first_sector).0.max(1),
+            since: now,
+            first_sector,
+            ends,
+            sectors: transfer.sectors,
+            per_sector: Time((ends - first_sector).0 / u64::from(transfer.sectors)),
+            moving: false,
+        });
+        self.schedule(around, first_sector, MassbusEvent::FirstSector);
+    }
+
+    /// A transfer command that was late because another drive had the channel
+    /// when the sector came by says so.
+    fn blame_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
+        let missed = Stage::MissedRevolution(Deadline::TransferCommand);
+        let (taken, freed) = self.held;
+        match first_sector.0.checked_sub(period.0) {
+            Some(passed) if stage == missed && (taken.0..freed.0).contains(&passed) => {
+                Stage::MissedRevolution(Deadline::ChannelHeld)
+            }
+            _ => stage,
+        }
+    }
+
+    pub(super) fn handle(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        event: MassbusEvent,
+    ) {
+        match event {
+            MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
+            MassbusEvent::FirstSector => self.first_sector(around, parts),
+            MassbusEvent::Sector(number) => self.sector(around, parts, number),
+            MassbusEvent::LastSector => self.last_sector(around, parts, false),
+            MassbusEvent::Done => self.notice(around),
+        }
+    }
+
+    fn found(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
+        let now = around.now();
+        let search = self.searches[place].as_mut().expect("the drive searches");
+        let transfer = &mut parts.transfers[search.transfer.0 as usize];
+        if search.first.replace(now).is_some() {
+            let held = Stage::MissedRevolution(Deadline::ChannelHeld);
+            transfer.request.mark(held, moment(now));
+        }
+        if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
+            // It is not noticed; the sector comes round again.
+            let slot = search.slot;
+            let drive = &parts.drives[transfer.drive];
+            let again = now + Time(1);
+            let again = again + drive.until_slot(again, slot);
+            self.schedule(around, again, MassbusEvent::Found(place as u8));
+            return;
+        }
+        self.searches[place] = None;
+        self.attention[place] = true;
+        self.raise(around);
+    }
+
+    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let channel = self.channel.as_mut().expect("the channel is held");
+        channel.moving = true;
+        parts.bus.start(around, channel.rate);
+        let transfer = &parts.transfers[channel.transfer.0 as usize];
+        let (ends, first) = (channel.ends, channel.first_sector + channel.per_sector);
+        if self.lateness(transfer) > 0.0 {
+            self.schedule(around, first, MassbusEvent::Sector(1));
+        } else {
+            self.schedule(around, ends, MassbusEvent::LastSector);
+        }
+    }
+
+    fn lateness(&self, transfer: &Transfer) -> f64 {
+        if transfer.write {
+            self.config.data_late_write
+        } else {
+            self.config.data_late_read
+        }
+    }
+
+    /// One sector of buffer is all there is: a sector that the memory, busy
+    /// with the processor, does not give or take in time is late.
+    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, number: u32) {
+        let channel = self.channel.expect("the channel is held");
+        let lateness = self.lateness(&parts.transfers[channel.transfer.0 as usize]);
+        if around.processor.is_busy() && self.late.chance(lateness) {
+            self.data_late_errors += 1;
+            self.last_sector(around, parts, true);
+        } else if number + 1 < channel.sectors {
+            let next = channel.first_sector + Time(channel.per_sector.0 * u64::from(number + 1));
+            self.schedule(around, next, MassbusEvent::Sector(number + 1));
+        } else {
+            self.schedule(around, channel.ends, MassbusEvent::LastSector);
+        }
+    }
+
+    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, data_late: bool) {
+        let now = around.now();
+        let channel = self.channel.take().expect("the channel is held");
+        assert!(channel.moving, "the last sector came before the first");
+        parts.bus.stop(around, channel.rate);
+        self.channel_busy += now - channel.since;
+        self.held = (channel.since, now);
+        let transfer = &mut parts.transfers[channel.transfer.0 as usize];
+        let latency = if transfer.write {
+            self.config.latency_write
+        } else {
+            self.config.latency_read
+        };
+        let stage = if data_late {
+            parts.drives[transfer.drive].cut_short(now);
+            Stage::MissedRevolution(Deadline::DataLate)
+        } else {
+            Stage::MediaTransfer
+        };
+        transfer.request.mark(stage, moment(now));
+        transfer.request.mark(Stage::Command, moment(now + latency));
+        self.ended = Some(Done {
+            transfer: channel.transfer,
+            data_late,
+        });
+        if latency == Time::ZERO {
+            self.notice(around);
+        } else {
+            self.schedule(around, now + latency, MassbusEvent::Done);
+        }
+    }
+
+    fn notice(&mut self, around: &Surroundings<'_>) {
+        self.done = self.ended.take();
+        self.raise(around);
+    }
+
+    fn raise(&self, around: &Surroundings<'_>) {
+        let task = self.interrupt.expect("the adaptor's interrupt is connected");
+        around.sim.wake(task);
+    }
+
+    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: MassbusEvent) {
+        let event = Event::Controller(self.number, ControllerEvent::Massbus(event));
+        around.sim.schedule(at, event);
+    }
+}
+
+/// Books the arm's way.
+pub(super) fn mark_move(transfer: &mut Transfer, from: Time, arm: Move) {
+    let request = &mut transfer.request;
+    let mut at = from;
+    for (stage, span) in [
+        (Stage::Seek, arm.seek),
+        (Stage::Settle, arm.settle),
+        (Stage::WriteSettle, arm.write_settle),
+        (Stage::HeadSwitch, arm.head_switch),
+    ] {
+        at += span;
+        request.mark(stage, moment(at));
+    }
+}
+
+/// What waiting for a sector that comes by at `comes` is: a missed revolution,
+/// if the sector came by before, since `since` (the drive's last transfer, or
+/// its finding the sector) with the arm where it is; otherwise the ordinary
+/// rotational latency.
+pub(super) fn late_stage(
+    transfer: &Transfer,
+    since: Option<Time>,
+    period: Time,
+    comes: Time,
+    arm: Move,
+    deadline: Deadline,
+) -> Stage {
+    let passed = comes.0.checked_sub(period.0);
+    match (since, passed) {
+        (Some(since), Some(passed)) if arm.seek == Time::ZERO && passed + 2 >= since.0 => {
+            if transfer.request.issued().0 > passed {
+                Stage::MissedRevolution(Deadline::ReadAhead)
+            } else {
+                Stage::MissedRevolution(deadline)
+            }
+        }
+        _ => Stage::RotationalLatency,
+    }
+}

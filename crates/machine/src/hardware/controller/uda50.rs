@@ -1,0 +1,405 @@
+//! DEC's UDA50: commands in a ring, a processor of its own that all drives
+//! share, and enough buffer to take a whole block before the UNIBUS does.
+//!
+//! Per drive: decode the command; for a write, fetch the data over the bus;
+//! seek, wait and transfer; for a read, the data goes over the bus while and
+//! after it comes from the medium; finish; tell the host. Unless decoding
+//! overlaps, a drive's next command is decoded when the last one is finished.
+
+use super::ControllerEvent;
+use super::massbus::{late_stage, mark_move};
+use crate::event::Event;
+use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use diskperf_sim::{Stream, TaskId, Time};
+use diskperf_timeline::{Deadline, Stage};
+use std::collections::VecDeque;
+
+/// In which order a drive's commands are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As they came.
+    Arrival,
+    /// The one that the arm reaches first.
+    Nearest,
+}
+
+/// How a UDA50 is built.
+#[derive(Clone, Debug)]
+pub struct Uda50Config {
+    /// Of its buffer, for all drives.
+    pub buffer_sectors: u32,
+    /// Commands that the host may have under way.
+    pub credits: u32,
+    /// For each command, before anything moves.
+    pub decode: Time,
+    /// For each command, after all has moved.
+    pub finish: Time,
+    /// For each sector of it, as well.
+    pub finish_per_sector: Time,
+    /// How far the three may be off their mean, as a share of it.
+    pub spread: f64,
+    /// See [`Order`].
+    pub order: Order,
+    /// Whether a drive's next command is decoded while one is carried out.
+    pub overlap_decode: bool,
+}
+
+/// The controller's state.
+pub struct Uda50 {
+    number: u8,
+    config: Uda50Config,
+    units: Vec<Unit>,
+    /// Jobs for the controller's own processor, in order.
+    engine: VecDeque<Job>,
+    engine_working: bool,
+    engine_busy: Time,
+    /// Transfers over the bus, in order.
+    bus: VecDeque<(TransferId, Time)>,
+    bus_working: bool,
+    buffer_free: u32,
+    done: VecDeque<TransferId>,
+    outstanding: u32,
+    spread: Stream,
+    interrupt: Option<TaskId>,
+}
+
+/// What belongs to one drive.
+struct Unit {
+    drive: usize,
+    /// Not yet decoded.
+    queued: VecDeque<TransferId>,
+    /// Decoded, and its data fetched, if it writes.
+    ready: VecDeque<TransferId>,
+    /// Between decoding and the end of finishing.
+    in_flight: u32,
+    moving: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Decode(TransferId),
+    Finish(TransferId),
+}
+
+/// What a UDA50 schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Uda50Event {
+    /// Its processor has done the first of its jobs.
+    EngineDone,
+    /// A drive's transfer reaches its first sector.
+    FirstSector(TransferId),
+    /// A drive's last sector has passed.
+    LastSector(TransferId),
+    /// The bus has moved the first of what waits for it.
+    BusDone,
+}
+
+impl Uda50 {
+    /// An idle controller with these drives.
+    pub fn new(number: u8, config: Uda50Config, drives: &[usize], spread: Stream) -> Self {
+        let unit = |drive: &usize| Unit {
+            drive: *drive,
+            queued: VecDeque::new(),
+            ready: VecDeque::new(),
+            in_flight: 0,
+            moving: false,
+        };
+        Self {
+            number,
+            buffer_free: config.buffer_sectors,
+            config,
+            units: drives.iter().map(unit).collect(),
+            engine: VecDeque::new(),
+            engine_working: false,
+            engine_busy: Time::ZERO,
+            bus: VecDeque::new(),
+            bus_working: false,
+            done: VecDeque::new(),
+            outstanding: 0,
+            spread,
+            interrupt: None,
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Whether the host may put another command into the ring: one credit is
+    /// kept for attention messages.
+    pub fn takes_commands(&self) -> bool {
+        self.outstanding + 1 < self.config.credits
+    }
+
+    /// For how long its processor has worked.
+    pub fn engine_busy(&self) -> Time {
+        self.engine_busy
+    }
+
+    /// Whether it still has something to tell the driver.
+    pub fn interrupts(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The next command that is done, once.
+    pub fn take_done(&mut self) -> Option<TransferId> {
+        self.done.pop_front()
+    }
+
+    /// Puts a command into the ring.
+    ///
+    /// # Panics
+    ///
+    /// When the host has no credit left.
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        assert!(self.takes_commands(), "a command without a credit");
+        self.outstanding += 1;
+        let drive = parts.transfers[id.0 as usize].drive;
+        self.unit(drive).queued.push_back(id);
+        self.decode_next(around, parts, drive);
+    }
+
+    pub(super) fn handle(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        event: Uda50Event,
+    ) {
+        match event {
+            Uda50Event::EngineDone => self.engine_done(around, parts),
+            Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
+            Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
+            Uda50Event::BusDone => self.bus_done(around, parts),
+        }
+    }
+
+    fn unit(&mut self, drive: usize) -> &mut Unit {
+        let mut units = self.units.iter_mut();
+        units
+            .find(|unit| unit.drive == drive)
+            .expect("the drive hangs on this controller")
+    }
+
+    /// Hands a drive's next command to the processor, if it may be decoded.
+    fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, drive: usize) {
+        let limit = if self.config.overlap_decode { u32::MAX } else { 1 };
+        let order = self.config.order;
+        let buffer_free = self.buffer_free;
+        let unit = self.unit(drive);
+        if unit.in_flight >= limit {
+            return;
+        }
+        let Some(place) = choose(order, &unit.queued, drive, parts) else {
+            return;
+        };
+        let sectors = parts.transfers[unit.queued[place].0 as usize].sectors;
+        if sectors > buffer_free {
+            return;
+        }
+        let id = unit.queued.remove(place).expect("it is in the queue");
+        unit.in_flight += 1;
+        self.buffer_free -= sectors;
+        let request = &mut parts.transfers[id.0 as usize].request;
+        request.mark(Stage::ControllerQueue, moment(around.now()));
+        self.engine.push_back(Job::Decode(id));
+        self.work(around, parts);
+    }
+
+    /// Sets the processor to its first job, if it is idle.
+    fn work(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some(job)) = (self.engine_working, self.engine.front().copied()) else {
+            return;
+        };
+        let (id, mean) = match job {
+            Job::Decode(id) => (id, self.config.decode),
+            Job::Finish(id) => {
+                let sectors = u64::from(parts.transfers[id.0 as usize].sectors);
+                let per_sector = self.config.finish_per_sector.0 * sectors;
+                (id, self.config.finish + Time(per_sector))
+            }
+        };
+        let request = &mut parts.transfers[id.0 as usize].request;
+        request.mark(Stage::ControllerQueue, moment(around.now()));
+        let cost = self.spread.spread(mean, self.config.spread);
+        self.engine_working = true;
+        self.engine_busy += cost;
+        self.schedule(around, around.now() + cost, Uda50Event::EngineDone);
+    }
+
+    fn engine_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.engine_working = false;
+        let job = self.engine.pop_front().expect("the processor had a job");
+        let (Job::Decode(id) | Job::Finish(id)) = job;
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::Command, moment(around.now()));
+        let drive = transfer.drive;
+        match job {
+            Job::Decode(_) if transfer.write => self.over_bus(around, parts, id, Time::ZERO),
+            Job::Decode(_) => {
+                self.unit(drive).ready.push_back(id);
+                self.move_next(around, parts, drive);
+            }
+            Job::Finish(_) => self.finished(around, parts, id),
+        }
+        self.work(around, parts);
+    }
+
+    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        let transfer = &parts.transfers[id.0 as usize];
+        self.buffer_free += transfer.sectors;
+        let drive = transfer.drive;
+        self.unit(drive).in_flight -= 1;
+        self.outstanding -= 1;
+        self.done.push_back(id);
+        let task = self.interrupt.expect("the interrupt is connected");
+        around.sim.wake(task);
+        // Buffer has come free for whoever lacked it.
+        for place in 0..self.units.len() {
+            let drive = self.units[place].drive;
+            self.decode_next(around, parts, drive);
+        }
+    }
+
+    /// Starts the drive on its next command that is ready.
+    fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, drive: usize) {
+        let order = self.config.order;
+        let unit = self.unit(drive);
+        if unit.moving {
+            return;
+        }
+        let Some(place) = choose(order, &unit.ready, drive, parts) else {
+            return;
+        };
+        let id = unit.ready.remove(place).expect("it is in the queue");
+        unit.moving = true;
+        let now = around.now();
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::ControllerQueue, moment(now));
+        let drive = &mut parts.drives[transfer.drive];
+        let since = drive.last_transfer();
+        let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.write);
+        mark_move(transfer, now, passage.to_track);
+        let first = now + passage.to_first_sector();
+        let period = drive.rotation().period();
+        let stage = late_stage(
+            transfer,
+            since,
+            period,
+            first,
+            passage.to_track,
+            Deadline::TransferCommand,
+        );
+        transfer.request.mark(stage, moment(first));
+        let ends = now + passage.total();
+        self.schedule(around, first, Uda50Event::FirstSector(id));
+        self.schedule(around, ends, Uda50Event::LastSector(id));
+    }
+
+    /// What is read goes on over the bus as soon as there is something.
+    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        let transfer = &parts.transfers[id.0 as usize];
+        if transfer.write {
+            return;
+        }
+        let drive = &parts.drives[transfer.drive];
+        let ends = drive.last_transfer().expect("the drive transfers");
+        self.over_bus(around, parts, id, ends);
+    }
+
+    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::MediaTransfer, moment(around.now()));
+        let drive = transfer.drive;
+        if transfer.write {
+            self.finish(around, parts, id);
+        }
+        self.unit(drive).moving = false;
+        self.move_next(around, parts, drive);
+    }
+
+    fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        self.engine.push_back(Job::Finish(id));
+        self.work(around, parts);
+    }
+
+    /// Queues a transfer for the bus; the last sector of what is read cannot
+    /// go before it has come, at `not_before`.
+    fn over_bus(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: TransferId,
+        not_before: Time,
+    ) {
+        self.bus.push_back((id, not_before));
+        self.use_bus(around, parts);
+    }
+
+    fn use_bus(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some((id, not_before))) = (self.bus_working, self.bus.front().copied()) else {
+            return;
+        };
+        self.bus_working = true;
+        let now = around.now();
+        let transfer = &mut parts.transfers[id.0 as usize];
+        if transfer.write || now > not_before {
+            transfer.request.mark(Stage::BusWait, moment(now));
+        }
+        let sector_bytes = u64::from(parts.drives[transfer.drive].geometry().sector_bytes());
+        let one = parts.bus.time(sector_bytes);
+        let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
+        let ends = (now + all).max(not_before + one);
+        parts.bus.start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
+        self.schedule(around, ends, Uda50Event::BusDone);
+        self.bus.front_mut().expect("it is there").1 = now;
+    }
+
+    fn bus_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (id, since) = self.bus.pop_front().expect("the bus was in use");
+        self.bus_working = false;
+        let now = around.now();
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::BusTransfer, moment(now));
+        let drive = transfer.drive;
+        let sector_bytes = u64::from(parts.drives[drive].geometry().sector_bytes());
+        parts.bus.stop(around, bus_rate(transfer.sectors, sector_bytes, now - since));
+        if transfer.write {
+            self.unit(drive).ready.push_back(id);
+            self.move_next(around, parts, drive);
+        } else {
+            self.finish(around, parts, id);
+        }
+        self.use_bus(around, parts);
+    }
+
+    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: Uda50Event) {
+        let event = Event::Controller(self.number, ControllerEvent::Uda50(event));
+        around.sim.schedule(at, event);
+    }
+}
+
+fn bus_rate(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
+    u64::from(sectors) * sector_bytes * 1_000_000_000 / span.0.max(1)
+}
+
+/// The place in a queue of the command that is next.
+fn choose(
+    order: Order,
+    queue: &VecDeque<TransferId>,
+    drive: usize,
+    parts: &Parts<'_>,
+) -> Option<usize> {
+    match order {
+        Order::Arrival => (!queue.is_empty()).then_some(0),
+        Order::Nearest => {
+            let drive = &parts.drives[drive];
+            let distance = |id: &TransferId| {
+                let sector = parts.transfers[id.0 as usize].sector;
+                drive.geometry().locate(sector).cylinder.abs_diff(drive.cylinder())
+            };
+            // The first of equals: `min_by_key` keeps the earlier one.
+            (0..queue.len()).min_by_key(|place| distance(&queue[*place]))
+        }
+    }
+}

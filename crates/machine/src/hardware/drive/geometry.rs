@@ -1,0 +1,333 @@
+//! Where a drive's sectors are.
+
+/// A disk's shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    cylinders: u32,
+    heads: u32,
+    sector_bytes: u32,
+    zones: Vec<Zone>,
+    track_skew: u32,
+    cylinder_skew: u32,
+    /// Physical slots that hold no data, ascending: logical sectors slip past
+    /// them. Counted from the first slot of the drive's first data track.
+    slipped: Vec<u64>,
+    /// Logical sectors whose data lives elsewhere, with where.
+    revectored: Vec<(u64, u64)>,
+}
+
+/// Cylinders with tracks of one size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// The first of them.
+    pub first_cylinder: u32,
+    /// Data sectors on a track.
+    pub sectors_per_track: u32,
+    /// Spare sectors on a track, which turn by unused.
+    pub spare_sectors: u32,
+    /// Sectors that follow each other lie this many slots apart.
+    pub interleave: u32,
+    /// The first logical sector of the zone.
+    first_sector: u64,
+    /// The slot of each sector of a track.
+    slot_of_sector: Vec<u32>,
+}
+
+/// Where a logical sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its cylinder.
+    pub cylinder: u32,
+    /// Its head.
+    pub head: u32,
+    /// Its slot, as turned by the skews.
+    pub slot: u32,
+    /// How many slots its track has.
+    pub slots: u32,
+    /// How many sectors from it on follow each other slot by slot.
+    pub contiguous: u32,
+}
+
+/// What a geometry cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GeometryError {
+    /// No surface, no track, or no sector.
+    #[error("a drive needs at least one cylinder, one head and one sector on a track")]
+    Empty,
+    /// An interleave of zero, or beyond the track.
+    #[error("an interleave is between 1 and the sectors on a track")]
+    Interleave,
+    /// Zones that do not ascend from cylinder 0.
+    #[error("zones start at cylinder 0, ascend, and lie on the drive")]
+    Zones,
+    /// A slipped or revectored sector beyond the drive.
+    #[error("sector {0} is beyond the end of the drive")]
+    Beyond(u64),
+}
+
+impl Geometry {
+    /// A drive of one zone; no skew, no defect.
+    ///
+    /// # Errors
+    ///
+    /// [`GeometryError`] for what cannot be built.
+    pub fn new(
+        (cylinders, heads, sectors_per_track): (u32, u32, u32),
+        (spare_sectors, interleave): (u32, u32),
+        sector_bytes: u32,
+    ) -> Result<Self, GeometryError> {
+        let zone = Zone::new(0, sectors_per_track, spare_sectors, interleave);
+        Self::zoned((cylinders, heads), vec![zone], sector_bytes)
+    }
+
+    /// A drive of several zones; no skew, no defect.
+    ///
+    /// # Errors
+    ///
+    /// [`GeometryError`] for what cannot be built.
+    pub fn zoned(
+        (cylinders, heads): (u32, u32),
+        mut zones: Vec<Zone>,
+        sector_bytes: u32,
+    ) -> Result<Self, GeometryError> {
+        let empty = zones.is_empty() || zones.iter().any(|zone| zone.sectors_per_track == 0);
+        if cylinders == 0 || heads == 0 || sector_bytes == 0 || empty {
+            return Err(GeometryError::Empty);
+        }
+        if zones[0].first_cylinder != 0
+            || !zones.is_sorted_by(|one, next| one.first_cylinder < next.first_cylinder)
+            || zones[zones.len() - 1].first_cylinder >= cylinders
+        {
+            return Err(GeometryError::Zones);
+        }
+        let mut first_sector = 0;
+        for index in 0..zones.len() {
+            let next = zones.get(index + 1).map_or(cylinders, |zone| zone.first_cylinder);
+            let zone = &mut zones[index];
+            if zone.interleave == 0 || zone.interleave > zone.slots() {
+                return Err(GeometryError::Interleave);
+            }
+            zone.lay_out();
+            zone.first_sector = first_sector;
+            let tracks = u64::from(next - zone.first_cylinder) * u64::from(heads);
+            first_sector += tracks * u64::from(zone.sectors_per_track);
+        }
+        Ok(Self {
+            cylinders,
+            heads,
+            sector_bytes,
+            zones,
+            track_skew: 0,
+            cylinder_skew: 0,
+            slipped: Vec::new(),
+            revectored: Vec::new(),
+        })
+    }
+
+    /// With each track turned against the one before it, and each cylinder
+    /// once more, in slots.
+    pub fn skewed(mut self, track_skew: u32, cylinder_skew: u32) -> Self {
+        self.track_skew = track_skew;
+        self.cylinder_skew = cylinder_skew;
+        self
+    }
+
+    /// With physical sectors that logical ones slip past, which shortens the
+    /// drive.
+    ///
+    /// # Errors
+    ///
+    /// [`GeometryError::Beyond`] for a sector that is not on the drive.
+    pub fn slipping(mut self, mut sectors: Vec<u64>) -> Result<Self, GeometryError> {
+        sectors.sort_unstable();
+        sectors.dedup();
+        if let Some(beyond) = sectors.iter().find(|sector| **sector >= self.raw_sectors()) {
+            return Err(GeometryError::Beyond(*beyond));
+        }
+        self.slipped = sectors;
+        Ok(self)
+    }
+
+    /// With single logical sectors that live at another physical one.
+    ///
+    /// # Errors
+    ///
+    /// [`GeometryError::Beyond`] for a sector that is not on the drive.
+    pub fn revectoring(mut self, mut sectors: Vec<(u64, u64)>) -> Result<Self, GeometryError> {
+        sectors.sort_unstable();
+        let beyond = sectors
+            .iter()
+            .flat_map(|(from, to)| [*from, *to])
+            .find(|sector| *sector >= self.raw_sectors());
+        if let Some(beyond) = beyond {
+            return Err(GeometryError::Beyond(beyond));
+        }
+        self.revectored = sectors;
+        Ok(self)
+    }
+
+    /// Cylinders.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Heads, which are the tracks of a cylinder.
+    pub fn heads(&self) -> u32 {
+        self.heads
+    }
+
+    /// Bytes in a sector.
+    pub fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+
+    /// Data sectors on a track of a cylinder.
+    pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
+        self.zone_of_cylinder(cylinder).sectors_per_track
+    }
+
+    /// Slots that turn by on a track of a cylinder, spares included.
+    #[inline]
+    pub fn slots(&self, cylinder: u32) -> u32 {
+        self.zone_of_cylinder(cylinder).slots()
+    }
+
+    /// Logical sectors.
+    pub fn sectors(&self) -> u64 {
+        self.raw_sectors() - self.slipped.len() as u64
+    }
+
+    /// Logical bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.sectors() * u64::from(self.sector_bytes)
+    }
+
+    fn raw_sectors(&self) -> u64 {
+        let last = self.zones.last().expect("a drive has a zone");
+        let tracks = u64::from(self.cylinders - last.first_cylinder) * u64::from(self.heads);
+        last.first_sector + tracks * u64::from(last.sectors_per_track)
+    }
+
+    fn zone_of_cylinder(&self, cylinder: u32) -> &Zone {
+        if let [zone] = &self.zones[..] {
+            return zone;
+        }
+        let after = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder);
+        &self.zones[after - 1]
+    }
+
+    /// Where a logical sector is.
+    ///
+    /// # Panics
+    ///
+    /// When it is not on the drive.
+    #[inline]
+    pub fn locate(&self, sector: u64) -> Place {
+        if self.slipped.is_empty() && self.revectored.is_empty() {
+            return self.locate_physical(sector);
+        }
+        self.locate_around_defects(sector)
+    }
+
+    fn locate_around_defects(&self, sector: u64) -> Place {
+        if let Ok(index) = self.revectored.binary_search_by_key(&sector, |(from, _)| *from) {
+            let mut place = self.locate_physical(self.revectored[index].1);
+            place.contiguous = 1;
+            return place;
+        }
+        // Each slipped slot at or before the sector moves it by one.
+        let mut physical = sector;
+        let mut passed = 0;
+        loop {
+            let bad = self.slipped.partition_point(|slot| *slot <= physical) as u64;
+            if bad == passed {
+                break;
+            }
+            physical = sector + bad;
+            passed = bad;
+        }
+        let mut place = self.locate_physical(physical);
+        let next_slipped = self.slipped.get(passed as usize);
+        let next_moved = self.revectored.partition_point(|(from, _)| *from < sector);
+        let limits = [
+            next_slipped.map(|slot| slot - physical),
+            self.revectored.get(next_moved).map(|(from, _)| from - sector),
+        ];
+        for limit in limits.into_iter().flatten() {
+            place.contiguous = place.contiguous.min(u32::try_from(limit).unwrap_or(u32::MAX));
+        }
+        place
+    }
+
+    #[inline]
+    fn locate_physical(&self, sector: u64) -> Place {
+        let zone = match &self.zones[..] {
+            [zone] => zone,
+            zones => &zones[zones.partition_point(|zone| zone.first_sector <= sector) - 1],
+        };
+        let offset = sector - zone.first_sector;
+        let per_track = u64::from(zone.sectors_per_track);
+        let (track, on_track) = (offset / per_track, (offset % per_track) as u32);
+        let cylinder = zone.first_cylinder + (track / u64::from(self.heads)) as u32;
+        let head = (track % u64::from(self.heads)) as u32;
+        assert!(cylinder < self.cylinders, "sector {sector} is not on the drive");
+        let slots = zone.slots();
+        let mut slot = zone.slot_of_sector[on_track as usize];
+        if self.track_skew | self.cylinder_skew != 0 {
+            let turns = u64::from(self.track_skew) * (u64::from(cylinder) * u64::from(self.heads - 1) + u64::from(head))
+                + u64::from(self.cylinder_skew) * u64::from(cylinder);
+            slot = ((u64::from(slot) + turns) % u64::from(slots)) as u32;
+        }
+        Place {
+            cylinder,
+            head,
+            slot,
+            slots,
+            contiguous: if zone.interleave == 1 {
+                zone.sectors_per_track - on_track
+            } else {
+                1
+            },
+        }
+    }
+}
+
+impl Zone {
+    /// Cylinders from `first_cylinder` on.
+    pub fn new(
+        first_cylinder: u32,
+        sectors_per_track: u32,
+        spare_sectors: u32,
+        interleave: u32,
+    ) -> Self {
+        Self {
+            first_cylinder,
+            sectors_per_track,
+            spare_sectors,
+            interleave,
+            first_sector: 0,
+            slot_of_sector: Vec::new(),
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        self.sectors_per_track + self.spare_sectors
+    }
+
+    /// Puts each sector `interleave` slots after the one before it, or into
+    /// the next free slot after that.
+    fn lay_out(&mut self) {
+        let slots = self.sectors_per_track as usize;
+        let mut taken = vec![false; slots];
+        self.slot_of_sector.clear();
+        let mut slot = 0;
+        for _ in 0..slots {
+            while taken[slot] {
+                slot = (slot + 1) % slots;
+            }
+            taken[slot] = true;
+            self.slot_of_sector.push(slot as u32);
+            slot = (slot + self.interleave as usize) % slots;
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The modelled kernel: 4.2BSD, written as a kernel is.
+//!
+//! A system call is an async function that runs in a process; what costs
+//! processor time says so (`spend`), what waits gives the processor to
+//! somebody else (`sleep`). Interrupt handlers are tasks of their own.
+
+pub(crate) mod bio;
+pub(crate) mod block_map;
+pub(crate) mod buffers;
+pub mod costs;
+pub mod driver;
+pub mod errno;
+pub mod ffs;
+pub mod files;
+pub(crate) mod inode_io;
+pub(crate) mod medium;
+pub mod pipe;
+pub mod rendezvous;
+pub mod names;
+pub mod process;
+pub(crate) mod read_write;
+pub mod statistics;
+pub(crate) mod update;
+
+use crate::event::Event;
+use crate::hardware::{Hardware, Transfer, TransferId};
+use buffers::{BlockKey, Buffers, Page};
+use costs::Costs;
+use diskperf_sim::{Processor, Sim, TaskId};
+use driver::Driver;
+use ffs::{FileSystem, InodeNumber};
+use medium::Medium;
+use process::{Process, Scheduler};
+use statistics::Statistics;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The kernel, with the computer that it runs on.
+pub struct Kernel {
+    pub(crate) sim: Rc<Sim<Event>>,
+    pub(crate) processor: Processor,
+    pub(crate) hardware: RefCell<Hardware>,
+    pub(crate) costs: Costs,
+    pub(crate) driver: Driver,
+    pub(crate) buffers: RefCell<Buffers>,
+    pub(crate) media: RefCell<Vec<Medium>>,
+    pub(crate) mounts: RefCell<Vec<Mount>>,
+    pub(crate) scheduler: RefCell<Scheduler>,
+    pub(crate) processes: RefCell<Vec<Rc<Process>>>,
+    pub(crate) ticks: Cell<u64>,
+    pub(crate) ticks_pending: Cell<u64>,
+    pub(crate) clock_task: Cell<Option<TaskId>>,
+    pub(crate) statistics: RefCell<Statistics>,
+    pub(crate) pages: RefCell<medium::Pages>,
+    /// Writes that are under way, by drive, and who waits for them to end.
+    pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
+}
+
+/// A mounted file system. Its number is its drive's.
+pub(crate) struct Mount {
+    pub(crate) fs: FileSystem,
+    /// Of the partition, on the drive.
+    pub(crate) first_sector: u64,
+    pub(crate) inodes: BTreeMap<InodeNumber, InodeInCore>,
+    /// The superblock was changed since it was written.
+    pub(crate) modified: bool,
+}
+
+/// What the kernel knows of an inode while somebody uses it.
+#[derive(Default)]
+pub(crate) struct InodeInCore {
+    /// Open files, and calls under way.
+    pub(crate) users: u32,
+    /// The last block read, for read-ahead.
+    pub(crate) last_read: u32,
+    /// Changed since its block was last written.
+    pub(crate) modified: bool,
+    locked: bool,
+    waiters: Vec<Rc<Process>>,
+}
+
+/// An inode of one of the mounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vnode {
+    /// The drive.
+    pub(crate) drive: u32,
+    /// Its number there.
+    pub(crate) inode: InodeNumber,
+}
+
+impl Kernel {
+    /// Looks at a file system.
+    pub(crate) fn fs<T>(&self, drive: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
+        look(&self.mounts.borrow()[drive as usize].fs)
+    }
+
+    /// Changes a file system.
+    pub(crate) fn change<T>(&self, drive: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
+        let mount = &mut self.mounts.borrow_mut()[drive as usize];
+        mount.modified = true;
+        change(&mut mount.fs)
+    }
+
+    /// The inode's place in core.
+    pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+        let mount = &mut self.mounts.borrow_mut()[node.drive as usize];
+        use_it(mount.inodes.entry(node.inode).or_default())
+    }
+
+    /// Keeps others off an inode until [`Kernel::unlock`].
+    pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
+        loop {
+            let locked = self.in_core(node, |core| {
+                if core.locked {
+                    core.waiters.push(Rc::clone(process));
+                    return true;
+                }
+                core.locked = true;
+                false
+            });
+            if !locked {
+                return;
+            }
+            let from = self.sim.now();
+            self.park(process, "an inode that another process uses").await;
+            process.book(
+                diskperf_timeline::Stage::BufferWait,
+                process.runnable_at() - from,
+            );
+        }
+    }
+
+    /// Lets others at an inode again.
+    pub(crate) fn unlock(&self, node: Vnode) {
+        let waiters = self.in_core(node, |core| {
+            core.locked = false;
+            std::mem::take(&mut core.waiters)
+        });
+        for process in &waiters {
+            self.wake(process);
+        }
+    }
+
+    /// Where a block is on its drive: the sector and the cylinder.
+    pub(crate) fn place_on_drive(&self, key: BlockKey) -> (u64, u32) {
+        let sector = {
+            let mounts = self.mounts.borrow();
+            let mount = &mounts[key.drive as usize];
+            let fragment = ffs::Fragment(key.fragment);
+            mount.first_sector + u64::from(mount.fs.superblock().sector(fragment))
+        };
+        let hardware = self.hardware.borrow();
+        let geometry = hardware.drives[key.drive as usize].geometry();
+        (sector, geometry.locate(sector).cylinder)
+    }
+
+    /// Counts a transfer that has ended.
+    pub(crate) fn count_transfer(&self, transfer: &Transfer) {
+        self.statistics.borrow_mut().count(transfer);
+    }
+
+    /// A page of zeroes.
+    pub(crate) fn zeroes(&self, bytes: u32) -> Page {
+        self.pages.borrow_mut().zeroes(bytes)
+    }
+
+    /// How many transfers hardware must have room for: one for each buffer.
+    pub(crate) fn transfers(buffers: usize) -> Vec<Transfer> {
+        debug_assert!(u32::try_from(buffers).is_ok_and(|count| TransferId(count).0 == count));
+        vec![Transfer::default(); buffers]
+    }
+}

@@ -1,0 +1,405 @@
+//! Blocks through the buffer cache: bread, breada, bwrite, bdwrite, bawrite.
+
+use super::Kernel;
+use super::buffers::{BlockKey, BufferId, CLICK, List};
+use super::process::{Context, Process};
+use crate::hardware::moment;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+impl Kernel {
+    /// The buffer of a block, ours alone; what it holds may be anything
+    /// unless it is marked done.
+    pub(crate) async fn getblk(
+        &self,
+        process: &Rc<Process>,
+        key: BlockKey,
+        bytes: u32,
+    ) -> BufferId {
+        let context = Context::Process(process);
+        loop {
+            self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+                .await;
+            let found = self.buffers.borrow().find(key);
+            let Some(id) = found else {
+                let id = self.new_buffer(process).await;
+                // Somebody may have made one while this process slept.
+                if self.buffers.borrow().find(key).is_some() {
+                    self.release(id);
+                    continue;
+                }
+                self.buffers.borrow_mut().name(id, Some(key));
+                self.allocate_memory(process, id, bytes).await;
+                return id;
+            };
+            if self.buffers.borrow().all[id.0 as usize].busy {
+                self.wait_for_buffer(process, id).await;
+                continue;
+            }
+            self.buffers.borrow_mut().take(id);
+            let held = self.buffers.borrow().all[id.0 as usize].count;
+            if held != bytes {
+                self.allocate_memory(process, id, bytes).await;
+            }
+            return id;
+        }
+    }
+
+    /// Sleeps until a buffer that is in use is released.
+    async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
+        self.buffers
+            .borrow_mut()
+            .get(id)
+            .waiters
+            .push(Rc::clone(process));
+        let from = self.sim.now();
+        self.park(process, "a buffer that is in use").await;
+        self.book_transfer(process, id, from);
+    }
+
+    fn book_transfer(&self, process: &Process, id: BufferId, from: Time) {
+        let hardware = self.hardware.borrow();
+        let request = &hardware.transfers[id.0 as usize].request;
+        process.book_request(request, from, process.runnable_at());
+    }
+
+    /// A buffer that nobody uses, holding nothing.
+    async fn new_buffer(&self, process: &Rc<Process>) -> BufferId {
+        let context = Context::Process(process);
+        self.spend(context, Stage::CacheLookup, self.costs.new_buffer)
+            .await;
+        loop {
+            let victim = {
+                let buffers = self.buffers.borrow();
+                buffers.first(List::Age).or(buffers.first(List::Lru))
+            };
+            let Some(id) = victim else {
+                self.buffers.borrow_mut().waiters.push(Rc::clone(process));
+                let from = self.sim.now();
+                self.park(process, "a free buffer").await;
+                process.book(Stage::BufferWait, process.runnable_at() - from);
+                continue;
+            };
+            self.buffers.borrow_mut().take(id);
+            if self.buffers.borrow().all[id.0 as usize].delayed_write {
+                // What was delayed has to go out now; it comes back when it
+                // is out, to be reused then.
+                self.buffers.borrow_mut().get(id).age = true;
+                self.bawrite(process, id).await;
+                continue;
+            }
+            let mut buffers = self.buffers.borrow_mut();
+            buffers.name(id, None);
+            let buffer = buffers.get(id);
+            buffer.done = false;
+            buffer.age = false;
+            buffer.page = None;
+            buffer.count = 0;
+            return id;
+        }
+    }
+
+    /// Gives a buffer as much memory as it needs, from buffers that nobody
+    /// uses, or its surplus to a header without any.
+    async fn allocate_memory(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
+        let wanted = bytes.next_multiple_of(CLICK);
+        let has = self.buffers.borrow().all[id.0 as usize].memory;
+        if has > wanted {
+            self.give_surplus(id, wanted);
+        }
+        while self.buffers.borrow().all[id.0 as usize].memory < wanted {
+            let victim = self.new_buffer(process).await;
+            let emptied = {
+                let mut buffers = self.buffers.borrow_mut();
+                let missing = wanted - buffers.get(id).memory;
+                let taken = missing.min(buffers.get(victim).memory);
+                buffers.get(id).memory += taken;
+                buffers.get(victim).memory -= taken;
+                buffers.get(victim).memory == 0
+            };
+            let list = if emptied { List::Empty } else { List::Age };
+            self.put_back(victim, list);
+        }
+        self.buffers.borrow_mut().get(id).count = bytes;
+    }
+
+    fn give_surplus(&self, id: BufferId, wanted: u32) {
+        let empty = self.buffers.borrow().first(List::Empty);
+        let Some(empty) = empty else { return };
+        {
+            let mut buffers = self.buffers.borrow_mut();
+            buffers.take(empty);
+            let surplus = buffers.get(id).memory - wanted;
+            buffers.get(id).memory = wanted;
+            buffers.get(empty).memory = surplus;
+        }
+        self.put_back(empty, List::Age);
+    }
+
+    /// A buffer that holds nothing goes to a list; who waits is told.
+    fn put_back(&self, id: BufferId, list: List) {
+        self.buffers.borrow_mut().prepend(id, list);
+        self.wake_for_buffer(id);
+    }
+
+    /// brelse: we use a buffer no longer.
+    pub(crate) fn release(&self, id: BufferId) {
+        {
+            let mut buffers = self.buffers.borrow_mut();
+            let buffer = buffers.get(id);
+            buffer.asynchronous = false;
+            let (age, named) = (std::mem::take(&mut buffer.age), buffer.key.is_some());
+            if !named {
+                buffers.prepend(id, List::Age);
+            } else if age {
+                buffers.append(id, List::Age);
+            } else {
+                buffers.append(id, List::Lru);
+            }
+        }
+        self.wake_for_buffer(id);
+    }
+
+    fn wake_for_buffer(&self, id: BufferId) {
+        let (own, any) = {
+            let mut buffers = self.buffers.borrow_mut();
+            if buffers.get(id).waiters.is_empty() && buffers.waiters.is_empty() {
+                return;
+            }
+            let own = std::mem::take(&mut buffers.get(id).waiters);
+            (own, std::mem::take(&mut buffers.waiters))
+        };
+        for process in own.iter().chain(&any) {
+            self.wake(process);
+        }
+    }
+
+    /// Forgets every block that nobody uses and that is on its drive.
+    pub(crate) fn forget_all(&self) {
+        let keys: Vec<BlockKey> = {
+            let buffers = self.buffers.borrow();
+            let clean = buffers.all.iter().filter(|buffer| !buffer.delayed_write);
+            clean.filter_map(|buffer| buffer.key).collect()
+        };
+        for key in keys {
+            self.invalidate(key);
+        }
+    }
+
+    /// Forgets a block that is no longer anybody's.
+    pub(crate) fn invalidate(&self, key: BlockKey) {
+        let found = self.buffers.borrow().find(key);
+        let Some(id) = found else { return };
+        let mut buffers = self.buffers.borrow_mut();
+        if buffers.all[id.0 as usize].busy {
+            // It is on its way out; that it is forgotten shows when it is
+            // wanted next.
+            buffers.get(id).age = true;
+            return;
+        }
+        buffers.take(id);
+        let buffer = buffers.get(id);
+        buffer.delayed_write = false;
+        buffer.done = false;
+        buffer.page = None;
+        buffers.name(id, None);
+        drop(buffers);
+        self.release(id);
+    }
+}
+
+/// Reading and writing.
+impl Kernel {
+    /// A block as it should be, from the cache or from the drive.
+    pub(crate) async fn bread(&self, process: &Rc<Process>, key: BlockKey, bytes: u32) -> BufferId {
+        let id = self.getblk(process, key, bytes).await;
+        if !self.buffers.borrow().all[id.0 as usize].done {
+            self.start(Context::Process(process), id, false).await;
+            self.biowait(process, id).await;
+        }
+        id
+    }
+
+    /// As [`Kernel::bread`], and starts to read another block that may be
+    /// wanted next.
+    pub(crate) async fn breada(
+        &self,
+        process: &Rc<Process>,
+        (key, bytes): (BlockKey, u32),
+        (ahead, ahead_bytes): (BlockKey, u32),
+    ) -> BufferId {
+        let context = Context::Process(process);
+        self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+            .await;
+        let mut started = None;
+        if self.buffers.borrow().find(key).is_none() {
+            let id = self.getblk(process, key, bytes).await;
+            if !self.buffers.borrow().all[id.0 as usize].done {
+                self.start(context, id, false).await;
+            }
+            started = Some(id);
+        }
+        self.spend(context, Stage::CacheLookup, self.costs.cache_lookup)
+            .await;
+        if self.buffers.borrow().find(ahead).is_none() {
+            let id = self.getblk(process, ahead, ahead_bytes).await;
+            if self.buffers.borrow().all[id.0 as usize].done {
+                self.release(id);
+            } else {
+                self.buffers.borrow_mut().get(id).asynchronous = true;
+                self.start(context, id, false).await;
+            }
+        }
+        match started {
+            Some(id) => {
+                self.biowait(process, id).await;
+                id
+            }
+            None => self.bread(process, key, bytes).await,
+        }
+    }
+
+    /// Writes and waits until it is on the drive.
+    pub(crate) async fn bwrite(&self, process: &Rc<Process>, id: BufferId) {
+        self.start(Context::Process(process), id, true).await;
+        self.biowait(process, id).await;
+        self.release(id);
+    }
+
+    /// Starts to write; the buffer is released when that is done.
+    pub(crate) async fn bawrite(&self, process: &Rc<Process>, id: BufferId) {
+        self.buffers.borrow_mut().get(id).asynchronous = true;
+        self.start(Context::Process(process), id, true).await;
+    }
+
+    /// Leaves the writing for later.
+    pub(crate) async fn bdwrite(&self, process: &Rc<Process>, id: BufferId) {
+        {
+            let mut buffers = self.buffers.borrow_mut();
+            let buffer = buffers.get(id);
+            buffer.delayed_write = true;
+            buffer.done = true;
+        }
+        self.brelse(process, id).await;
+    }
+
+    /// [`Kernel::release`] by a process, which costs it time.
+    pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
+        self.spend(
+            Context::Process(process),
+            Stage::CacheLookup,
+            self.costs.release,
+        )
+        .await;
+        self.release(id);
+    }
+
+    /// Hands a buffer to its drive's driver.
+    async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
+        {
+            let mut buffers = self.buffers.borrow_mut();
+            let buffer = buffers.get(id);
+            let key = buffer.key.expect("a transfer is of some block");
+            let bytes = buffer.count;
+            buffer.delayed_write = false;
+            buffer.done = false;
+            let (sector, cylinder) = self.place_on_drive(key);
+            buffer.cylinder = cylinder;
+            let mut hardware = self.hardware.borrow_mut();
+            let sector_bytes = hardware.drives[key.drive as usize].geometry().sector_bytes();
+            let transfer = hardware.transfer(id.transfer());
+            transfer.drive = key.drive as usize;
+            transfer.sector = sector;
+            transfer.sectors = bytes.div_ceil(sector_bytes);
+            transfer.write = write;
+            transfer.request.issue(moment(self.sim.now()));
+            if write {
+                self.writing.borrow_mut()[key.drive as usize].0 += 1;
+            }
+        }
+        self.strategy(context, id).await;
+    }
+
+    /// Sleeps until a transfer of ours is done.
+    async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
+        self.spend(
+            Context::Process(process),
+            Stage::SystemCall,
+            self.costs.sleep,
+        )
+        .await;
+        let from = self.sim.now();
+        if self.buffers.borrow().all[id.0 as usize].done {
+            return;
+        }
+        self.buffers
+            .borrow_mut()
+            .get(id)
+            .waiters
+            .push(Rc::clone(process));
+        self.park(process, "a transfer").await;
+        self.book_transfer(process, id, from);
+    }
+
+    /// A transfer has ended: the data is where it should be, and who waits
+    /// for it, or for the buffer, is told.
+    pub(crate) fn biodone(&self, id: BufferId) {
+        let write = {
+            let mut hardware = self.hardware.borrow_mut();
+            let transfer = hardware.transfer(id.transfer());
+            transfer.request.mark(Stage::Completion, moment(self.sim.now()));
+            self.count_transfer(transfer);
+            transfer.write
+        };
+        self.move_data(id, write);
+        if write {
+            self.write_ended(id);
+        }
+        let asynchronous = {
+            let mut buffers = self.buffers.borrow_mut();
+            let buffer = buffers.get(id);
+            buffer.done = true;
+            buffer.asynchronous
+        };
+        if asynchronous {
+            self.release(id);
+        } else {
+            let waiters = std::mem::take(&mut self.buffers.borrow_mut().get(id).waiters);
+            for process in &waiters {
+                self.wake(process);
+            }
+        }
+    }
+
+    fn write_ended(&self, id: BufferId) {
+        let key = self.buffers.borrow().all[id.0 as usize].key;
+        let drive = key.expect("a transfer is of some block").drive as usize;
+        let waiters = {
+            let (under_way, waiters) = &mut self.writing.borrow_mut()[drive];
+            *under_way -= 1;
+            if *under_way > 0 {
+                return;
+            }
+            std::mem::take(waiters)
+        };
+        for process in &waiters {
+            self.wake(process);
+        }
+    }
+
+    /// Moves the contents between buffer and drive.
+    fn move_data(&self, id: BufferId, write: bool) {
+        let mut buffers = self.buffers.borrow_mut();
+        let buffer = buffers.get(id);
+        let key = buffer.key.expect("a transfer is of some block");
+        let mut media = self.media.borrow_mut();
+        let medium = &mut media[key.drive as usize];
+        if write {
+            let page = buffer.page.as_ref().expect("what is written is there");
+            medium.write(key.fragment, buffer.count, page);
+        } else {
+            buffer.page = Some(medium.read(key.fragment, buffer.count));
+        }
+    }
+}

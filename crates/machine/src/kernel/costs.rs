@@ -1,0 +1,68 @@
+//! What each routine of the kernel costs on the machine that it runs on.
+
+use diskperf_sim::Time;
+
+/// Processor time of the kernel's routines, at this machine's speed.
+#[derive(Clone, Debug, Default)]
+pub struct Costs {
+    /// Entering and leaving the kernel, with nothing in between.
+    pub system_call: Time,
+    /// read(2) and write(2) around the blocks: file, inode, offset.
+    pub read_write: Time,
+    /// Finding a block of a file (bmap).
+    pub block_map: Time,
+    /// Finding a buffer (getblk, incore).
+    pub cache_lookup: Time,
+    /// Making a buffer that nobody uses one's own (getnewbuf, pagemove).
+    pub new_buffer: Time,
+    /// Giving a buffer back (brelse).
+    pub release: Time,
+    /// Choosing a block and booking it (alloc, blkpref, alloccg).
+    pub allocate: Time,
+    /// Looking whether a kilobyte that is written is in a text segment
+    /// (mfind).
+    pub text_check_per_kb: Time,
+    /// Going to sleep.
+    pub sleep: Time,
+    /// Waking somebody (iodone, wakeup).
+    pub wakeup: Time,
+    /// Coming back from sleep (swtch, resume).
+    pub switch: Time,
+    /// Entering and leaving a handler of an interrupt.
+    pub interrupt: Time,
+    /// One tick of the clock, at the clock's level.
+    pub clock: Time,
+    /// The same, of what is left for later.
+    pub soft_clock: Time,
+    /// Ticks per second.
+    pub clock_hz: u64,
+    /// Finding one name (namei, per component).
+    pub name_lookup: Time,
+    /// Moving a kilobyte between kernel and process.
+    pub copy_per_kb: Time,
+    /// Zeroing a kilobyte.
+    pub clear_per_kb: Time,
+    /// Between two rounds of update.
+    pub update_interval: Time,
+    /// Blocks that are read ahead: none, or one.
+    pub read_ahead: bool,
+}
+
+impl Costs {
+    /// Copying this many bytes.
+    #[inline]
+    pub(crate) fn copy(&self, bytes: usize) -> Time {
+        per_kb(self.copy_per_kb, bytes)
+    }
+
+    /// Zeroing this many bytes.
+    #[inline]
+    pub(crate) fn clear(&self, bytes: usize) -> Time {
+        per_kb(self.clear_per_kb, bytes)
+    }
+}
+
+#[inline]
+fn per_kb(cost: Time, bytes: usize) -> Time {
+    Time((cost.0 * bytes as u64).div_ceil(1024))
+}

@@ -1,0 +1,35 @@
+//! Disk drivers: from a buffer to a command, and from an interrupt back.
+
+mod disksort;
+mod hp;
+mod uda;
+
+pub use disksort::QueueOrder;
+pub use hp::{HpConfig, PositionTest, SearchLead};
+pub use uda::UdaConfig;
+
+pub(crate) use hp::Hp;
+pub(crate) use uda::Uda;
+
+use super::Kernel;
+use super::buffers::BufferId;
+use super::process::Context;
+
+/// The drivers that there are.
+pub(crate) enum Driver {
+    /// MASSBUS disks.
+    Hp(Hp),
+    /// The UDA50.
+    Uda(Uda),
+}
+
+impl Kernel {
+    /// Takes a buffer to be transferred; returns when it is queued or on its
+    /// way.
+    pub(crate) async fn strategy(&self, context: Context<'_>, id: BufferId) {
+        match &self.driver {
+            Driver::Hp(hp) => self.hp_strategy(hp, context, id).await,
+            Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The driver of the UDA50 (uda.c of July 1983): no order of its own, as many
+//! commands as the controller grants.
+
+use crate::hardware::{TransferId, moment};
+use crate::kernel::Kernel;
+use crate::kernel::buffers::BufferId;
+use crate::kernel::process::{BIO, Context};
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// The driver's costs.
+#[derive(Clone, Debug)]
+pub struct UdaConfig {
+    /// Queueing a request.
+    pub strategy: Time,
+    /// Making a command of one and giving it to the controller.
+    pub start: Time,
+    /// One map register of the UNIBUS adaptor, which maps 512 bytes.
+    pub map_register: Time,
+    /// Seeing to a response.
+    pub complete: Time,
+}
+
+/// The driver.
+pub(crate) struct Uda {
+    pub(crate) config: UdaConfig,
+    /// Of each drive, what the controller has not been given.
+    queues: RefCell<Vec<VecDeque<BufferId>>>,
+    /// The drive that is looked at first next time.
+    turn: Cell<usize>,
+    /// Whether somebody is giving commands already.
+    starting: Cell<bool>,
+}
+
+const MAPPED_BYTES: u64 = 512;
+
+impl Uda {
+    /// The driver of this many drives.
+    pub(crate) fn new(config: UdaConfig, drives: usize) -> Self {
+        Self {
+            config,
+            queues: RefCell::new(vec![VecDeque::new(); drives]),
+            turn: Cell::new(0),
+            starting: Cell::new(false),
+        }
+    }
+
+    /// The next request, drives in turn.
+    fn next(&self) -> Option<BufferId> {
+        let mut queues = self.queues.borrow_mut();
+        let drives = queues.len();
+        for step in 0..drives {
+            let drive = (self.turn.get() + step) % drives;
+            if let Some(id) = queues[drive].pop_front() {
+                self.turn.set((drive + 1) % drives);
+                return Some(id);
+            }
+        }
+        None
+    }
+}
+
+impl Kernel {
+    pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: BufferId) {
+        let level = self.processor.mask(&self.sim, BIO);
+        self.spend(context, Stage::Driver, uda.config.strategy).await;
+        let drive = {
+            let mut hardware = self.hardware.borrow_mut();
+            let transfer = hardware.transfer(id.transfer());
+            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
+            transfer.drive
+        };
+        uda.queues.borrow_mut()[drive].push_back(id);
+        self.uda_start(uda, context).await;
+        self.processor.mask(&self.sim, level);
+    }
+
+    /// Gives the controller as many commands as it takes.
+    async fn uda_start(&self, uda: &Uda, context: Context<'_>) {
+        assert!(!uda.starting.replace(true), "the level masks the interrupt");
+        loop {
+            let takes = self.hardware.borrow_mut().controllers[0].uda50().takes_commands();
+            let Some(id) = takes.then(|| uda.next()).flatten() else {
+                break;
+            };
+            let now = moment(self.sim.now());
+            let bytes = {
+                let mut hardware = self.hardware.borrow_mut();
+                let request = &mut hardware.transfer(id.transfer()).request;
+                request.mark(Stage::DriverQueue, now);
+                u64::from(self.buffers.borrow().all[id.0 as usize].count)
+            };
+            let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
+            let cost = uda.config.start + Time(uda.config.map_register.0 * registers);
+            self.spend(context, Stage::Driver, cost).await;
+            let mut hardware = self.hardware.borrow_mut();
+            let now = moment(self.sim.now());
+            hardware.transfer(id.transfer()).request.mark(Stage::Driver, now);
+            let (controller, mut parts) = hardware.controller(0);
+            let around = self.surroundings();
+            controller.uda50().command(&around, &mut parts, id.transfer());
+        }
+        uda.starting.set(false);
+    }
+
+    /// Serves the controller's interrupts for ever.
+    pub(crate) async fn uda_interrupts(self: Rc<Self>) {
+        let super::Driver::Uda(uda) = &self.driver else {
+            panic!("the uda driver serves the UDA50")
+        };
+        loop {
+            while !self.uda_interrupts_now() {
+                self.sim.wait("an interrupt of the controller").await;
+            }
+            self.processor.enter(&self.sim, BIO).await;
+            self.spend(Context::Handler, Stage::Driver, self.costs.interrupt)
+                .await;
+            while let Some(TransferId(number)) = self.uda_take_done() {
+                self.spend(Context::Handler, Stage::Driver, uda.config.complete)
+                    .await;
+                self.spend(Context::Handler, Stage::Driver, self.costs.wakeup)
+                    .await;
+                self.biodone(BufferId(number));
+            }
+            self.uda_start(uda, Context::Handler).await;
+            self.processor.leave(&self.sim);
+        }
+    }
+
+    fn uda_interrupts_now(&self) -> bool {
+        self.hardware.borrow_mut().controllers[0].uda50().interrupts()
+    }
+
+    fn uda_take_done(&self) -> Option<TransferId> {
+        self.hardware.borrow_mut().controllers[0].uda50().take_done()
+    }
+}

@@ -1,0 +1,413 @@
+//! Allocation over all groups: the order in which groups are tried, the
+//! reserve, and the change in one group.
+
+use super::FileSystem;
+use super::inode::{InodeKind, InodeNumber};
+use super::superblock::{Fragment, Group};
+use std::fmt;
+
+/// The file system, or the part of it that is not reserved, is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSpace;
+
+impl fmt::Display for NoSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no space left on the file system")
+    }
+}
+
+impl std::error::Error for NoSpace {}
+
+/// A group to try, and whether the preference counts in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The group.
+    pub group: Group,
+    /// Only the first group is asked for the preferred place; a group that is
+    /// reached by rehashing gives whatever its rotor finds.
+    pub is_preferred: bool,
+}
+
+/// The groups in the order in which they are tried: the preferred one; then
+/// 1, 2, 4, ... groups further on (added up, modulo the number of groups);
+/// then all from the second after the preferred one.
+///
+/// A group may come twice. Never ends early by itself: it covers every group.
+#[derive(Debug, Clone)]
+pub struct AllocationSearch {
+    groups: u32,
+    first: u32,
+    stage: SearchStage,
+}
+
+#[derive(Debug, Clone)]
+enum SearchStage {
+    Preferred,
+    Rehash { last: u32, step: u32 },
+    Linear { tried: u32 },
+}
+
+impl AllocationSearch {
+    pub(super) fn new(groups: u32, first: Group) -> Self {
+        assert!(
+            first.0 < groups,
+            "the search starts in a group of the file system"
+        );
+        Self {
+            groups,
+            first: first.0,
+            stage: SearchStage::Preferred,
+        }
+    }
+}
+
+impl Iterator for AllocationSearch {
+    type Item = Candidate;
+
+    fn next(&mut self) -> Option<Candidate> {
+        let rehashed = |group| {
+            Some(Candidate {
+                group: Group(group),
+                is_preferred: false,
+            })
+        };
+        loop {
+            match self.stage {
+                SearchStage::Preferred => {
+                    self.stage = SearchStage::Rehash {
+                        last: self.first,
+                        step: 1,
+                    };
+                    return Some(Candidate {
+                        group: Group(self.first),
+                        is_preferred: true,
+                    });
+                }
+                SearchStage::Rehash { last, step } if step < self.groups => {
+                    let group = (last + step) % self.groups;
+                    self.stage = SearchStage::Rehash {
+                        last: group,
+                        step: step * 2,
+                    };
+                    return rehashed(group);
+                }
+                // The first was tried, and the one after it is always the
+                // first of the rehash.
+                SearchStage::Rehash { .. } => self.stage = SearchStage::Linear { tried: 2 },
+                SearchStage::Linear { tried } if tried < self.groups => {
+                    self.stage = SearchStage::Linear { tried: tried + 1 };
+                    return rehashed((self.first + tried) % self.groups);
+                }
+                SearchStage::Linear { .. } => return None,
+            }
+        }
+    }
+}
+
+impl FileSystem {
+    /// Fragments that a user who is not the super-user may still allocate;
+    /// zero or negative when only the reserve is left.
+    #[must_use]
+    pub fn free_space_fragments(&self) -> i64 {
+        let per_block = i64::from(self.superblock.fragments_per_block());
+        let percent = i64::from(self.superblock.parameters().minfree_percent);
+        let reserve = i64::from(self.superblock.data_fragments) * percent / 100;
+        i64::from(self.total.free_blocks) * per_block + i64::from(self.total.free_fragments)
+            - reserve
+    }
+
+    /// Whether an allocation may be tried at all. The super-user may use the
+    /// reserve. Growing a fragment in place is asked for with its new size.
+    ///
+    /// # Errors
+    /// [`NoSpace`] when a whole block is wanted and none is free, or only the
+    /// reserve is left.
+    pub fn admit(&self, fragments: u32, is_super_user: bool) -> Result<(), NoSpace> {
+        let whole_block = fragments == self.superblock.fragments_per_block();
+        if whole_block && self.total.free_blocks == 0 {
+            return Err(NoSpace);
+        }
+        self.admit_growth(is_super_user)
+    }
+
+    /// The test before a fragment is grown: only the reserve counts, because
+    /// the growth may succeed in place.
+    ///
+    /// # Errors
+    /// [`NoSpace`] when only the reserve is left.
+    pub fn admit_growth(&self, is_super_user: bool) -> Result<(), NoSpace> {
+        if !is_super_user && self.free_space_fragments() <= 0 {
+            return Err(NoSpace);
+        }
+        Ok(())
+    }
+
+    /// The groups to try for a block, in order. Without a usable preference
+    /// the search starts in the inode's group.
+    ///
+    /// Pass each candidate's `is_preferred` on: give [`Self::allocate_in_group`]
+    /// the preference only then.
+    #[must_use]
+    pub fn allocation_search(
+        &self,
+        inode: InodeNumber,
+        preference: Option<Fragment>,
+    ) -> AllocationSearch {
+        let group = match self.usable(preference) {
+            Some(address) => self.superblock.group_of(address),
+            None => self.superblock.group_of_inode(inode),
+        };
+        AllocationSearch::new(self.superblock.groups(), group)
+    }
+
+    /// The groups to try for a fragment that could not be extended in place:
+    /// its own group first, whatever the preference.
+    #[must_use]
+    pub fn relocation_search(&self, address: Fragment) -> AllocationSearch {
+        let group = self.superblock.group_of(address);
+        AllocationSearch::new(self.superblock.groups(), group)
+    }
+
+    /// A preference beyond the end of the file system is none.
+    fn usable(&self, preference: Option<Fragment>) -> Option<Fragment> {
+        preference.filter(|address| address.0 < self.superblock.size_fragments())
+    }
+
+    /// Whether the in-core summary lets a group be tried: if not, its map is
+    /// not even read. Fragments may be in a group without whole blocks.
+    #[must_use]
+    pub fn group_may_hold(&self, group: Group, fragments: u32) -> bool {
+        fragments < self.superblock.fragments_per_block()
+            || self.summaries[group.0 as usize].free_blocks > 0
+    }
+
+    /// Allocates in one group, whose map must be in core and is changed.
+    /// `fragments` is 1 to a whole block. `None`: nothing of this size is
+    /// left; the map is unchanged.
+    ///
+    /// # Panics
+    /// If `fragments` is not 1 to a block, or the group does not exist.
+    pub fn allocate_in_group(
+        &mut self,
+        group: Group,
+        preference: Option<Fragment>,
+        fragments: u32,
+    ) -> Option<Fragment> {
+        let per_block = self.superblock.fragments_per_block();
+        assert!(
+            (1..=per_block).contains(&fragments),
+            "1 to {per_block} fragments: {fragments}"
+        );
+        if !self.group_may_hold(group, fragments) {
+            return None;
+        }
+        let base = self.superblock.group_base(group).0;
+        let preference = self
+            .usable(preference)
+            .map(|address| address.0 % self.superblock.fragments_per_group());
+        let summary = &mut self.summaries[group.0 as usize];
+        let before = *summary;
+        let map = &mut self.groups[group.0 as usize];
+        let found = if fragments == per_block {
+            map.allocate_block(&self.superblock, summary, preference)
+        } else {
+            map.allocate_fragments(&self.superblock, summary, preference, fragments)
+        };
+        self.add_to_total(group, before);
+        found.map(|fragment| Fragment(base + fragment))
+    }
+
+    /// Whether fragments may possibly be grown in place: they would stay
+    /// inside their block, and the summary has enough free fragments. If not,
+    /// the group's map is not even read.
+    #[must_use]
+    pub fn may_extend(&self, address: Fragment, old_fragments: u32, new_fragments: u32) -> bool {
+        let per_block = self.superblock.fragments_per_block();
+        let group = self.superblock.group_of(address);
+        self.summaries[group.0 as usize].free_fragments >= new_fragments - old_fragments
+            && address.0 % per_block + new_fragments <= per_block
+    }
+
+    /// Grows fragments in place. The group's map must be in core; it is
+    /// changed only if the result is `true`.
+    ///
+    /// # Panics
+    /// If the new size is not larger than the old one.
+    pub fn extend_fragments(
+        &mut self,
+        address: Fragment,
+        old_fragments: u32,
+        new_fragments: u32,
+    ) -> bool {
+        assert!(
+            0 < old_fragments && old_fragments < new_fragments,
+            "fragments grow"
+        );
+        if !self.may_extend(address, old_fragments, new_fragments) {
+            return false;
+        }
+        let group = self.superblock.group_of(address);
+        let fragment = address.0 - self.superblock.group_base(group).0;
+        let summary = &mut self.summaries[group.0 as usize];
+        let before = *summary;
+        let extended = self.groups[group.0 as usize].extend_fragments(
+            &self.superblock,
+            summary,
+            fragment,
+            old_fragments,
+            new_fragments,
+        );
+        self.add_to_total(group, before);
+        extended
+    }
+
+    /// Frees a block or a part of one. The group's map must be in core.
+    ///
+    /// # Panics
+    /// If something of it is free already, it is outside the file system, or
+    /// crosses a block.
+    pub fn free(&mut self, address: Fragment, fragments: u32) {
+        let per_block = self.superblock.fragments_per_block();
+        assert!(
+            fragments > 0
+                && address.0 % per_block + fragments <= per_block
+                && address.0 + fragments <= self.superblock.size_fragments(),
+            "freed fragments are inside one block of the file system: {address:?}, {fragments}"
+        );
+        let group = self.superblock.group_of(address);
+        let fragment = address.0 - self.superblock.group_base(group).0;
+        let summary = &mut self.summaries[group.0 as usize];
+        let before = *summary;
+        let map = &mut self.groups[group.0 as usize];
+        if fragments == per_block {
+            assert!(
+                map.block_bits(&self.superblock, fragment) == 0,
+                "a free block is freed: {address:?}"
+            );
+            map.free_block(&self.superblock, summary, fragment);
+        } else {
+            map.free_fragments(&self.superblock, summary, fragment, fragments);
+        }
+        self.add_to_total(group, before);
+    }
+
+    /// Carries what changed in a group's summary over to the totals.
+    pub(super) fn add_to_total(&mut self, group: Group, before: super::GroupSummary) {
+        let now = self.summaries[group.0 as usize];
+        let carry = |total: &mut u32, before: u32, now: u32| *total = *total + now - before;
+        carry(
+            &mut self.total.directories,
+            before.directories,
+            now.directories,
+        );
+        carry(
+            &mut self.total.free_blocks,
+            before.free_blocks,
+            now.free_blocks,
+        );
+        carry(
+            &mut self.total.free_inodes,
+            before.free_inodes,
+            now.free_inodes,
+        );
+        carry(
+            &mut self.total.free_fragments,
+            before.free_fragments,
+            now.free_fragments,
+        );
+    }
+
+    /// The inode that a new one should be near: for a directory the group
+    /// with the fewest directories among those with at least the average of
+    /// free inodes; for a file the directory it is made in.
+    #[must_use]
+    pub fn inode_preference(&self, parent: InodeNumber, kind: InodeKind) -> InodeNumber {
+        match kind {
+            InodeKind::File => parent,
+            InodeKind::Directory => {
+                let average = self.total.free_inodes / self.superblock.groups();
+                let mut fewest = self.superblock.inodes_per_group();
+                let mut best = 0;
+                for (group, summary) in self.summaries.iter().enumerate() {
+                    if summary.directories < fewest && summary.free_inodes >= average {
+                        fewest = summary.directories;
+                        best = group as u32;
+                    }
+                }
+                InodeNumber(best * self.superblock.inodes_per_group())
+            }
+        }
+    }
+
+    /// The groups to try for an inode, in order.
+    #[must_use]
+    pub fn inode_search(&self, preference: InodeNumber) -> AllocationSearch {
+        let group = self.superblock.group_of_inode(preference);
+        AllocationSearch::new(self.superblock.groups(), group)
+    }
+
+    /// Whether the in-core summary lets a group be tried for an inode: if
+    /// not, its map is not even read.
+    #[must_use]
+    pub fn group_may_hold_inode(&self, group: Group) -> bool {
+        self.summaries[group.0 as usize].free_inodes > 0
+    }
+
+    /// Allocates an inode in one group, whose map must be in core and is
+    /// changed. The new inode is empty, with a link count of 0; the kernel
+    /// sets that and writes the inode block. `None`: no inode is left there.
+    ///
+    /// Give the preference only to the first candidate of the search.
+    pub fn inode_alloc(
+        &mut self,
+        group: Group,
+        preference: Option<InodeNumber>,
+        kind: InodeKind,
+    ) -> Option<InodeNumber> {
+        if !self.group_may_hold_inode(group) {
+            return None;
+        }
+        let per_group = self.superblock.inodes_per_group();
+        // Inode 0 as a preference is no preference: it stands for group 0.
+        let preference = preference
+            .filter(|inode| inode.0 != 0)
+            .map(|inode| inode.0 % per_group);
+        let index = self.groups[group.0 as usize]
+            .allocate_inode(preference, per_group)
+            .expect("the summary says that an inode is free");
+        let before = self.summaries[group.0 as usize];
+        let summary = &mut self.summaries[group.0 as usize];
+        summary.free_inodes -= 1;
+        if kind == InodeKind::Directory {
+            summary.directories += 1;
+        }
+        self.add_to_total(group, before);
+        let inode = InodeNumber(group.0 * per_group + index);
+        self.inodes.insert(inode, kind);
+        Some(inode)
+    }
+
+    /// Frees an inode that no name and no block hangs on any more. The map of
+    /// its group must be in core.
+    ///
+    /// # Panics
+    /// If the inode is free, is linked, or still has blocks.
+    pub fn inode_free(&mut self, inode: InodeNumber) {
+        let record = self.inodes.remove(inode);
+        assert!(record.links == 0, "a linked inode is freed: {inode:?}");
+        assert!(
+            !record.has_blocks(),
+            "an inode with blocks is freed: {inode:?}"
+        );
+        let group = self.superblock.group_of_inode(inode);
+        let index = inode.0 % self.superblock.inodes_per_group();
+        self.groups[group.0 as usize].set_inode_used(index, false);
+        let before = self.summaries[group.0 as usize];
+        let summary = &mut self.summaries[group.0 as usize];
+        summary.free_inodes += 1;
+        if record.kind == InodeKind::Directory {
+            summary.directories -= 1;
+        }
+        self.add_to_total(group, before);
+    }
+}

@@ -1,0 +1,192 @@
+//! Who claims which fragment.
+
+use super::super::FileSystem;
+use super::super::indirect::IndirectId;
+use super::super::inode::{DIRECT_POINTERS, Inode, InodeKind, InodeNumber};
+use super::super::superblock::{Fragment, Group};
+use super::Problem;
+
+/// A bit for each fragment that metadata or a file claims.
+pub(super) struct Claims {
+    claimed: Vec<u64>,
+    used_fragments: u32,
+    /// Indirect blocks reached from inodes.
+    indirect_blocks: u32,
+}
+
+/// The file whose pointers are followed.
+struct Claimant<'a> {
+    inode: InodeNumber,
+    record: &'a Inode,
+    /// Blocks up to the end of the file.
+    blocks: u64,
+}
+
+impl Claims {
+    /// Claims for the metadata of all groups and for all inodes.
+    pub(super) fn of(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
+        let size = file_system.superblock.size_fragments();
+        let mut claims = Self {
+            claimed: vec![0; size.div_ceil(64) as usize],
+            used_fragments: 0,
+            indirect_blocks: 0,
+        };
+        claims.claim_metadata(file_system);
+        for inode in (0..file_system.inodes.len()).map(InodeNumber) {
+            if let Some(record) = file_system.inodes.try_get(inode) {
+                let block_bytes = u64::from(file_system.superblock.block_bytes());
+                let blocks = record.size_bytes.div_ceil(block_bytes);
+                let claimant = Claimant {
+                    inode,
+                    record,
+                    blocks,
+                };
+                claims.claim_file(file_system, &claimant, problems);
+            }
+        }
+        let kept = file_system.indirect_blocks.count() as u32;
+        if kept != claims.indirect_blocks {
+            problems.push(Problem::LostIndirect {
+                kept,
+                reached: claims.indirect_blocks,
+            });
+        }
+        claims
+    }
+
+    pub(super) fn is_claimed(&self, address: Fragment) -> bool {
+        self.claimed[address.0 as usize / 64] >> (address.0 % 64) & 1 == 1
+    }
+
+    pub(super) fn used_fragments(&self) -> u32 {
+        self.used_fragments
+    }
+
+    fn set(&mut self, address: u32) {
+        self.claimed[address as usize / 64] |= 1 << (address % 64);
+    }
+
+    fn claim_metadata(&mut self, file_system: &FileSystem) {
+        let superblock = &file_system.superblock;
+        for group in (0..superblock.groups()).map(Group) {
+            let mut start = superblock.superblock_copy_address(group).0;
+            let mut end = superblock.data_start(group).0;
+            if group.0 == 0 {
+                start = 0;
+                end += superblock.summary_fragments();
+            }
+            for address in start..end.min(superblock.group_end(group).0) {
+                self.set(address);
+            }
+        }
+    }
+
+    fn claim(
+        &mut self,
+        file_system: &FileSystem,
+        inode: InodeNumber,
+        address: Fragment,
+        fragments: u32,
+        problems: &mut Vec<Problem>,
+    ) {
+        let per_block = file_system.superblock.fragments_per_block();
+        let size = file_system.superblock.size_fragments();
+        let inside = address.0 < size && fragments <= size - address.0;
+        if fragments == 0 || !inside || address.0 % per_block + fragments > per_block {
+            problems.push(Problem::BadAddress {
+                inode,
+                address,
+                fragments,
+            });
+            return;
+        }
+        for address in (address.0..address.0 + fragments).map(Fragment) {
+            if self.is_claimed(address) {
+                problems.push(Problem::ClaimedTwice { inode, address });
+            }
+            self.set(address.0);
+        }
+        self.used_fragments += fragments;
+    }
+
+    fn claim_file(
+        &mut self,
+        file_system: &FileSystem,
+        claimant: &Claimant<'_>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let &Claimant {
+            inode,
+            record,
+            blocks,
+        } = claimant;
+        for (lbn, &pointer) in (0..DIRECT_POINTERS).zip(&record.direct) {
+            if pointer == 0 {
+                if record.kind == InodeKind::Directory && u64::from(lbn) < blocks {
+                    problems.push(Problem::DirectoryDamage {
+                        directory: inode,
+                        what: "a directory has a hole",
+                    });
+                }
+                continue;
+            }
+            if u64::from(lbn) >= blocks {
+                problems.push(Problem::BeyondEnd { inode, lbn });
+            }
+            let fragments = match file_system.fragments_at_size(record.size_bytes, lbn) {
+                // Behind the end: reported already, and claimed as one.
+                0 => 1,
+                fragments => fragments,
+            };
+            self.claim(file_system, inode, Fragment(pointer), fragments, problems);
+        }
+        let pointers = file_system.superblock.pointers_per_block();
+        let first_lbns = [DIRECT_POINTERS, DIRECT_POINTERS + pointers];
+        for (level, first_lbn) in (0..).zip(first_lbns) {
+            if let Some(root) = record.indirect[level] {
+                self.claim_indirect(file_system, claimant, root, (level, first_lbn), problems);
+            }
+        }
+    }
+
+    /// `place`: 1 if second-level blocks hang on it, and the first block of
+    /// the file that does.
+    fn claim_indirect(
+        &mut self,
+        file_system: &FileSystem,
+        claimant: &Claimant<'_>,
+        id: IndirectId,
+        place: (usize, u32),
+        problems: &mut Vec<Problem>,
+    ) {
+        let &Claimant { inode, blocks, .. } = claimant;
+        let (level, first_lbn) = place;
+        let block = file_system.indirect_blocks.get(id);
+        let per_block = file_system.superblock.fragments_per_block();
+        self.indirect_blocks += 1;
+        self.claim(file_system, inode, block.address, per_block, problems);
+        if (level == 1) == block.children.is_empty() {
+            problems.push(Problem::IndirectDamage { inode });
+            return;
+        }
+        for (index, &pointer) in (0..).zip(&block.pointers) {
+            if level == 1 {
+                let child = block.children[index as usize];
+                let address = child.map_or(0, |id| file_system.indirect_blocks.get(id).address.0);
+                if address != pointer {
+                    problems.push(Problem::IndirectDamage { inode });
+                }
+                if let Some(child) = child {
+                    let first_lbn = first_lbn + index * block.pointers.len() as u32;
+                    self.claim_indirect(file_system, claimant, child, (0, first_lbn), problems);
+                }
+            } else if pointer != 0 {
+                let lbn = first_lbn + index;
+                if u64::from(lbn) >= blocks {
+                    problems.push(Problem::BeyondEnd { inode, lbn });
+                }
+                self.claim(file_system, inode, Fragment(pointer), per_block, problems);
+            }
+        }
+    }
+}

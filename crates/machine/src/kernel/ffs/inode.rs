@@ -1,0 +1,318 @@
+//! Inodes: sizes, links, direct pointers, and the fragments at the tail of a
+//! small file.
+
+use super::FileSystem;
+use super::directory::Directory;
+use super::indirect::IndirectId;
+use super::superblock::Fragment;
+
+/// Direct pointers in an inode (NDADDR).
+pub const DIRECT_POINTERS: u32 = 12;
+/// Bytes of an inode on the disk.
+pub const INODE_BYTES: u32 = 128;
+
+/// The number of an inode, over all groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InodeNumber(pub u32);
+
+/// What an inode is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InodeKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// Fragments at the tail of a file that must grow before the file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TailGrowth {
+    /// The block of the file, also the index of its direct pointer.
+    pub lbn: u32,
+    /// Where the fragments are.
+    pub address: Fragment,
+    /// How many there are.
+    pub old_fragments: u32,
+    /// How many there must be.
+    pub new_fragments: u32,
+}
+
+/// What a write needs of a block with a direct pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockNeed {
+    /// The block is there and large enough.
+    Present(Fragment),
+    /// There is none: this many fragments.
+    Allocate {
+        /// 1 to a whole block.
+        fragments: u32,
+    },
+    /// It is the tail, of fragments, and must grow.
+    Grow(TailGrowth),
+}
+
+/// An inode in core. Pointers are fragment addresses; 0 is a hole.
+#[derive(Debug, Clone)]
+pub(super) struct Inode {
+    pub(super) kind: InodeKind,
+    pub(super) links: u32,
+    pub(super) size_bytes: u64,
+    pub(super) direct: [u32; DIRECT_POINTERS as usize],
+    /// Roots of the single and double indirect trees.
+    pub(super) indirect: [Option<IndirectId>; 2],
+    pub(super) directory: Option<Box<Directory>>,
+}
+
+impl Inode {
+    fn new(kind: InodeKind) -> Self {
+        Self {
+            kind,
+            links: 0,
+            size_bytes: 0,
+            direct: [0; DIRECT_POINTERS as usize],
+            indirect: [None; 2],
+            directory: None,
+        }
+    }
+
+    pub(super) fn has_blocks(&self) -> bool {
+        self.direct.iter().any(|&pointer| pointer != 0) || self.indirect.iter().any(Option::is_some)
+    }
+}
+
+/// The inodes that are in use.
+#[derive(Debug, Clone)]
+pub(super) struct InodeTable {
+    /// For each inode number its record plus one; 0 is a free inode. All but
+    /// a few are never touched, so that their memory is never paged in.
+    slots: Vec<u32>,
+    records: Vec<Option<Inode>>,
+    vacant: Vec<u32>,
+}
+
+impl InodeTable {
+    pub(super) fn new(inodes: u32) -> Self {
+        Self {
+            slots: vec![0; inodes as usize],
+            records: Vec::new(),
+            vacant: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(super) fn try_get(&self, inode: InodeNumber) -> Option<&Inode> {
+        let record = self.slots.get(inode.0 as usize)?.checked_sub(1)?;
+        self.records[record as usize].as_ref()
+    }
+
+    #[track_caller]
+    pub(super) fn get(&self, inode: InodeNumber) -> &Inode {
+        self.try_get(inode)
+            .unwrap_or_else(|| panic!("inode {} is not allocated", inode.0))
+    }
+
+    #[track_caller]
+    pub(super) fn get_mut(&mut self, inode: InodeNumber) -> &mut Inode {
+        self.slots
+            .get(inode.0 as usize)
+            .and_then(|slot| slot.checked_sub(1))
+            .and_then(|record| self.records[record as usize].as_mut())
+            .unwrap_or_else(|| panic!("inode {} is not allocated", inode.0))
+    }
+
+    pub(super) fn insert(&mut self, inode: InodeNumber, kind: InodeKind) {
+        let record = Some(Inode::new(kind));
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                self.records[place as usize] = record;
+                place
+            }
+            None => {
+                self.records.push(record);
+                self.records.len() as u32 - 1
+            }
+        };
+        let slot = &mut self.slots[inode.0 as usize];
+        assert!(*slot == 0, "inode {} is allocated twice", inode.0);
+        *slot = place + 1;
+    }
+
+    #[track_caller]
+    pub(super) fn remove(&mut self, inode: InodeNumber) -> Inode {
+        let slot = std::mem::take(&mut self.slots[inode.0 as usize]);
+        assert!(slot != 0, "inode {} is not allocated", inode.0);
+        self.vacant.push(slot - 1);
+        self.records[slot as usize - 1]
+            .take()
+            .expect("a slot points at a record")
+    }
+}
+
+impl FileSystem {
+    /// Whether an inode number is in use.
+    #[must_use]
+    pub fn is_inode_allocated(&self, inode: InodeNumber) -> bool {
+        self.inodes.try_get(inode).is_some()
+    }
+
+    /// What an inode is.
+    ///
+    /// # Panics
+    /// This and all other calls on an inode: if it is not allocated.
+    #[must_use]
+    pub fn kind(&self, inode: InodeNumber) -> InodeKind {
+        self.inodes.get(inode).kind
+    }
+
+    /// Names that an inode has.
+    #[must_use]
+    pub fn links(&self, inode: InodeNumber) -> u32 {
+        self.inodes.get(inode).links
+    }
+
+    /// Sets the number of names. The kernel writes the inode block.
+    pub fn set_links(&mut self, inode: InodeNumber, links: u32) {
+        self.inodes.get_mut(inode).links = links;
+    }
+
+    /// The size of a file.
+    #[must_use]
+    pub fn size_bytes(&self, inode: InodeNumber) -> u64 {
+        self.inodes.get(inode).size_bytes
+    }
+
+    /// Grows the size of a file. Fragments at its tail must have been grown
+    /// before ([`Self::tail_growth`]); [`Self::release_blocks`] shrinks it.
+    ///
+    /// # Panics
+    /// If the size would shrink, or the file is a directory.
+    pub fn set_size(&mut self, inode: InodeNumber, size_bytes: u64) {
+        let record = self.inodes.get_mut(inode);
+        assert!(
+            size_bytes >= record.size_bytes,
+            "set_size only grows a file"
+        );
+        assert!(
+            record.kind == InodeKind::File,
+            "a directory grows by its entries"
+        );
+        record.size_bytes = size_bytes;
+    }
+
+    /// The largest file: single and double indirect blocks. Triple indirect
+    /// ones are not kept, as in the 1983 kernel.
+    #[must_use]
+    pub fn max_size_bytes(&self) -> u64 {
+        let pointers = u64::from(self.superblock.pointers_per_block());
+        let blocks = u64::from(DIRECT_POINTERS) + pointers + pointers * pointers;
+        blocks * u64::from(self.superblock.block_bytes())
+    }
+
+    /// Fragments that block `lbn` of a file takes if it is there: a whole
+    /// block, but for the tail of a file that ends in its direct blocks.
+    #[must_use]
+    pub fn fragments_of_block(&self, inode: InodeNumber, lbn: u32) -> u32 {
+        self.fragments_at_size(self.inodes.get(inode).size_bytes, lbn)
+    }
+
+    pub(super) fn fragments_at_size(&self, size_bytes: u64, lbn: u32) -> u32 {
+        let block_bytes = u64::from(self.superblock.block_bytes());
+        if lbn >= DIRECT_POINTERS || size_bytes >= (u64::from(lbn) + 1) * block_bytes {
+            return self.superblock.fragments_per_block();
+        }
+        let in_block = size_bytes.saturating_sub(u64::from(lbn) * block_bytes);
+        self.superblock.fragments_of(in_block as u32)
+    }
+
+    /// The direct pointer of a block, if it is not a hole.
+    #[must_use]
+    pub fn direct_pointer(&self, inode: InodeNumber, index: u32) -> Option<Fragment> {
+        pointer(self.inodes.get(inode).direct[index as usize])
+    }
+
+    /// Sets a direct pointer, after an allocation or a move of fragments.
+    pub fn set_direct_pointer(&mut self, inode: InodeNumber, index: u32, address: Fragment) {
+        self.inodes.get_mut(inode).direct[index as usize] = address.0;
+    }
+
+    /// The fragments at the tail that must grow before the file can have
+    /// `new_size_bytes`: a tail of fragments is only allowed at the very end.
+    /// Before block `lbn` is written ask with `lbn * block_bytes`.
+    ///
+    /// After the growth call [`Self::set_direct_pointer`], and (as the source
+    /// does when another block follows) [`Self::set_size`] to the end of the
+    /// full block.
+    #[must_use]
+    pub fn tail_growth(&self, inode: InodeNumber, new_size_bytes: u64) -> Option<TailGrowth> {
+        let record = self.inodes.get(inode);
+        let lbn = self.superblock.block_of(record.size_bytes);
+        if lbn >= DIRECT_POINTERS || new_size_bytes <= record.size_bytes {
+            return None;
+        }
+        let address = pointer(record.direct[lbn as usize])?;
+        let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
+        let new_fragments = self.fragments_at_size(new_size_bytes, lbn);
+        (new_fragments > old_fragments).then_some(TailGrowth {
+            lbn,
+            address,
+            old_fragments,
+            new_fragments,
+        })
+    }
+
+    /// What a write into a block with a direct pointer needs, if it ends
+    /// `end_in_block_bytes` after the start of the block.
+    ///
+    /// # Panics
+    /// If the end is 0 or beyond a block.
+    #[must_use]
+    pub fn direct_need(&self, inode: InodeNumber, lbn: u32, end_in_block_bytes: u32) -> BlockNeed {
+        let block_bytes = self.superblock.block_bytes();
+        assert!(
+            (1..=block_bytes).contains(&end_in_block_bytes),
+            "a write ends inside its block"
+        );
+        let record = self.inodes.get(inode);
+        let end = u64::from(lbn) * u64::from(block_bytes) + u64::from(end_in_block_bytes);
+        let fragments = self.fragments_at_size(end.max(record.size_bytes), lbn);
+        let Some(address) = pointer(record.direct[lbn as usize]) else {
+            return BlockNeed::Allocate { fragments };
+        };
+        let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
+        if fragments <= old_fragments {
+            return BlockNeed::Present(address);
+        }
+        BlockNeed::Grow(TailGrowth {
+            lbn,
+            address,
+            old_fragments,
+            new_fragments: fragments,
+        })
+    }
+
+    /// Fragments that a file holds, with its indirect blocks.
+    #[must_use]
+    pub fn held_fragments(&self, inode: InodeNumber) -> u32 {
+        let record = self.inodes.get(inode);
+        let per_block = self.superblock.fragments_per_block();
+        let direct: u32 = (0..DIRECT_POINTERS)
+            .filter(|&lbn| record.direct[lbn as usize] != 0)
+            .map(|lbn| self.fragments_at_size(record.size_bytes, lbn))
+            .sum();
+        let indirect: u32 = record
+            .indirect
+            .iter()
+            .flatten()
+            .map(|&root| self.indirect_blocks.blocks_under(root))
+            .sum();
+        direct + indirect * per_block
+    }
+}
+
+/// A stored pointer: 0 is a hole.
+pub(super) fn pointer(stored: u32) -> Option<Fragment> {
+    (stored != 0).then_some(Fragment(stored))
+}

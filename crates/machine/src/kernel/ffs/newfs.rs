@@ -1,0 +1,120 @@
+//! Making a file system.
+
+use super::FileSystem;
+use super::directory::{DIRECTORY_CHUNK_BYTES, Directory};
+use super::group::{CylinderGroup, GroupSummary};
+use super::indirect::IndirectBlocks;
+use super::inode::{InodeKind, InodeNumber, InodeTable};
+use super::parameters::{Geometry, NewfsError, Parameters};
+use super::superblock::{Fragment, Group, Superblock};
+
+/// Inodes 0 and 1 are never used: 0 means none, and 1 was the bad-block file.
+pub(super) const RESERVED_INODES: u32 = 2;
+
+impl FileSystem {
+    /// The root directory.
+    pub const ROOT: InodeNumber = InodeNumber(2);
+    /// The directory that mkfs makes for fsck.
+    pub const LOST_AND_FOUND: InodeNumber = InodeNumber(3);
+
+    /// Makes a file system with a root directory and its `lost+found`.
+    ///
+    /// # Errors
+    /// [`NewfsError`] says which number is not possible and what is.
+    pub fn newfs(geometry: Geometry, parameters: Parameters) -> Result<Self, NewfsError> {
+        let superblock = Superblock::new(geometry, parameters)?;
+        let groups = superblock.groups();
+        let mut file_system = Self {
+            inodes: InodeTable::new(groups * superblock.inodes_per_group()),
+            summaries: Vec::with_capacity(groups as usize),
+            total: GroupSummary::default(),
+            section_rotor: Group(0),
+            groups: Vec::with_capacity(groups as usize),
+            indirect_blocks: IndirectBlocks::default(),
+            superblock,
+        };
+        for group in (0..groups).map(Group) {
+            file_system.make_group(group);
+        }
+        file_system.make_root();
+        Ok(file_system)
+    }
+
+    fn make_group(&mut self, group: Group) {
+        let superblock = &self.superblock;
+        let per_block = superblock.fragments_per_block();
+        let base = superblock.group_base(group).0;
+        let end = superblock.group_end(group).0 - base;
+        let mut map = CylinderGroup::new(superblock);
+        let mut summary = GroupSummary {
+            free_inodes: superblock.inodes_per_group(),
+            ..Default::default()
+        };
+        let metadata_start = superblock.superblock_copy_address(group).0 - base;
+        let mut data_start = superblock.data_start(group).0 - base;
+        let mut data_fragments = 0;
+        if group.0 == 0 {
+            data_start += superblock.summary_fragments();
+            for index in 0..RESERVED_INODES {
+                map.set_inode_used(index, true);
+                summary.free_inodes -= 1;
+            }
+        } else {
+            for fragment in (0..metadata_start.min(end)).step_by(per_block as usize) {
+                map.free_block(superblock, &mut summary, fragment);
+            }
+            data_fragments += metadata_start.min(end);
+        }
+        data_fragments += end.saturating_sub(data_start);
+        let first_whole = data_start.next_multiple_of(per_block);
+        if first_whole > data_start {
+            map.free_at_newfs(&mut summary, data_start, first_whole - data_start);
+        }
+        let last_whole = end - end % per_block;
+        for fragment in (first_whole..last_whole).step_by(per_block as usize) {
+            map.free_block(superblock, &mut summary, fragment);
+        }
+        if last_whole < end && first_whole <= last_whole {
+            map.free_at_newfs(&mut summary, last_whole, end - last_whole);
+        }
+        self.superblock.data_fragments += data_fragments;
+        self.total.add(&summary);
+        self.groups.push(map);
+        self.summaries.push(summary);
+    }
+
+    /// mkfs gives each of the two the first whole block of group 0 and hands
+    /// back what is not needed of it.
+    fn make_root(&mut self) {
+        let block_bytes = self.superblock.block_bytes();
+        self.make_first_directory(Self::LOST_AND_FOUND, Self::ROOT, block_bytes);
+        self.make_first_directory(Self::ROOT, Self::ROOT, DIRECTORY_CHUNK_BYTES);
+        self.directory_add(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
+        self.inodes.get_mut(Self::ROOT).links = 3;
+        self.inodes.get_mut(Self::LOST_AND_FOUND).links = 2;
+    }
+
+    fn make_first_directory(&mut self, inode: InodeNumber, parent: InodeNumber, size: u32) {
+        let per_block = self.superblock.fragments_per_block();
+        let kept = self.superblock.fragments_of(size);
+        let first_free = (0..self.superblock.group_end(Group(0)).0)
+            .step_by(per_block as usize)
+            .find(|&block| self.groups[0].is_block_free(&self.superblock, block))
+            .map(Fragment);
+        let address = self
+            .allocate_in_group(Group(0), first_free, per_block)
+            .expect("a file system that is large enough for its first directories");
+        if kept < per_block {
+            self.free(Fragment(address.0 + kept), per_block - kept);
+        }
+        let made = self.inode_alloc(Group(0), Some(inode), InodeKind::Directory);
+        assert!(
+            made == Some(inode),
+            "the first inodes of a new file system are free"
+        );
+        let record = self.inodes.get_mut(inode);
+        record.direct[0] = address.0;
+        record.size_bytes = u64::from(size);
+        record.directory = Some(Box::new(Directory::new(inode, parent, size)));
+    }
+}

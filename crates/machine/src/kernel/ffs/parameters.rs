@@ -1,0 +1,386 @@
+//! What a file system is made of: the partition's geometry, the parameters
+//! of newfs, and what is wrong with them.
+
+use std::fmt;
+
+/// The geometry of one partition, as disktab describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    /// Bytes in a sector.
+    pub sector_bytes: u32,
+    /// Sectors in a track.
+    pub sectors_per_track: u32,
+    /// Tracks in a cylinder (heads).
+    pub tracks_per_cylinder: u32,
+    /// Size of the partition in sectors. It need not be a whole number of
+    /// cylinders: the Eagle's `g` is 450.8.
+    pub partition_sectors: u32,
+    /// Whole revolutions per second. newfs divides the rpm of disktab by 60
+    /// and drops the rest: an Eagle that is entered with 3900 rpm has 65.
+    pub revolutions_per_second: u32,
+}
+
+impl Geometry {
+    /// Sectors in a cylinder.
+    #[must_use]
+    pub fn sectors_per_cylinder(&self) -> u32 {
+        self.sectors_per_track * self.tracks_per_cylinder
+    }
+
+    pub(super) fn validate(&self) -> Result<(), NewfsError> {
+        let parts = [
+            ("sector_bytes", self.sector_bytes),
+            ("sectors_per_track", self.sectors_per_track),
+            ("tracks_per_cylinder", self.tracks_per_cylinder),
+            ("partition_sectors", self.partition_sectors),
+            ("revolutions_per_second", self.revolutions_per_second),
+        ];
+        if let Some((what, _)) = parts.iter().find(|(_, value)| *value == 0) {
+            return Err(NewfsError::Zero(what));
+        }
+        let cylinder = u64::from(self.sectors_per_track) * u64::from(self.tracks_per_cylinder);
+        if cylinder > u64::from(MAX_SECTORS_PER_CYLINDER) {
+            return Err(NewfsError::CylinderTooLarge { sectors: cylinder });
+        }
+        if u64::from(self.partition_sectors) * u64::from(self.sector_bytes) > MAX_PARTITION_BYTES {
+            return Err(NewfsError::PartitionTooLarge {
+                sectors: self.partition_sectors,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Products of sectors stay inside 32 bits below this.
+const MAX_SECTORS_PER_CYLINDER: u32 = 1 << 20;
+/// 1983 addresses sectors with a signed 32-bit number of 512 bytes.
+const MAX_PARTITION_BYTES: u64 = 1 << 40;
+/// Smallest block of newfs (MINBSIZE).
+pub(super) const MIN_BLOCK_BYTES: u32 = 4096;
+/// Largest block that is offered; the 1983 kernel stopped at 8192.
+pub(super) const MAX_BLOCK_BYTES: u32 = 65536;
+/// Most fragments in a block (MAXFRAG).
+pub(super) const MAX_FRAGMENTS_PER_BLOCK: u32 = 8;
+/// Most cylinders in a group (MAXCPG).
+pub(super) const MAX_CYLINDERS_PER_GROUP: u32 = 32;
+
+/// The parameters of newfs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// Bytes in a block: a power of two, 4096 or more.
+    pub block_bytes: u32,
+    /// Bytes in a fragment: a power of two, a block or down to an eighth.
+    pub fragment_bytes: u32,
+    /// Time between the end of one block and the start of the next of the
+    /// same file, in ms.
+    pub rotdelay_ms: u32,
+    /// Blocks laid out without a gap before one of `rotdelay_ms` is left.
+    pub maxcontig_blocks: u32,
+    /// Blocks of one section: after these a file moves to another group.
+    pub maxbpg_blocks: u32,
+    /// Cylinders in a cylinder group, 32 at most. It must be a multiple of
+    /// the number of cylinders after which blocks and cylinders start together.
+    pub cylinders_per_group: u32,
+    /// Share of the data space that only the super-user may allocate, percent.
+    pub minfree_percent: u32,
+    /// One inode is made for this many bytes, up to 2048 inodes in a group.
+    pub bytes_per_inode: u32,
+}
+
+impl Parameters {
+    /// What newfs of 4.2BSD takes when only the block and fragment size are
+    /// given (mkfs.c 2.14, after 4 July 1983: rotdelay 4 ms, before it 2 ms).
+    #[must_use]
+    pub fn bsd42(block_bytes: u32, fragment_bytes: u32) -> Self {
+        Self {
+            block_bytes,
+            fragment_bytes,
+            rotdelay_ms: 4,
+            maxcontig_blocks: 1,
+            // MAXBLKPG of 1983: as many as pointers fit in one *fragment*.
+            maxbpg_blocks: fragment_bytes / 4,
+            cylinders_per_group: 16,
+            minfree_percent: 10,
+            bytes_per_inode: 2048,
+        }
+    }
+
+    pub(super) fn validate(&self, geometry: &Geometry) -> Result<(), NewfsError> {
+        let &Self {
+            block_bytes,
+            fragment_bytes,
+            ..
+        } = self;
+        for (what, bytes) in [
+            ("block_bytes", block_bytes),
+            ("fragment_bytes", fragment_bytes),
+        ] {
+            if !bytes.is_power_of_two() {
+                return Err(NewfsError::NotPowerOfTwo { what, bytes });
+            }
+        }
+        if !(MIN_BLOCK_BYTES..=MAX_BLOCK_BYTES).contains(&block_bytes) {
+            return Err(NewfsError::BlockSize { block_bytes });
+        }
+        if fragment_bytes > block_bytes || block_bytes / fragment_bytes > MAX_FRAGMENTS_PER_BLOCK {
+            return Err(NewfsError::FragmentSize {
+                fragment_bytes,
+                block_bytes,
+            });
+        }
+        if !fragment_bytes.is_multiple_of(geometry.sector_bytes) {
+            let sector_bytes = geometry.sector_bytes;
+            return Err(NewfsError::FragmentNotSectors {
+                fragment_bytes,
+                sector_bytes,
+            });
+        }
+        if self.bytes_per_inode == 0 {
+            return Err(NewfsError::Zero("bytes_per_inode"));
+        }
+        if !(1..=MAX_CYLINDERS_PER_GROUP).contains(&self.cylinders_per_group) {
+            return Err(NewfsError::CylindersPerGroup {
+                given: self.cylinders_per_group,
+            });
+        }
+        Tuning::of(self).validate(geometry.revolutions_per_second)
+    }
+}
+
+/// What `tunefs` may change on an existing file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// See [`Parameters::rotdelay_ms`].
+    pub rotdelay_ms: u32,
+    /// See [`Parameters::maxcontig_blocks`].
+    pub maxcontig_blocks: u32,
+    /// See [`Parameters::maxbpg_blocks`].
+    pub maxbpg_blocks: u32,
+    /// See [`Parameters::minfree_percent`].
+    pub minfree_percent: u32,
+}
+
+impl Tuning {
+    /// The tunable part of a set of parameters.
+    #[must_use]
+    pub fn of(parameters: &Parameters) -> Self {
+        Self {
+            rotdelay_ms: parameters.rotdelay_ms,
+            maxcontig_blocks: parameters.maxcontig_blocks,
+            maxbpg_blocks: parameters.maxbpg_blocks,
+            minfree_percent: parameters.minfree_percent,
+        }
+    }
+
+    pub(super) fn validate(&self, revolutions_per_second: u32) -> Result<(), NewfsError> {
+        if u64::from(self.rotdelay_ms) * u64::from(revolutions_per_second) > 1000 {
+            return Err(NewfsError::RotdelayOverRevolution {
+                rotdelay_ms: self.rotdelay_ms,
+                revolutions_per_second,
+            });
+        }
+        if self.maxcontig_blocks == 0 {
+            return Err(NewfsError::Zero("maxcontig_blocks"));
+        }
+        if self.maxbpg_blocks == 0 {
+            return Err(NewfsError::Zero("maxbpg_blocks"));
+        }
+        if self.minfree_percent > 99 {
+            return Err(NewfsError::Minfree {
+                minfree_percent: self.minfree_percent,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Why a file system cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewfsError {
+    /// This must be at least 1.
+    Zero(&'static str),
+    /// A size that is not a power of two.
+    NotPowerOfTwo {
+        /// Which size.
+        what: &'static str,
+        /// Its value.
+        bytes: u32,
+    },
+    /// A block outside what is offered.
+    BlockSize {
+        /// Bytes asked for.
+        block_bytes: u32,
+    },
+    /// A fragment larger than a block or smaller than an eighth of it.
+    FragmentSize {
+        /// Bytes asked for.
+        fragment_bytes: u32,
+        /// Bytes in a block.
+        block_bytes: u32,
+    },
+    /// A fragment that is not a whole number of sectors.
+    FragmentNotSectors {
+        /// Bytes asked for.
+        fragment_bytes: u32,
+        /// Bytes in a sector.
+        sector_bytes: u32,
+    },
+    /// No cylinders in a group, or too many.
+    CylindersPerGroup {
+        /// Cylinders asked for.
+        given: u32,
+    },
+    /// Groups that would not start at a block.
+    CylindersPerGroupNotMultiple {
+        /// Cylinders asked for.
+        given: u32,
+        /// What they must be a multiple of.
+        multiple_of: u32,
+    },
+    /// Blocks and cylinders start together only after more cylinders than a
+    /// group may have.
+    NoAlignment {
+        /// Bytes in a block.
+        block_bytes: u32,
+        /// Cylinders after which they do.
+        cylinders: u32,
+    },
+    /// A rotational delay longer than one revolution.
+    RotdelayOverRevolution {
+        /// Delay asked for.
+        rotdelay_ms: u32,
+        /// Revolutions per second of the drive.
+        revolutions_per_second: u32,
+    },
+    /// A reserve of the whole data space or more.
+    Minfree {
+        /// Percent asked for.
+        minfree_percent: u32,
+    },
+    /// A cylinder with more sectors than the address arithmetic holds.
+    CylinderTooLarge {
+        /// Sectors in the cylinder.
+        sectors: u64,
+    },
+    /// A partition with more bytes than the address arithmetic holds.
+    PartitionTooLarge {
+        /// Sectors in the partition.
+        sectors: u32,
+    },
+    /// No room for the first group's metadata and the root directory.
+    PartitionTooSmall {
+        /// Sectors in the partition.
+        sectors: u32,
+        /// Sectors that the first group needs.
+        needed: u32,
+    },
+    /// A group whose metadata leaves no data blocks.
+    GroupTooSmall {
+        /// Fragments of metadata.
+        metadata_fragments: u32,
+        /// Fragments in the group.
+        group_fragments: u32,
+    },
+    /// A group map that does not fit in one block.
+    GroupMapTooLarge {
+        /// Bytes of the map.
+        map_bytes: u32,
+        /// Bytes in a block.
+        block_bytes: u32,
+    },
+}
+
+impl fmt::Display for NewfsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Zero(what) => write!(f, "{what} is 0; it must be at least 1"),
+            Self::NotPowerOfTwo { what, bytes } => {
+                write!(f, "{what} is {bytes}; it must be a power of two")
+            }
+            Self::BlockSize { block_bytes } => write!(
+                f,
+                "block_bytes is {block_bytes}; allowed are {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
+            ),
+            Self::FragmentSize {
+                fragment_bytes,
+                block_bytes,
+            } => write!(
+                f,
+                "fragment_bytes is {fragment_bytes}; a block of {block_bytes} allows {} to \
+                 {block_bytes}",
+                block_bytes / MAX_FRAGMENTS_PER_BLOCK
+            ),
+            Self::FragmentNotSectors {
+                fragment_bytes,
+                sector_bytes,
+            } => write!(
+                f,
+                "fragment_bytes is {fragment_bytes}; it must be a multiple of the sector's \
+                 {sector_bytes}"
+            ),
+            Self::CylindersPerGroup { given } => write!(
+                f,
+                "cylinders_per_group is {given}; allowed are 1 to {MAX_CYLINDERS_PER_GROUP}"
+            ),
+            Self::CylindersPerGroupNotMultiple { given, multiple_of } => write!(
+                f,
+                "cylinders_per_group is {given}; on this geometry it must be a multiple of \
+                 {multiple_of}"
+            ),
+            Self::NoAlignment {
+                block_bytes,
+                cylinders,
+            } => write!(
+                f,
+                "blocks of {block_bytes} bytes start at a cylinder only every {cylinders} \
+                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; take a smaller block"
+            ),
+            Self::RotdelayOverRevolution {
+                rotdelay_ms,
+                revolutions_per_second,
+            } => write!(
+                f,
+                "rotdelay_ms is {rotdelay_ms}; one revolution is {} ms at \
+                 {revolutions_per_second} revolutions per second",
+                1000 / revolutions_per_second
+            ),
+            Self::Minfree { minfree_percent } => {
+                write!(
+                    f,
+                    "minfree_percent is {minfree_percent}; allowed are 0 to 99"
+                )
+            }
+            Self::CylinderTooLarge { sectors } => write!(
+                f,
+                "a cylinder has {sectors} sectors; at most {MAX_SECTORS_PER_CYLINDER} are allowed"
+            ),
+            Self::PartitionTooLarge { sectors } => write!(
+                f,
+                "partition_sectors is {sectors}; at most {} GiB are allowed",
+                MAX_PARTITION_BYTES >> 30
+            ),
+            Self::PartitionTooSmall { sectors, needed } => write!(
+                f,
+                "partition_sectors is {sectors}; the first cylinder group alone needs {needed}"
+            ),
+            Self::GroupTooSmall {
+                metadata_fragments,
+                group_fragments,
+            } => write!(
+                f,
+                "a cylinder group has {group_fragments} fragments and needs \
+                 {metadata_fragments} for itself; take more cylinders_per_group"
+            ),
+            Self::GroupMapTooLarge {
+                map_bytes,
+                block_bytes,
+            } => write!(
+                f,
+                "the map of a cylinder group takes {map_bytes} bytes and must fit in a block of \
+                 {block_bytes}; take fewer cylinders_per_group"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NewfsError {}

@@ -1,0 +1,71 @@
+//! The preferred place of a block (blkpref): the start of a section, or one
+//! rotational gap behind the previous block of the file.
+
+use super::FileSystem;
+use super::indirect::PointerArray;
+use super::inode::{DIRECT_POINTERS, InodeNumber};
+use super::superblock::{Fragment, Group};
+
+impl FileSystem {
+    /// Where block `lbn` of a file is asked for. `index` is its place in the
+    /// pointer array. For an indirect block itself the array is
+    /// [`PointerArray::Fresh`]; a data block (or second-level indirect block)
+    /// right under an indirect block that was just made uses that one's
+    /// preference again and does not ask.
+    ///
+    /// The start of a section moves the rotor, so ask once for each
+    /// allocation. `None`: no group has its share of free blocks; search from
+    /// the inode's group.
+    pub fn block_preference(
+        &mut self,
+        inode: InodeNumber,
+        lbn: u32,
+        array: PointerArray,
+        index: u32,
+    ) -> Option<Fragment> {
+        let maxbpg = self.superblock.parameters().maxbpg_blocks;
+        let pointers: &[u32] = match array {
+            PointerArray::Fresh => &[],
+            PointerArray::Direct => &self.inodes.get(inode).direct,
+            PointerArray::Indirect(id) => &self.indirect_blocks.get(id).pointers,
+        };
+        let previous = match index.checked_sub(1) {
+            Some(before) if !index.is_multiple_of(maxbpg) => pointers[before as usize],
+            _ => 0,
+        };
+        if previous == 0 {
+            return self.section_preference(inode, lbn);
+        }
+        let next = previous + self.superblock.fragments_per_block();
+        if self.run_is_short(pointers, index, next) {
+            return Some(Fragment(next));
+        }
+        Some(Fragment(next + self.superblock.gap_fragments()))
+    }
+
+    /// Whether fewer than maxcontig blocks lie together before `index`, so
+    /// that the next one needs no gap. The first `maxcontig` indexes of an
+    /// array get the gap all the same, as in the source.
+    fn run_is_short(&self, pointers: &[u32], index: u32, next: u32) -> bool {
+        let maxcontig = self.superblock.parameters().maxcontig_blocks;
+        index > maxcontig
+            && pointers[(index - maxcontig) as usize]
+                .wrapping_add(maxcontig * self.superblock.fragments_per_block())
+                != next
+    }
+
+    fn section_preference(&mut self, inode: InodeNumber, lbn: u32) -> Option<Fragment> {
+        if lbn < DIRECT_POINTERS {
+            let group = self.superblock.group_of_inode(inode);
+            return Some(self.superblock.section_start(group));
+        }
+        let groups = self.superblock.groups();
+        let average = self.total.free_blocks / groups;
+        let rotor = self.section_rotor.0;
+        let group = (rotor + 1..groups)
+            .chain(0..=rotor)
+            .find(|&group| self.summaries[group as usize].free_blocks >= average)?;
+        self.section_rotor = Group(group);
+        Some(self.superblock.section_start(Group(group)))
+    }
+}

@@ -1,0 +1,472 @@
+//! The superblock: the constants of a file system and its address arithmetic.
+
+use super::inode::{INODE_BYTES, InodeNumber};
+use super::parameters::{Geometry, MAX_CYLINDERS_PER_GROUP, NewfsError, Parameters, Tuning};
+use super::rotation::{
+    BlockPlace, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_places,
+};
+
+/// The address of a fragment, counted from the start of the partition.
+/// Fragment 0 is in the boot block and never given to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fragment(pub u32);
+
+/// The number of a cylinder group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group(pub u32);
+
+/// Bytes of the boot block, and of the superblock and each of its copies.
+const BOOT_BYTES: u32 = 8192;
+const SUPERBLOCK_BYTES: u32 = 8192;
+/// Most inodes in a group (MAXIPG).
+const MAX_INODES_PER_GROUP: u32 = 2048;
+/// Bytes of a group's summary in the summary array.
+const SUMMARY_BYTES: u32 = 16;
+/// Bytes of a group's map block before the fragment map: counters by cylinder
+/// and by rotational position, and the inode map.
+const GROUP_HEADER_BYTES: u32 = 988;
+
+/// The constants of a file system.
+#[derive(Debug, Clone)]
+pub struct Superblock {
+    geometry: Geometry,
+    parameters: Parameters,
+    sectors_per_fragment: u32,
+    fragments_per_block: u32,
+    /// The fewest cylinders that hold a whole number of blocks.
+    cycle_cylinders: u32,
+    groups: u32,
+    size_fragments: u32,
+    fragments_per_group: u32,
+    inodes_per_group: u32,
+    /// Offsets of the parts of a group from where its metadata starts.
+    superblock_offset: u32,
+    map_offset: u32,
+    inode_offset: u32,
+    data_offset: u32,
+    /// The metadata of successive groups is shifted by this, so that no one
+    /// platter holds all copies.
+    group_shift: u32,
+    group_shift_mask: u32,
+    summary_bytes: u32,
+    group_map_bytes: u32,
+    gap_fragments: u32,
+    pub(super) data_fragments: u32,
+    pub(super) places: Vec<BlockPlace>,
+    pub(super) rotation: Option<RotationTables>,
+    /// For each byte of a fragment map: bit n-1 is set if one of its blocks
+    /// has a run of exactly n free fragments.
+    pub(super) run_sizes: [u8; 256],
+}
+
+impl Superblock {
+    pub(super) fn new(geometry: Geometry, parameters: Parameters) -> Result<Self, NewfsError> {
+        geometry.validate()?;
+        parameters.validate(&geometry)?;
+        let sectors_per_fragment = parameters.fragment_bytes / geometry.sector_bytes;
+        let fragments_per_block = parameters.block_bytes / parameters.fragment_bytes;
+        let cycle_cylinders = cycle_cylinders(&geometry, &parameters)?;
+        let cylinder_sectors = geometry.sectors_per_cylinder();
+        let group_sectors = parameters.cylinders_per_group * cylinder_sectors;
+        let fragments_per_group = group_sectors / sectors_per_fragment;
+        let blocks_of = |bytes: u32| {
+            bytes
+                .div_ceil(parameters.fragment_bytes)
+                .next_multiple_of(fragments_per_block)
+        };
+        let superblock_offset = blocks_of(BOOT_BYTES + SUPERBLOCK_BYTES);
+        let map_offset = superblock_offset + blocks_of(SUPERBLOCK_BYTES);
+        let inode_offset = map_offset + fragments_per_block;
+        let inodes_per_group = inodes_per_group(&parameters, fragments_per_group);
+        let mut superblock = Self {
+            sectors_per_fragment,
+            fragments_per_block,
+            cycle_cylinders,
+            groups: 0,
+            size_fragments: geometry.partition_sectors / sectors_per_fragment,
+            fragments_per_group,
+            inodes_per_group,
+            superblock_offset,
+            map_offset,
+            inode_offset,
+            data_offset: inode_offset + inodes_per_group * INODE_BYTES / parameters.fragment_bytes,
+            group_shift: geometry
+                .sectors_per_track
+                .div_ceil(sectors_per_fragment)
+                .next_multiple_of(fragments_per_block),
+            group_shift_mask: geometry.tracks_per_cylinder.next_power_of_two() - 1,
+            summary_bytes: 0,
+            group_map_bytes: (GROUP_HEADER_BYTES + fragments_per_group.div_ceil(8))
+                .next_multiple_of(parameters.fragment_bytes),
+            gap_fragments: 0,
+            data_fragments: 0,
+            places: block_places(
+                fragments_per_group / fragments_per_block,
+                sectors_per_fragment * fragments_per_block,
+                geometry.sectors_per_track,
+                cylinder_sectors,
+            ),
+            rotation: None,
+            run_sizes: run_sizes(fragments_per_block),
+            geometry,
+            parameters,
+        };
+        superblock.place_groups()?;
+        superblock.make_rotation_tables();
+        superblock.gap_fragments = superblock.rotational_gap();
+        Ok(superblock)
+    }
+
+    /// The tables fit in the superblock or are not made at all; with one track
+    /// to a cylinder all blocks of a position are the same block.
+    fn make_rotation_tables(&mut self) {
+        let sectors_per_block = self.sectors_per_fragment * self.fragments_per_block;
+        let cycle_blocks =
+            self.cycle_cylinders * self.geometry.sectors_per_cylinder() / sectors_per_block;
+        if self.geometry.tracks_per_cylinder > 1 && cycle_blocks <= MAX_TABLE_BLOCKS {
+            let tables = RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.places);
+            self.rotation = Some(tables);
+        }
+    }
+
+    /// Counts the groups, and drops a last one that its own metadata fills.
+    fn place_groups(&mut self) -> Result<(), NewfsError> {
+        let block_bytes = self.parameters.block_bytes;
+        if self.group_map_bytes > block_bytes {
+            let map_bytes = self.group_map_bytes;
+            return Err(NewfsError::GroupMapTooLarge {
+                map_bytes,
+                block_bytes,
+            });
+        }
+        self.groups = self.size_fragments.div_ceil(self.fragments_per_group);
+        self.summary_bytes =
+            (self.groups * SUMMARY_BYTES).next_multiple_of(self.parameters.fragment_bytes);
+        // Summary, root directory and lost+found.
+        let first_group = self.data_offset
+            + (self.summary_fragments()).next_multiple_of(self.fragments_per_block)
+            + 2 * self.fragments_per_block;
+        if self.size_fragments < first_group {
+            return Err(NewfsError::PartitionTooSmall {
+                sectors: self.geometry.partition_sectors,
+                needed: first_group * self.sectors_per_fragment,
+            });
+        }
+        let widest = Group(self.group_shift_mask.min(self.groups - 1));
+        let metadata = self.data_start(widest).0 - self.group_base(widest).0;
+        if metadata.max(first_group) >= self.fragments_per_group && self.groups > 1 {
+            return Err(NewfsError::GroupTooSmall {
+                metadata_fragments: metadata.max(first_group),
+                group_fragments: self.fragments_per_group,
+            });
+        }
+        let last = Group(self.groups - 1);
+        if self.groups > 1 && self.data_start(last).0 > self.size_fragments {
+            self.groups -= 1;
+            self.size_fragments = self.groups * self.fragments_per_group;
+        }
+        Ok(())
+    }
+
+    /// Whole milliseconds of rotation, in fragments, made whole blocks. The
+    /// integer division comes before the rounding, as in blkpref.
+    fn rotational_gap(&self) -> u32 {
+        let sectors = u64::from(self.parameters.rotdelay_ms)
+            * u64::from(self.geometry.revolutions_per_second)
+            * u64::from(self.geometry.sectors_per_track);
+        let fragments = sectors / (u64::from(self.sectors_per_fragment) * 1000);
+        (fragments as u32).next_multiple_of(self.fragments_per_block)
+    }
+
+    pub(super) fn tune(&mut self, tuning: Tuning) -> Result<(), NewfsError> {
+        tuning.validate(self.geometry.revolutions_per_second)?;
+        self.parameters.rotdelay_ms = tuning.rotdelay_ms;
+        self.parameters.maxcontig_blocks = tuning.maxcontig_blocks;
+        self.parameters.maxbpg_blocks = tuning.maxbpg_blocks;
+        self.parameters.minfree_percent = tuning.minfree_percent;
+        self.gap_fragments = self.rotational_gap();
+        Ok(())
+    }
+
+    /// The geometry of the partition.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The parameters in force (after `tune` the tuned ones).
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Bytes in a block.
+    #[must_use]
+    pub fn block_bytes(&self) -> u32 {
+        self.parameters.block_bytes
+    }
+
+    /// Bytes in a fragment.
+    #[must_use]
+    pub fn fragment_bytes(&self) -> u32 {
+        self.parameters.fragment_bytes
+    }
+
+    /// Fragments in a block: 1, 2, 4 or 8.
+    #[must_use]
+    pub fn fragments_per_block(&self) -> u32 {
+        self.fragments_per_block
+    }
+
+    /// Sectors in a fragment.
+    #[must_use]
+    pub fn sectors_per_fragment(&self) -> u32 {
+        self.sectors_per_fragment
+    }
+
+    /// Number of cylinder groups.
+    #[must_use]
+    pub fn groups(&self) -> u32 {
+        self.groups
+    }
+
+    /// Size of the file system in fragments.
+    #[must_use]
+    pub fn size_fragments(&self) -> u32 {
+        self.size_fragments
+    }
+
+    /// Fragments in every group but perhaps the last.
+    #[must_use]
+    pub fn fragments_per_group(&self) -> u32 {
+        self.fragments_per_group
+    }
+
+    /// Inodes in a group.
+    #[must_use]
+    pub fn inodes_per_group(&self) -> u32 {
+        self.inodes_per_group
+    }
+
+    /// Inodes in an inode block.
+    #[must_use]
+    pub fn inodes_per_block(&self) -> u32 {
+        self.parameters.block_bytes / INODE_BYTES
+    }
+
+    /// The fewest cylinders that hold a whole number of blocks (cpc).
+    #[must_use]
+    pub fn cycle_cylinders(&self) -> u32 {
+        self.cycle_cylinders
+    }
+
+    /// Pointers in an indirect block.
+    #[must_use]
+    pub fn pointers_per_block(&self) -> u32 {
+        self.parameters.block_bytes / 4
+    }
+
+    /// Fragments left free between two blocks of a file for `rotdelay_ms`.
+    #[must_use]
+    pub fn gap_fragments(&self) -> u32 {
+        self.gap_fragments
+    }
+
+    /// Fragments that hold `bytes` bytes.
+    #[must_use]
+    pub fn fragments_of(&self, bytes: u32) -> u32 {
+        bytes.div_ceil(self.parameters.fragment_bytes)
+    }
+
+    /// The block of a file that holds a byte.
+    #[must_use]
+    pub fn block_of(&self, offset_bytes: u64) -> u32 {
+        (offset_bytes / u64::from(self.parameters.block_bytes)) as u32
+    }
+
+    /// The first sector of a fragment, counted from the start of the partition.
+    #[must_use]
+    pub fn sector(&self, address: Fragment) -> u32 {
+        address.0 * self.sectors_per_fragment
+    }
+
+    /// The cylinder of the partition in which a fragment starts.
+    #[must_use]
+    pub fn cylinder(&self, address: Fragment) -> u32 {
+        self.sector(address) / self.geometry.sectors_per_cylinder()
+    }
+
+    /// The rotational position (0 to 7) at which a fragment starts.
+    #[must_use]
+    pub fn rotational_position(&self, address: Fragment) -> u32 {
+        let in_track = self.sector(address) % self.geometry.sectors_per_track;
+        in_track * ROTATIONAL_POSITIONS as u32 / self.geometry.sectors_per_track
+    }
+
+    /// The group that a fragment belongs to.
+    #[must_use]
+    pub fn group_of(&self, address: Fragment) -> Group {
+        Group(address.0 / self.fragments_per_group)
+    }
+
+    /// The group that an inode belongs to.
+    #[must_use]
+    pub fn group_of_inode(&self, inode: InodeNumber) -> Group {
+        Group(inode.0 / self.inodes_per_group)
+    }
+
+    /// The first fragment of a group.
+    #[must_use]
+    pub fn group_base(&self, group: Group) -> Fragment {
+        Fragment(group.0 * self.fragments_per_group)
+    }
+
+    /// The fragment after the last of a group.
+    #[must_use]
+    pub fn group_end(&self, group: Group) -> Fragment {
+        Fragment(((group.0 + 1) * self.fragments_per_group).min(self.size_fragments))
+    }
+
+    /// From where the offsets of a group's metadata count.
+    fn group_start(&self, group: Group) -> u32 {
+        self.group_base(group).0 + self.group_shift * (group.0 & self.group_shift_mask)
+    }
+
+    /// The copy of the superblock that a group keeps. In group 0 this is a
+    /// copy too; the superblock itself is at [`Self::superblock_address`].
+    #[must_use]
+    pub fn superblock_copy_address(&self, group: Group) -> Fragment {
+        Fragment(self.group_start(group) + self.superblock_offset)
+    }
+
+    /// The superblock that sync writes.
+    #[must_use]
+    pub fn superblock_address(&self) -> Fragment {
+        Fragment(BOOT_BYTES / self.parameters.fragment_bytes)
+    }
+
+    /// Bytes of the superblock.
+    #[must_use]
+    pub fn superblock_bytes(&self) -> u32 {
+        SUPERBLOCK_BYTES
+    }
+
+    /// The summary array, in group 0 right behind the inodes.
+    #[must_use]
+    pub fn summary_address(&self) -> Fragment {
+        self.data_start(Group(0))
+    }
+
+    /// Bytes of the summary array, a whole number of fragments.
+    #[must_use]
+    pub fn summary_bytes(&self) -> u32 {
+        self.summary_bytes
+    }
+
+    pub(super) fn summary_fragments(&self) -> u32 {
+        self.summary_bytes / self.parameters.fragment_bytes
+    }
+
+    /// The map block of a group.
+    #[must_use]
+    pub fn group_map_address(&self, group: Group) -> Fragment {
+        Fragment(self.group_start(group) + self.map_offset)
+    }
+
+    /// Bytes that are read and written of a group's map block: a whole number
+    /// of fragments, less than a block on most drives.
+    #[must_use]
+    pub fn group_map_bytes(&self) -> u32 {
+        self.group_map_bytes
+    }
+
+    /// The first block of a group's inodes.
+    #[must_use]
+    pub fn inodes_start(&self, group: Group) -> Fragment {
+        Fragment(self.group_start(group) + self.inode_offset)
+    }
+
+    /// The block that holds an inode.
+    #[must_use]
+    pub fn inode_block_address(&self, inode: InodeNumber) -> Fragment {
+        let block = inode.0 % self.inodes_per_group / self.inodes_per_block();
+        let start = self.inodes_start(self.group_of_inode(inode));
+        Fragment(start.0 + block * self.fragments_per_block)
+    }
+
+    /// The first fragment behind a group's metadata. The blocks between the
+    /// group's base and its superblock copy are data too, except in group 0.
+    #[must_use]
+    pub fn data_start(&self, group: Group) -> Fragment {
+        Fragment(self.group_start(group) + self.data_offset)
+    }
+
+    /// Where a new section of a file, or a new file, is asked for: block
+    /// number 1 of the group.
+    #[must_use]
+    pub fn section_start(&self, group: Group) -> Fragment {
+        Fragment(self.group_base(group).0 + self.fragments_per_block)
+    }
+}
+
+/// The fewest cylinders that hold a whole number of blocks. Sectors to a block
+/// are a power of two, so that halving both sides finds it.
+fn cycle_cylinders(geometry: &Geometry, parameters: &Parameters) -> Result<u32, NewfsError> {
+    let sectors_per_block = parameters.block_bytes / geometry.sector_bytes;
+    let twos = geometry.sectors_per_cylinder().trailing_zeros();
+    let cycle = (sectors_per_block >> twos.min(sectors_per_block.trailing_zeros())).max(1);
+    let given = parameters.cylinders_per_group;
+    if cycle > MAX_CYLINDERS_PER_GROUP {
+        let block_bytes = parameters.block_bytes;
+        return Err(NewfsError::NoAlignment {
+            block_bytes,
+            cylinders: cycle,
+        });
+    }
+    if !given.is_multiple_of(cycle) {
+        return Err(NewfsError::CylindersPerGroupNotMultiple {
+            given,
+            multiple_of: cycle,
+        });
+    }
+    Ok(cycle)
+}
+
+fn inodes_per_group(parameters: &Parameters, fragments_per_group: u32) -> u32 {
+    let group_bytes = u64::from(fragments_per_group) * u64::from(parameters.fragment_bytes);
+    let wanted = group_bytes / u64::from(parameters.bytes_per_inode);
+    let inodes = (wanted as u32).clamp(1, MAX_INODES_PER_GROUP);
+    inodes.next_multiple_of(parameters.block_bytes / INODE_BYTES)
+}
+
+fn run_sizes(fragments_per_block: u32) -> [u8; 256] {
+    let mut table = [0; 256];
+    for (byte, sizes) in table.iter_mut().enumerate() {
+        let mut run = 0;
+        for bit in 0..8 {
+            run = if byte >> bit & 1 == 1 { run + 1 } else { 0 };
+            let block_ends = (bit + 1) % fragments_per_block == 0;
+            let next_is_free = !block_ends && byte >> (bit + 1) & 1 == 1;
+            if run > 0 && !next_is_free {
+                *sizes |= 1 << (run - 1);
+                run = 0;
+            }
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run_sizes;
+
+    #[test]
+    fn run_sizes_stop_at_block_ends() {
+        assert_eq!(run_sizes(8)[0xff], 1 << 7);
+        assert_eq!(run_sizes(4)[0xff], 1 << 3);
+        assert_eq!(run_sizes(1)[0x81], 1);
+        assert_eq!(run_sizes(8)[0b0111_0110], 1 << 1 | 1 << 2);
+        assert_eq!(run_sizes(4)[0b0111_0110], 1 << 1 | 1 << 2);
+        assert_eq!(run_sizes(4)[0b0001_1000], 1);
+    }
+}

@@ -1,0 +1,430 @@
+//! A synchronous driver of the file system: the calls of the kernel's bmap,
+//! alloc, maknode and itrunc, in their order, with a note of each metadata
+//! block where a kernel would have to have it in core.
+
+use super::super::*;
+
+/// A metadata block that the kernel reads, or writes and waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Metadata {
+    ReadGroupMap(Group),
+    ReadIndirect(Fragment),
+    WriteIndirect(Fragment),
+    WriteInode(Fragment),
+    WriteDirectory(Fragment),
+}
+
+/// The file system and who uses it.
+pub(super) struct Writer {
+    pub(super) file_system: FileSystem,
+    pub(super) is_super_user: bool,
+    pub(super) metadata: Vec<Metadata>,
+    steps: Vec<ReleaseStep>,
+}
+
+impl Writer {
+    pub(super) fn new(file_system: FileSystem) -> Self {
+        Self {
+            file_system,
+            is_super_user: false,
+            metadata: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// alloc: a block or fragments near a preference.
+    fn allocate(
+        &mut self,
+        inode: InodeNumber,
+        preference: Option<Fragment>,
+        fragments: u32,
+    ) -> Result<Fragment, NoSpace> {
+        self.file_system.admit(fragments, self.is_super_user)?;
+        let search = self.file_system.allocation_search(inode, preference);
+        self.try_groups(search, preference, fragments)
+    }
+
+    fn try_groups(
+        &mut self,
+        search: AllocationSearch,
+        preference: Option<Fragment>,
+        fragments: u32,
+    ) -> Result<Fragment, NoSpace> {
+        for Candidate {
+            group,
+            is_preferred,
+        } in search
+        {
+            if !self.file_system.group_may_hold(group, fragments) {
+                continue;
+            }
+            self.metadata.push(Metadata::ReadGroupMap(group));
+            let preference = preference.filter(|_| is_preferred);
+            let found = self
+                .file_system
+                .allocate_in_group(group, preference, fragments);
+            if let Some(address) = found {
+                return Ok(address);
+            }
+        }
+        Err(NoSpace)
+    }
+
+    fn free(&mut self, address: Fragment, fragments: u32) {
+        let group = self.file_system.superblock().group_of(address);
+        self.metadata.push(Metadata::ReadGroupMap(group));
+        self.file_system.free(address, fragments);
+    }
+
+    /// realloccg: fragments grow in place or move.
+    fn grow(&mut self, inode: InodeNumber, growth: TailGrowth) -> Result<Fragment, NoSpace> {
+        let TailGrowth {
+            lbn,
+            address,
+            old_fragments,
+            new_fragments,
+        } = growth;
+        self.file_system.admit_growth(self.is_super_user)?;
+        let preference = self
+            .file_system
+            .block_preference(inode, lbn, PointerArray::Direct, lbn);
+        if self
+            .file_system
+            .may_extend(address, old_fragments, new_fragments)
+        {
+            let group = self.file_system.superblock().group_of(address);
+            self.metadata.push(Metadata::ReadGroupMap(group));
+            if self
+                .file_system
+                .extend_fragments(address, old_fragments, new_fragments)
+            {
+                return Ok(address);
+            }
+        }
+        let search = self.file_system.relocation_search(address);
+        let moved = self.try_groups(search, preference, new_fragments)?;
+        self.free(address, old_fragments);
+        self.file_system.set_direct_pointer(inode, lbn, moved);
+        Ok(moved)
+    }
+
+    /// bmap for writing: the address of a block, made if it is not there. The
+    /// write ends `end_in_block_bytes` after the start of the block.
+    pub(super) fn map_for_write(
+        &mut self,
+        inode: InodeNumber,
+        lbn: u32,
+        end_in_block_bytes: u32,
+    ) -> Result<Fragment, NoSpace> {
+        let block_bytes = u64::from(self.file_system.superblock().block_bytes());
+        let block_start = u64::from(lbn) * block_bytes;
+        if let Some(growth) = self.file_system.tail_growth(inode, block_start) {
+            self.grow(inode, growth)?;
+            self.file_system
+                .set_size(inode, (u64::from(growth.lbn) + 1) * block_bytes);
+        }
+        let path = self
+            .file_system
+            .locate(lbn)
+            .expect("a file of a possible size");
+        if path.depth() > 0 {
+            return self.map_indirect(inode, lbn, path);
+        }
+        match self.file_system.direct_need(inode, lbn, end_in_block_bytes) {
+            BlockNeed::Present(address) => Ok(address),
+            BlockNeed::Grow(growth) => self.grow(inode, growth),
+            BlockNeed::Allocate { fragments } => {
+                let preference =
+                    self.file_system
+                        .block_preference(inode, lbn, PointerArray::Direct, lbn);
+                let address = self.allocate(inode, preference, fragments)?;
+                self.file_system.set_direct_pointer(inode, lbn, address);
+                Ok(address)
+            }
+        }
+    }
+
+    fn allocate_indirect(
+        &mut self,
+        inode: InodeNumber,
+        lbn: u32,
+        preference: &mut Option<Fragment>,
+    ) -> Result<Fragment, NoSpace> {
+        if preference.is_none() {
+            *preference = self
+                .file_system
+                .block_preference(inode, lbn, PointerArray::Fresh, 0);
+        }
+        let per_block = self.file_system.superblock().fragments_per_block();
+        let address = self.allocate(inode, *preference, per_block)?;
+        self.metadata.push(Metadata::WriteIndirect(address));
+        Ok(address)
+    }
+
+    fn map_indirect(
+        &mut self,
+        inode: InodeNumber,
+        lbn: u32,
+        path: Path,
+    ) -> Result<Fragment, NoSpace> {
+        // What an indirect block was asked near, the first block under it is
+        // asked near as well.
+        let mut preference = None;
+        let root = match self.file_system.indirect_root(inode, path.depth()) {
+            Some(root) => root,
+            None => {
+                let address = self.allocate_indirect(inode, lbn, &mut preference)?;
+                self.file_system
+                    .attach_indirect_root(inode, path.depth(), address)
+            }
+        };
+        self.read_indirect(root);
+        let mut leaf = root;
+        if let Path::Double { outer, .. } = path {
+            leaf = match self.file_system.indirect_child(root, outer) {
+                Some(child) => child,
+                None => {
+                    let address = self.allocate_indirect(inode, lbn, &mut preference)?;
+                    self.file_system.attach_indirect_child(root, outer, address)
+                }
+            };
+            self.read_indirect(leaf);
+        }
+        let index = path.leaf_index();
+        if let Some(address) = self.file_system.indirect_pointer(leaf, index) {
+            return Ok(address);
+        }
+        if preference.is_none() {
+            let array = PointerArray::Indirect(leaf);
+            preference = self.file_system.block_preference(inode, lbn, array, index);
+        }
+        let per_block = self.file_system.superblock().fragments_per_block();
+        let address = self.allocate(inode, preference, per_block)?;
+        self.file_system.set_indirect_pointer(leaf, index, address);
+        Ok(address)
+    }
+
+    fn read_indirect(&mut self, id: IndirectId) {
+        let address = self.file_system.indirect_address(id);
+        self.metadata.push(Metadata::ReadIndirect(address));
+    }
+
+    /// write: maps each block and moves the end of the file.
+    pub(super) fn write(
+        &mut self,
+        inode: InodeNumber,
+        mut offset: u64,
+        mut bytes: u64,
+    ) -> Result<(), NoSpace> {
+        let block_bytes = u64::from(self.file_system.superblock().block_bytes());
+        while bytes > 0 {
+            let in_block = offset % block_bytes;
+            let part = bytes.min(block_bytes - in_block);
+            let lbn = self.file_system.superblock().block_of(offset);
+            self.map_for_write(inode, lbn, (in_block + part) as u32)?;
+            if self.file_system.kind(inode) == InodeKind::File {
+                let size = self.file_system.size_bytes(inode).max(offset + part);
+                self.file_system.set_size(inode, size);
+            }
+            offset += part;
+            bytes -= part;
+        }
+        Ok(())
+    }
+
+    /// ftruncate to a shorter or longer file.
+    pub(super) fn truncate(&mut self, inode: InodeNumber, size: u64) -> Result<(), NoSpace> {
+        if size > self.file_system.size_bytes(inode) {
+            if let Some(growth) = self.file_system.tail_growth(inode, size) {
+                self.grow(inode, growth)?;
+            }
+            self.file_system.set_size(inode, size);
+            return Ok(());
+        }
+        self.release(inode, size);
+        Ok(())
+    }
+
+    fn release(&mut self, inode: InodeNumber, size: u64) {
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.clear();
+        self.file_system.release_blocks(inode, size, &mut steps);
+        for &step in &steps {
+            match step {
+                ReleaseStep::WriteInode => self.write_inode(inode),
+                ReleaseStep::IndirectBlock { address, .. } => {
+                    self.metadata.push(Metadata::ReadIndirect(address));
+                    self.metadata.push(Metadata::WriteIndirect(address));
+                }
+                ReleaseStep::Free { address, fragments } => self.free(address, fragments),
+            }
+        }
+        self.steps = steps;
+    }
+
+    fn write_inode(&mut self, inode: InodeNumber) {
+        let address = self.file_system.superblock().inode_block_address(inode);
+        self.metadata.push(Metadata::WriteInode(address));
+    }
+
+    /// The inode of maknode: near the parent, or in a group of its own.
+    fn make_inode(&mut self, parent: InodeNumber, kind: InodeKind) -> Result<InodeNumber, NoSpace> {
+        let preference = self.file_system.inode_preference(parent, kind);
+        for Candidate {
+            group,
+            is_preferred,
+        } in self.file_system.inode_search(preference)
+        {
+            if !self.file_system.group_may_hold_inode(group) {
+                continue;
+            }
+            self.metadata.push(Metadata::ReadGroupMap(group));
+            let preference = is_preferred.then_some(preference);
+            if let Some(inode) = self.file_system.inode_alloc(group, preference, kind) {
+                return Ok(inode);
+            }
+        }
+        Err(NoSpace)
+    }
+
+    /// direnter: a name, and before it room for it.
+    fn enter(
+        &mut self,
+        directory: InodeNumber,
+        name: &str,
+        inode: InodeNumber,
+    ) -> Result<(), NoSpace> {
+        let slot = self
+            .file_system
+            .directory_slot(directory, name)
+            .expect("a possible name");
+        if slot.grows {
+            let chunk = u64::from(DIRECTORY_CHUNK_BYTES);
+            self.write(directory, slot.offset_bytes, chunk)?;
+        }
+        let place = self.file_system.directory_add(directory, name, inode);
+        let lbn = self.file_system.superblock().block_of(place.offset_bytes);
+        let block = self
+            .file_system
+            .block_address(directory, lbn)
+            .expect("an entry's block");
+        self.metadata.push(Metadata::WriteDirectory(block));
+        Ok(())
+    }
+
+    pub(super) fn create(
+        &mut self,
+        directory: InodeNumber,
+        name: &str,
+    ) -> Result<InodeNumber, NoSpace> {
+        let inode = self.make_inode(directory, InodeKind::File)?;
+        self.file_system.set_links(inode, 1);
+        self.write_inode(inode);
+        if let Err(error) = self.enter(directory, name, inode) {
+            self.file_system.set_links(inode, 0);
+            self.file_system.inode_free(inode);
+            return Err(error);
+        }
+        Ok(inode)
+    }
+
+    pub(super) fn make_directory(
+        &mut self,
+        parent: InodeNumber,
+        name: &str,
+    ) -> Result<InodeNumber, NoSpace> {
+        let inode = self.make_inode(parent, InodeKind::Directory)?;
+        self.file_system.set_links(inode, 2);
+        self.write_inode(inode);
+        let entered = self
+            .write(inode, 0, u64::from(DIRECTORY_CHUNK_BYTES))
+            .map(|()| self.file_system.directory_init(inode, parent))
+            .and_then(|()| self.enter(parent, name, inode));
+        if let Err(error) = entered {
+            self.file_system.set_links(inode, 0);
+            self.release(inode, 0);
+            self.file_system.inode_free(inode);
+            return Err(error);
+        }
+        self.file_system
+            .set_links(parent, self.file_system.links(parent) + 1);
+        Ok(inode)
+    }
+
+    /// unlink and the last close in one.
+    pub(super) fn unlink(&mut self, directory: InodeNumber, name: &str) {
+        let place = self
+            .file_system
+            .directory_remove(directory, name)
+            .expect("a name");
+        self.drop_link(place.inode);
+    }
+
+    fn drop_link(&mut self, inode: InodeNumber) {
+        let links = self.file_system.links(inode) - 1;
+        self.file_system.set_links(inode, links);
+        if links == 0 {
+            self.release(inode, 0);
+            self.file_system.inode_free(inode);
+        }
+    }
+
+    pub(super) fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
+        let place = self
+            .file_system
+            .directory_remove(parent, name)
+            .expect("a name");
+        assert!(self.file_system.directory_is_empty(place.inode));
+        self.file_system
+            .set_links(parent, self.file_system.links(parent) - 1);
+        self.file_system.set_links(place.inode, 0);
+        self.release(place.inode, 0);
+        self.file_system.inode_free(place.inode);
+    }
+
+    pub(super) fn link(
+        &mut self,
+        directory: InodeNumber,
+        name: &str,
+        inode: InodeNumber,
+    ) -> Result<(), NoSpace> {
+        self.file_system
+            .set_links(inode, self.file_system.links(inode) + 1);
+        let entered = self.enter(directory, name, inode);
+        if entered.is_err() {
+            self.file_system
+                .set_links(inode, self.file_system.links(inode) - 1);
+        }
+        entered
+    }
+
+    /// rename of a file or directory to a name that may exist as a file.
+    pub(super) fn rename(
+        &mut self,
+        from: (InodeNumber, &str),
+        to: (InodeNumber, &str),
+    ) -> Result<(), NoSpace> {
+        let inode = self
+            .file_system
+            .directory_lookup(from.0, from.1)
+            .expect("a name")
+            .inode;
+        match self.file_system.directory_lookup(to.0, to.1) {
+            Some(old) if old.inode == inode => return Ok(()),
+            Some(old) => {
+                self.file_system.directory_replace(to.0, to.1, inode);
+                self.drop_link(old.inode);
+            }
+            None => self.enter(to.0, to.1, inode)?,
+        }
+        self.file_system.directory_remove(from.0, from.1);
+        if self.file_system.kind(inode) == InodeKind::Directory && from.0 != to.0 {
+            self.file_system.directory_replace(inode, "..", to.0);
+            self.file_system
+                .set_links(from.0, self.file_system.links(from.0) - 1);
+            self.file_system
+                .set_links(to.0, self.file_system.links(to.0) + 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,567 @@
+//! A process's system calls.
+
+use super::errno::{Errno, Result};
+use super::ffs::InodeKind;
+use super::inode_io::When;
+use super::names::Found;
+use super::pipe::PipeEnd;
+use super::process::{Context, Process};
+use super::rendezvous::Rendezvous;
+use super::{Kernel, Vnode};
+use diskperf_sim::Time;
+use diskperf_timeline::{Ledger, Stage};
+use std::rc::Rc;
+
+/// A process and what it has open.
+pub struct Session {
+    kernel: Rc<Kernel>,
+    process: Rc<Process>,
+    files: Vec<Option<OpenFile>>,
+    pipe_ends: Vec<Option<PipeEnd>>,
+    meeting: Rc<Rendezvous>,
+    ended: bool,
+}
+
+struct OpenFile {
+    what: What,
+    read: bool,
+    write: bool,
+    offset: u64,
+}
+
+enum What {
+    Node(Vnode),
+    Null,
+    Zero,
+    Pipe(PipeEnd),
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// For reading.
+    pub read: bool,
+    /// For writing.
+    pub write: bool,
+    /// Made, if it is not there.
+    pub create: bool,
+    /// Refused, if it is there.
+    pub exclusive: bool,
+    /// Emptied.
+    pub truncate: bool,
+}
+
+/// From where an offset counts.
+#[derive(Clone, Copy, Debug)]
+pub enum From {
+    /// The start of the file.
+    Start,
+    /// The present offset.
+    Current,
+    /// The end of the file.
+    End,
+}
+
+/// The account of a process since it was opened.
+pub struct Account {
+    /// Where its time went.
+    pub ledger: Ledger,
+    /// What the clock charged it with in user mode.
+    pub user: Time,
+    /// What the clock charged it with in the kernel.
+    pub system: Time,
+}
+
+impl Session {
+    /// A new process, in the task that asks; returns when it has the
+    /// processor.
+    pub async fn begin(
+        kernel: &Rc<Kernel>,
+        number: usize,
+        pipe_ends: Vec<PipeEnd>,
+        meeting: &Rc<Rendezvous>,
+    ) -> Self {
+        let process = Process::new(number);
+        kernel.begin(&process).await;
+        Self {
+            kernel: Rc::clone(kernel),
+            process,
+            files: Vec::new(),
+            pipe_ends: pipe_ends.into_iter().map(Some).collect(),
+            meeting: Rc::clone(meeting),
+            ended: false,
+        }
+    }
+
+    /// The process ends, with all its files closed.
+    pub async fn end(mut self) {
+        self.close_all().await;
+        for end in std::mem::take(&mut self.pipe_ends).into_iter().flatten() {
+            self.kernel.close_pipe(&end);
+        }
+        self.kernel.end(&self.process);
+        self.ended = true;
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Time {
+        self.kernel.sim.now()
+    }
+
+    /// Starts the account of where the process's time goes.
+    pub fn open_account(&self) {
+        self.process.open_account(self.now());
+    }
+
+    /// The account since then.
+    pub fn account(&self) -> Account {
+        let (ledger, user, system) = self.process.account(self.now());
+        let tick = 1_000_000_000 / self.kernel.costs.clock_hz;
+        Account {
+            ledger,
+            user: Time(user * tick),
+            system: Time(system * tick),
+        }
+    }
+
+    async fn enter(&self) {
+        self.process.enter_mode(false);
+        let context = Context::Process(&self.process);
+        self.kernel
+            .spend(context, Stage::SystemCall, self.kernel.costs.system_call)
+            .await;
+    }
+
+    async fn leave<T>(&self, result: Result<T>) -> Result<T> {
+        self.kernel.back_to_user_mode(&self.process).await;
+        result
+    }
+
+    fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
+        let slot = self.files.get_mut(number).and_then(Option::as_mut);
+        slot.ok_or(Errno::BadFile)
+    }
+
+    fn install(&mut self, file: OpenFile) -> usize {
+        match self.files.iter().position(Option::is_none) {
+            Some(place) => {
+                self.files[place] = Some(file);
+                place
+            }
+            None => {
+                self.files.push(Some(file));
+                self.files.len() - 1
+            }
+        }
+    }
+}
+
+/// Files.
+impl Session {
+    /// open(2); the number of the file.
+    pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
+        self.enter().await;
+        let opened = self.open_found(path, how).await;
+        self.leave(opened).await
+    }
+
+    async fn open_found(&mut self, path: &str, how: How) -> Result<usize> {
+        let (kernel, process) = (&self.kernel, &self.process);
+        let (found, made) = if how.create {
+            kernel.create(process, path, how.exclusive).await?
+        } else {
+            (kernel.find(process, path).await?, false)
+        };
+        let what = match found {
+            Found::Null => What::Null,
+            Found::Zero => What::Zero,
+            Found::Node(node) => {
+                let directory = kernel.kind(node) == InodeKind::Directory;
+                if directory && (how.write || how.create) {
+                    return Err(Errno::IsDirectory);
+                }
+                kernel.take_inode(process, node).await;
+                if how.truncate && !made && !directory {
+                    kernel.lock(process, node).await;
+                    kernel.truncate(process, node, 0).await;
+                    kernel.unlock(node);
+                }
+                What::Node(node)
+            }
+        };
+        Ok(self.install(OpenFile {
+            what,
+            read: how.read,
+            write: how.write,
+            offset: 0,
+        }))
+    }
+
+    /// read(2).
+    #[inline]
+    pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+        self.enter().await;
+        let result = self.read_open(number, into).await;
+        self.leave(result).await
+    }
+
+    async fn read_open(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
+        let context = Context::Process(&process);
+        let file = self.file(number)?;
+        if !file.read {
+            return Err(Errno::BadFile);
+        }
+        kernel
+            .spend(context, Stage::SystemCall, kernel.costs.read_write)
+            .await;
+        match &file.what {
+            What::Null => Ok(0),
+            What::Zero => {
+                let cost = kernel.costs.clear(into.len());
+                kernel.spend(context, Stage::Clear, cost).await;
+                into.fill(0);
+                Ok(into.len())
+            }
+            What::Pipe(PipeEnd::Read(pipe)) => {
+                let pipe = Rc::clone(pipe);
+                kernel.read_pipe(&process, &pipe, into).await
+            }
+            What::Pipe(PipeEnd::Write(_)) => Err(Errno::BadFile),
+            What::Node(node) => {
+                let node = *node;
+                if kernel.kind(node) == InodeKind::Directory {
+                    return Err(Errno::IsDirectory);
+                }
+                kernel.lock(&process, node).await;
+                let offset = file.offset;
+                let read = kernel.read_inode(&process, node, (offset, into)).await;
+                kernel.unlock(node);
+                file.offset += *read.as_ref().unwrap_or(&0) as u64;
+                read
+            }
+        }
+    }
+
+    /// write(2).
+    #[inline]
+    pub async fn write(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+        self.enter().await;
+        let result = self.write_open(number, data).await;
+        self.leave(result).await
+    }
+
+    async fn write_open(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
+        let context = Context::Process(&process);
+        let file = self.file(number)?;
+        if !file.write {
+            return Err(Errno::BadFile);
+        }
+        kernel
+            .spend(context, Stage::SystemCall, kernel.costs.read_write)
+            .await;
+        match &file.what {
+            What::Null | What::Zero => Ok(data.len()),
+            What::Pipe(PipeEnd::Write(pipe)) => {
+                let pipe = Rc::clone(pipe);
+                kernel.write_pipe(&process, &pipe, data).await
+            }
+            What::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
+            What::Node(node) => {
+                let node = *node;
+                kernel.lock(&process, node).await;
+                let offset = file.offset;
+                let written = kernel.write_inode(&process, node, (offset, data)).await;
+                kernel.unlock(node);
+                file.offset += *written.as_ref().unwrap_or(&0) as u64;
+                written
+            }
+        }
+    }
+
+    /// lseek(2).
+    pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+        self.enter().await;
+        let moved = self.lseek_open(number, offset, from);
+        self.leave(moved).await
+    }
+
+    fn lseek_open(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+        let kernel = Rc::clone(&self.kernel);
+        let file = self.file(number)?;
+        let base = match (from, &file.what) {
+            (_, What::Pipe(_)) => return Err(Errno::IllegalSeek),
+            // A device that is a stream has no place in it.
+            (_, What::Null | What::Zero) => return Ok(0),
+            (From::Start, What::Node(_)) => 0,
+            (From::Current, What::Node(_)) => file.offset,
+            (From::End, What::Node(node)) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
+        };
+        let to = i128::from(base) + i128::from(offset);
+        if to < 0 || to > i128::from(i64::MAX) {
+            return Err(Errno::Invalid);
+        }
+        file.offset = to as u64;
+        Ok(file.offset)
+    }
+
+    /// ftruncate(2).
+    pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
+        self.enter().await;
+        let result = self.ftruncate_open(number, bytes).await;
+        self.leave(result).await
+    }
+
+    async fn ftruncate_open(&mut self, number: usize, bytes: u64) -> Result<()> {
+        let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
+        let file = self.file(number)?;
+        let What::Node(node) = file.what else {
+            return Err(Errno::Invalid);
+        };
+        if !file.write || i64::try_from(bytes).is_err() {
+            return Err(Errno::Invalid);
+        }
+        if bytes > kernel.fs(node.drive, |fs| fs.max_size_bytes()) {
+            return Err(Errno::FileTooLarge);
+        }
+        kernel.lock(&process, node).await;
+        let result = kernel.resize(&process, node, bytes).await;
+        kernel.unlock(node);
+        result
+    }
+
+    /// fsync(2).
+    pub async fn fsync(&mut self, number: usize) -> Result<()> {
+        self.enter().await;
+        let result = match &self.file(number) {
+            Ok(OpenFile {
+                what: What::Node(node),
+                ..
+            }) => {
+                let node = *node;
+                self.kernel.flush(&self.process, node.drive).await;
+                Ok(())
+            }
+            Ok(_) => Err(Errno::Invalid),
+            Err(errno) => Err(*errno),
+        };
+        self.leave(result).await
+    }
+
+    /// close(2).
+    pub async fn close(&mut self, number: usize) -> Result<()> {
+        self.enter().await;
+        let taken = self.files.get_mut(number).and_then(Option::take);
+        let result = match taken {
+            Some(file) => {
+                self.close_file(file).await;
+                Ok(())
+            }
+            None => Err(Errno::BadFile),
+        };
+        self.leave(result).await
+    }
+
+    async fn close_file(&self, file: OpenFile) {
+        match file.what {
+            What::Node(node) => self.kernel.drop_inode(&self.process, node).await,
+            What::Pipe(end) => self.kernel.close_pipe(&end),
+            What::Null | What::Zero => {}
+        }
+    }
+
+    /// Closes everything.
+    pub async fn close_all(&mut self) {
+        for file in std::mem::take(&mut self.files).into_iter().flatten() {
+            self.close_file(file).await;
+        }
+    }
+
+    /// fstat(2): the length of a file.
+    pub async fn length(&mut self, number: usize) -> Result<u64> {
+        self.enter().await;
+        let kernel = Rc::clone(&self.kernel);
+        let length = self.file(number).map(|file| match file.what {
+            What::Node(node) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
+            What::Null | What::Zero | What::Pipe(_) => 0,
+        });
+        self.leave(length).await
+    }
+}
+
+/// Names.
+impl Session {
+    /// unlink(2).
+    pub async fn unlink(&mut self, path: &str) -> Result<()> {
+        self.enter().await;
+        let result = self.kernel.unlink(&self.process, path).await;
+        self.leave(result).await
+    }
+
+    /// mkdir(2).
+    pub async fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.enter().await;
+        let result = self.kernel.mkdir(&self.process, path).await;
+        self.leave(result).await
+    }
+
+    /// rmdir(2).
+    pub async fn rmdir(&mut self, path: &str) -> Result<()> {
+        self.enter().await;
+        let result = self.kernel.rmdir(&self.process, path).await;
+        self.leave(result).await
+    }
+
+    /// rename(2).
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.enter().await;
+        let result = self.kernel.rename(&self.process, from, to).await;
+        self.leave(result).await
+    }
+}
+
+/// Time, and the others.
+impl Session {
+    /// Sleeps until a moment.
+    pub async fn sleep_until(&mut self, at: Time) {
+        if at > self.now() {
+            self.kernel.nap(&self.process, at).await;
+        }
+    }
+
+    /// Uses the processor in user mode for this long.
+    pub async fn compute(&mut self, span: Time) {
+        let context = Context::Process(&self.process);
+        self.kernel.spend(context, Stage::User, span).await;
+        self.kernel.back_to_user_mode(&self.process).await;
+    }
+
+    /// Waits for the other workers; none if one of them failed.
+    pub async fn barrier(&mut self) -> Option<Time> {
+        self.kernel.meet(&self.process, &self.meeting).await
+    }
+
+    /// The others need not wait for this one.
+    pub fn give_up_meeting(&self) {
+        self.kernel.give_up_meeting(&self.meeting);
+    }
+
+    /// Takes an end of a pipe.
+    pub fn pipe_end(&mut self, number: usize) -> Result<usize> {
+        let end = self.pipe_ends.get_mut(number).and_then(Option::take);
+        let end = end.ok_or(Errno::BadFile)?;
+        let read = matches!(end, PipeEnd::Read(_));
+        Ok(self.install(OpenFile {
+            what: What::Pipe(end),
+            read,
+            write: !read,
+            offset: 0,
+        }))
+    }
+}
+
+/// The buffer cache, from outside.
+impl Session {
+    /// Writes a file's blocks out and forgets them.
+    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        let node = self.node(path).await?;
+        self.kernel.flush(&self.process, node.drive).await;
+        for key in self.kernel.cached_blocks(node) {
+            self.kernel.invalidate(key);
+        }
+        Ok(())
+    }
+
+    /// Writes everything out and forgets it.
+    pub async fn drop_all_caches(&mut self) {
+        let drives = self.kernel.mounts.borrow().len();
+        for drive in 0..drives {
+            self.kernel.flush(&self.process, drive as u32).await;
+        }
+        self.kernel.forget_all();
+    }
+
+    /// How much of the first `length` bytes of a file is in the cache.
+    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
+        let node = self.node(path).await?;
+        Ok(self.kernel.resident_bytes(node, length))
+    }
+
+    /// Writes out what is still to be written, for the time by which it is.
+    pub async fn flush(&mut self, drive: u32) {
+        self.kernel.flush(&self.process, drive).await;
+    }
+
+    /// How many drives have file systems.
+    pub fn drives(&self) -> usize {
+        self.kernel.mounts.borrow().len()
+    }
+
+    async fn node(&self, path: &str) -> Result<Vnode> {
+        match self.kernel.find(&self.process, path).await? {
+            Found::Node(node) => Ok(node),
+            Found::Null | Found::Zero => Err(Errno::Invalid),
+        }
+    }
+}
+
+impl Kernel {
+    /// Sleeps until a moment, giving the processor up.
+    async fn nap(&self, process: &Rc<Process>, at: Time) {
+        self.release_processor();
+        let from = self.sim.now();
+        self.sim.sleep_until(at).await;
+        process.book(Stage::Think, self.sim.now() - from);
+        self.regain(process).await;
+    }
+
+    async fn resize(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
+        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        if bytes <= old {
+            self.truncate(process, node, bytes).await;
+            return Ok(());
+        }
+        // A file that grows ends in a hole; a tail of fragments may not stay
+        // in front of one.
+        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(bytes));
+        self.grow_tail(process, node, lbn).await?;
+        let within = self.fs(node.drive, |fs| fs.tail_growth(node.inode, bytes));
+        if let Some(growth) = within {
+            let (_, id) = self.grow(process, node, growth).await?;
+            self.bdwrite(process, id).await;
+        }
+        self.change(node.drive, |fs| fs.set_size(node.inode, bytes));
+        self.write_inode_block(process, node, When::Later).await;
+        Ok(())
+    }
+
+    fn cached_blocks(&self, node: Vnode) -> Vec<super::BlockKey> {
+        let blocks = self.fs(node.drive, |fs| {
+            let block_bytes = u64::from(fs.superblock().block_bytes());
+            fs.size_bytes(node.inode).div_ceil(block_bytes) as u32
+        });
+        (0..blocks)
+            .filter_map(|lbn| self.block_address(node, lbn))
+            .map(|address| self.key(node, address))
+            .filter(|key| self.buffers.borrow().find(*key).is_some())
+            .collect()
+    }
+
+    fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
+        let block_bytes = self.fs(node.drive, |fs| u64::from(fs.superblock().block_bytes()));
+        let resident = |lbn: &u32| {
+            let key = self.block_address(node, *lbn).map(|address| self.key(node, address));
+            let buffers = self.buffers.borrow();
+            // A hole is where a read of it takes no time: in memory.
+            key.is_none_or(|key| {
+                let found = buffers.find(key);
+                found.is_some_and(|id| buffers.all[id.0 as usize].done)
+            })
+        };
+        (0..length.div_ceil(block_bytes) as u32)
+            .filter(resident)
+            .map(|lbn| block_bytes.min(length - u64::from(lbn) * block_bytes))
+            .sum()
+    }
+}

@@ -1,0 +1,254 @@
+//! Inodes and directories on the drive.
+
+use super::buffers::BlockKey;
+use super::errno::{Errno, Result};
+use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
+use super::process::{Context, Process};
+use super::{Kernel, Vnode};
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// Whether to wait until something is on the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Now,
+    Later,
+}
+
+impl Kernel {
+    /// Reads the block that an inode is in and, if it is to be written, puts
+    /// the inode into it (iupdat).
+    pub(crate) async fn write_inode_block(&self, process: &Rc<Process>, node: Vnode, when: When) {
+        self.in_core(node, |core| core.modified = false);
+        let id = self.read_inode_block(process, node).await;
+        match when {
+            When::Now => self.bwrite(process, id).await,
+            When::Later => self.bdwrite(process, id).await,
+        }
+    }
+
+    async fn read_inode_block(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+    ) -> super::buffers::BufferId {
+        let (address, bytes) = self.fs(node.drive, |fs| {
+            let superblock = fs.superblock();
+            (superblock.inode_block_address(node.inode), superblock.block_bytes())
+        });
+        self.bread(process, self.key(node, address), bytes).await
+    }
+
+    /// Has an inode in core, reading its block if nobody uses it yet (iget).
+    pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
+        let first = self.in_core(node, |core| {
+            core.users += 1;
+            core.users == 1 && !core.modified
+        });
+        if first {
+            let id = self.read_inode_block(process, node).await;
+            self.brelse(process, id).await;
+        }
+    }
+
+    /// Is done with an inode; the last to be done with one that has no name
+    /// any more frees it (iput).
+    pub(crate) async fn drop_inode(&self, process: &Rc<Process>, node: Vnode) {
+        let left = self.in_core(node, |core| {
+            assert!(core.users > 0, "an inode is dropped as often as it was taken");
+            core.users -= 1;
+            core.users
+        });
+        if left > 0 {
+            return;
+        }
+        if self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
+            self.truncate(process, node, 0).await;
+            self.free_inode(process, node).await;
+        } else if self.in_core(node, |core| core.modified) {
+            self.write_inode_block(process, node, When::Later).await;
+        }
+        self.mounts.borrow_mut()[node.drive as usize]
+            .inodes
+            .remove(&node.inode);
+    }
+
+    async fn free_inode(&self, process: &Rc<Process>, node: Vnode) {
+        let group = self.fs(node.drive, |fs| fs.superblock().group_of_inode(node.inode));
+        let map = self.read_group_map(process, node.drive, group).await;
+        self.change(node.drive, |fs| fs.inode_free(node.inode));
+        self.bdwrite(process, map).await;
+    }
+
+    /// A new inode with one name to come (ialloc, maknode).
+    pub(crate) async fn make_inode(
+        &self,
+        process: &Rc<Process>,
+        parent: Vnode,
+        kind: InodeKind,
+    ) -> Result<Vnode> {
+        let preference = self.fs(parent.drive, |fs| fs.inode_preference(parent.inode, kind));
+        let search = self.fs(parent.drive, |fs| fs.inode_search(preference));
+        for Candidate {
+            group,
+            is_preferred,
+        } in search
+        {
+            if !self.fs(parent.drive, |fs| fs.group_may_hold_inode(group)) {
+                continue;
+            }
+            let map = self.read_group_map(process, parent.drive, group).await;
+            self.spend(
+                Context::Process(process),
+                Stage::Allocate,
+                self.costs.allocate,
+            )
+            .await;
+            let preference = Some(preference).filter(|_| is_preferred);
+            let made = self.change(parent.drive, |fs| fs.inode_alloc(group, preference, kind));
+            let Some(inode) = made else {
+                self.brelse(process, map).await;
+                continue;
+            };
+            self.bdwrite(process, map).await;
+            let node = Vnode {
+                drive: parent.drive,
+                inode,
+            };
+            self.change(node.drive, |fs| fs.set_links(inode, 1));
+            self.take_inode(process, node).await;
+            // A name must not point at an inode that is not there yet.
+            self.write_inode_block(process, node, When::Now).await;
+            return Ok(node);
+        }
+        Err(Errno::NoSpace)
+    }
+
+    /// Cuts a file off (itrunc).
+    pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let mut steps = Vec::new();
+        self.change(node.drive, |fs| {
+            fs.release_blocks(node.inode, bytes, &mut steps);
+        });
+        for step in steps {
+            match step {
+                ReleaseStep::WriteInode => {
+                    self.write_inode_block(process, node, When::Now).await;
+                }
+                ReleaseStep::IndirectBlock { address, .. } => {
+                    let block_bytes = self.fs(node.drive, |fs| fs.superblock().block_bytes());
+                    let key = self.key(node, address);
+                    let id = self.bread(process, key, block_bytes).await;
+                    self.bwrite(process, id).await;
+                }
+                ReleaseStep::Free { address, fragments } => {
+                    self.invalidate(self.key(node, address));
+                    self.free_fragments(process, node.drive, (address, fragments))
+                        .await;
+                }
+            }
+        }
+        if bytes > 0 && bytes < old {
+            self.clear_tail(process, node, bytes).await;
+        }
+    }
+
+    /// Zeroes what is left of the last block behind the end of the file, so
+    /// that it does not come back when the file grows.
+    async fn clear_tail(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+        let (lbn, start, length) = self.fs(node.drive, |fs| {
+            let superblock = fs.superblock();
+            let lbn = superblock.block_of(bytes);
+            let start = (bytes % u64::from(superblock.block_bytes())) as usize;
+            let length = fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
+            (lbn, start, length)
+        });
+        if start == 0 {
+            return;
+        }
+        let Some(address) = self.block_address(node, lbn) else {
+            return;
+        };
+        let id = self.bread(process, self.key(node, address), length).await;
+        {
+            let mut buffers = self.buffers.borrow_mut();
+            let buffer = buffers.get(id);
+            let page = buffer.page.as_ref().expect("a block that was read is there");
+            let mut contents = page[..length as usize].to_vec();
+            contents[start..].fill(0);
+            buffer.page = Some(contents.into());
+        }
+        self.bdwrite(process, id).await;
+    }
+
+    /// Reads the blocks of a directory up to an offset, as looking for a name
+    /// does.
+    pub(crate) async fn scan_directory(&self, process: &Rc<Process>, node: Vnode, to: u64) {
+        let (size, block_bytes) = self.fs(node.drive, |fs| {
+            (fs.size_bytes(node.inode), fs.superblock().block_bytes())
+        });
+        let end = (to + 1).min(size.max(1));
+        for lbn in 0..end.div_ceil(u64::from(block_bytes)) as u32 {
+            let Some(address) = self.block_address(node, lbn) else {
+                continue;
+            };
+            let bytes = self.directory_bytes(node, lbn);
+            let id = self.bread(process, self.key(node, address), bytes).await;
+            self.brelse(process, id).await;
+        }
+    }
+
+    fn directory_bytes(&self, node: Vnode, lbn: u32) -> u32 {
+        self.fs(node.drive, |fs| {
+            fs.fragments_of_block(node.inode, lbn) * fs.superblock().fragment_bytes()
+        })
+    }
+
+    /// Writes the block of a directory that holds this offset, and waits.
+    pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
+        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(offset));
+        let address = self.block_address(node, lbn).expect("a directory has no holes");
+        let key: BlockKey = self.key(node, address);
+        let bytes = self.directory_bytes(node, lbn);
+        let id = self.bread(process, key, bytes).await;
+        self.bwrite(process, id).await;
+    }
+
+    /// Puts a name into a directory (direnter).
+    pub(crate) async fn enter_name(
+        &self,
+        process: &Rc<Process>,
+        (parent, name): (Vnode, &str),
+        inode: InodeNumber,
+    ) -> Result<()> {
+        let slot = self
+            .fs(parent.drive, |fs| fs.directory_slot(parent.inode, name))
+            .map_err(super::names::errno_of_name)?;
+        if slot.grows {
+            let chunk = u64::from(super::ffs::DIRECTORY_CHUNK_BYTES);
+            let (lbn, end) = self.fs(parent.drive, |fs| {
+                let block_bytes = u64::from(fs.superblock().block_bytes());
+                (
+                    fs.superblock().block_of(slot.offset_bytes),
+                    (slot.offset_bytes % block_bytes + chunk) as u32,
+                )
+            });
+            self.map_for_writing(process, parent, (lbn, end)).await?;
+        }
+        let place = self.change(parent.drive, |fs| {
+            fs.directory_add(parent.inode, name, inode)
+        });
+        self.in_core(parent, |core| core.modified = true);
+        self.write_directory(process, parent, place.offset_bytes).await;
+        Ok(())
+    }
+
+    /// Takes a name out of a directory (dirremove).
+    pub(crate) async fn remove_name(&self, process: &Rc<Process>, (parent, name): (Vnode, &str)) {
+        let place = self.change(parent.drive, |fs| fs.directory_remove(parent.inode, name));
+        let place = place.expect("the name was looked up");
+        self.in_core(parent, |core| core.modified = true);
+        self.write_directory(process, parent, place.offset_bytes).await;
+    }
+}

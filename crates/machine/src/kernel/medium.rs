@@ -1,0 +1,120 @@
+//! What is written on the drives.
+
+use super::buffers::Page;
+use std::rc::Rc;
+
+/// The contents of a partition, block by block. A block that was never
+/// written is zeroes.
+pub(crate) struct Medium {
+    block_bytes: u32,
+    fragment_bytes: u32,
+    blocks: Vec<Option<Page>>,
+}
+
+impl Medium {
+    pub(crate) fn new(fragments: u32, (block_bytes, fragment_bytes): (u32, u32)) -> Self {
+        let blocks = u64::from(fragments) * u64::from(fragment_bytes) / u64::from(block_bytes) + 1;
+        Self {
+            block_bytes,
+            fragment_bytes,
+            blocks: vec![None; blocks as usize],
+        }
+    }
+
+    fn place(&self, fragment: u32) -> (usize, usize) {
+        let byte = u64::from(fragment) * u64::from(self.fragment_bytes);
+        let block = u64::from(self.block_bytes);
+        ((byte / block) as usize, (byte % block) as usize)
+    }
+
+    /// Puts the first `bytes` of a page at a fragment.
+    pub(crate) fn write(&mut self, fragment: u32, bytes: u32, page: &Page) {
+        let (first, offset) = self.place(fragment);
+        if offset == 0 && bytes == self.block_bytes && page.len() == bytes as usize {
+            self.blocks[first] = Some(Rc::clone(page));
+            return;
+        }
+        let (mut block, mut offset, mut done) = (first, offset, 0);
+        while done < bytes as usize {
+            let run = (self.block_bytes as usize - offset).min(bytes as usize - done);
+            let old = self.blocks[block].take();
+            let mut contents = match old {
+                Some(page) => page.to_vec(),
+                None => vec![0; self.block_bytes as usize],
+            };
+            contents[offset..offset + run].copy_from_slice(&page[done..done + run]);
+            self.blocks[block] = Some(contents.into());
+            done += run;
+            offset = 0;
+            block += 1;
+        }
+    }
+
+    /// The `bytes` at a fragment.
+    pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
+        let (first, offset) = self.place(fragment);
+        if offset == 0 && bytes == self.block_bytes {
+            if let Some(page) = &self.blocks[first] {
+                return Rc::clone(page);
+            }
+        }
+        let mut contents = vec![0; bytes as usize];
+        let (mut block, mut offset, mut done) = (first, offset, 0);
+        while done < contents.len() {
+            let run = (self.block_bytes as usize - offset).min(contents.len() - done);
+            if let Some(page) = &self.blocks[block] {
+                contents[done..done + run].copy_from_slice(&page[offset..offset + run]);
+            }
+            done += run;
+            offset = 0;
+            block += 1;
+        }
+        contents.into()
+    }
+}
+
+/// Pages that many blocks share: zeroes, and what programs write again and
+/// again.
+#[derive(Default)]
+pub(crate) struct Pages {
+    zeroes: Vec<Page>,
+    recent: Vec<Option<Page>>,
+}
+
+/// Pages remembered; a power of two.
+const RECENT: usize = 256;
+
+impl Pages {
+    /// A page of zeroes.
+    pub(crate) fn zeroes(&mut self, bytes: u32) -> Page {
+        let bytes = bytes as usize;
+        if let Some(page) = self.zeroes.iter().find(|page| page.len() == bytes) {
+            return Rc::clone(page);
+        }
+        let page: Page = vec![0; bytes].into();
+        self.zeroes.push(Rc::clone(&page));
+        page
+    }
+
+    /// A page with these contents; the one that was made last time, if they
+    /// are the same.
+    pub(crate) fn of(&mut self, data: &[u8]) -> Page {
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, None);
+        }
+        let mut hash = data.len() as u64;
+        for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {
+            let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        let slot = &mut self.recent[(hash >> 56) as usize % RECENT];
+        match slot {
+            Some(page) if **page == *data => Rc::clone(page),
+            _ => {
+                let page: Page = data.into();
+                *slot = Some(Rc::clone(&page));
+                page
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Pipes: bytes from one process to another.
+
+use super::Kernel;
+use super::errno::{Errno, Result};
+use super::process::{Context, Process};
+use diskperf_timeline::Stage;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Bytes that a pipe holds: PIPSIZ of 4.2BSD.
+const PIPE_BYTES: usize = 4096;
+
+/// A pipe.
+#[derive(Default)]
+pub struct Pipe {
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: VecDeque<u8>,
+    readers: u32,
+    writers: u32,
+    waiting: Vec<Rc<Process>>,
+}
+
+/// An end of a pipe.
+#[derive(Clone)]
+pub enum PipeEnd {
+    /// Bytes come out.
+    Read(Rc<Pipe>),
+    /// Bytes go in.
+    Write(Rc<Pipe>),
+}
+
+impl Pipe {
+    /// A new pipe's two ends: to read from, to write to.
+    pub fn ends() -> (PipeEnd, PipeEnd) {
+        let pipe = Rc::new(Self::default());
+        {
+            let mut state = pipe.state.borrow_mut();
+            state.readers = 1;
+            state.writers = 1;
+        }
+        (PipeEnd::Read(Rc::clone(&pipe)), PipeEnd::Write(pipe))
+    }
+}
+
+impl Kernel {
+    pub(crate) async fn read_pipe(
+        &self,
+        process: &Rc<Process>,
+        pipe: &Pipe,
+        into: &mut [u8],
+    ) -> Result<usize> {
+        loop {
+            let taken = {
+                let mut state = pipe.state.borrow_mut();
+                if state.bytes.is_empty() && state.writers > 0 && !into.is_empty() {
+                    None
+                } else {
+                    let count = into.len().min(state.bytes.len());
+                    for (to, byte) in into.iter_mut().zip(state.bytes.drain(..count)) {
+                        *to = byte;
+                    }
+                    Some(count)
+                }
+            };
+            if let Some(count) = taken {
+                let cost = self.costs.copy(count);
+                self.spend(Context::Process(process), Stage::Copy, cost).await;
+                self.wake_pipe(pipe);
+                return Ok(count);
+            }
+            self.wait_for_pipe(process, pipe).await;
+        }
+    }
+
+    pub(crate) async fn write_pipe(
+        &self,
+        process: &Rc<Process>,
+        pipe: &Pipe,
+        data: &[u8],
+    ) -> Result<usize> {
+        let mut done = 0;
+        while done < data.len() {
+            let taken = {
+                let mut state = pipe.state.borrow_mut();
+                if state.readers == 0 {
+                    return if done == 0 { Err(Errno::BrokenPipe) } else { Ok(done) };
+                }
+                let count = (PIPE_BYTES - state.bytes.len()).min(data.len() - done);
+                state.bytes.extend(&data[done..done + count]);
+                count
+            };
+            if taken == 0 {
+                self.wait_for_pipe(process, pipe).await;
+                continue;
+            }
+            done += taken;
+            let cost = self.costs.copy(taken);
+            self.spend(Context::Process(process), Stage::Copy, cost).await;
+            self.wake_pipe(pipe);
+        }
+        Ok(done)
+    }
+
+    /// Nobody holds this end any more.
+    pub(crate) fn close_pipe(&self, end: &PipeEnd) {
+        let pipe = match end {
+            PipeEnd::Read(pipe) => {
+                pipe.state.borrow_mut().readers -= 1;
+                pipe
+            }
+            PipeEnd::Write(pipe) => {
+                pipe.state.borrow_mut().writers -= 1;
+                pipe
+            }
+        };
+        self.wake_pipe(pipe);
+    }
+
+    async fn wait_for_pipe(&self, process: &Rc<Process>, pipe: &Pipe) {
+        pipe.state.borrow_mut().waiting.push(Rc::clone(process));
+        let from = self.sim.now();
+        self.park(process, "the other end of a pipe").await;
+        process.book(Stage::Think, process.runnable_at() - from);
+    }
+
+    fn wake_pipe(&self, pipe: &Pipe) {
+        let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting);
+        for process in &waiting {
+            self.wake(process);
+        }
+    }
+}

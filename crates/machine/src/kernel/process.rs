@@ -1,0 +1,326 @@
+//! Processes, and which of them has the processor.
+
+use super::Kernel;
+use crate::event::Event;
+use crate::hardware::moment;
+use diskperf_sim::{Level, TaskId, Time, Usage};
+use diskperf_timeline::{Ledger, Request, Stage};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// The interrupt level at which disks interrupt; masking it is `splbio`.
+pub(crate) const BIO: Level = 5;
+/// The level of the clock.
+pub(crate) const CLOCK: Level = 6;
+/// The level of what the clock leaves for later.
+pub(crate) const SOFT_CLOCK: Level = 1;
+
+/// A process.
+pub struct Process {
+    /// Its number, in order of creation.
+    pub pid: usize,
+    task: Cell<Option<TaskId>>,
+    runnable_at: Cell<Time>,
+    in_user_mode: Cell<bool>,
+    /// Ticks of the clock that found it in user mode, and in the kernel.
+    ticks: Cell<(u64, u64)>,
+    /// What was booked, up to `booked_to`.
+    ledger: RefCell<[u64; Stage::COUNT]>,
+    /// The ledger's start.
+    opened: Cell<Time>,
+}
+
+/// Who runs kernel code: a process, whose time it is, or an interrupt.
+#[derive(Clone, Copy)]
+pub(crate) enum Context<'a> {
+    Process(&'a Process),
+    Handler,
+}
+
+/// Processes that are ready to run.
+#[derive(Default)]
+pub(crate) struct Scheduler {
+    /// Woken in the kernel; they go before the others.
+    woken: VecDeque<Rc<Process>>,
+    /// Interrupted on their way back to user mode.
+    ready: VecDeque<Rc<Process>>,
+    /// Somebody better, or somebody else, should run.
+    reschedule: bool,
+}
+
+impl Process {
+    /// A process that has not run yet.
+    pub(crate) fn new(pid: usize) -> Rc<Self> {
+        Rc::new(Self {
+            pid,
+            task: Cell::new(None),
+            runnable_at: Cell::new(Time::ZERO),
+            in_user_mode: Cell::new(true),
+            ticks: Cell::new((0, 0)),
+            ledger: RefCell::new([0; Stage::COUNT]),
+            opened: Cell::new(Time::ZERO),
+        })
+    }
+
+    /// The task that it runs in.
+    ///
+    /// # Panics
+    ///
+    /// Before it has started.
+    pub(crate) fn task(&self) -> TaskId {
+        self.task.get().expect("the process has started")
+    }
+
+    /// When it was last made ready to run.
+    pub(crate) fn runnable_at(&self) -> Time {
+        self.runnable_at.get()
+    }
+
+    /// Books a span of its time.
+    #[inline]
+    pub(crate) fn book(&self, stage: Stage, span: Time) {
+        self.ledger.borrow_mut()[stage.index()] += span.0;
+    }
+
+    #[inline]
+    fn book_usage(&self, stage: Stage, usage: Usage) {
+        let mut ledger = self.ledger.borrow_mut();
+        ledger[stage.index()] += usage.work.0;
+        ledger[Stage::Interrupt.index()] += usage.interrupted.0;
+        ledger[Stage::MemoryContention.index()] += usage.slowed.0;
+    }
+
+    /// Books `[from, to]` as the request that it waited for spent it.
+    pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
+        let mut ledger = self.ledger.borrow_mut();
+        let (from, to) = (moment(from), moment(to));
+        if request.issued() <= from && request.marked() >= to {
+            request.between(from, to, |stage, ns| ledger[stage.index()] += ns);
+        } else {
+            // The buffer was not under way but in use by somebody.
+            ledger[Stage::BufferWait.index()] += to.0 - from.0;
+        }
+    }
+
+    /// Starts the account anew.
+    pub(crate) fn open_account(&self, now: Time) {
+        *self.ledger.borrow_mut() = [0; Stage::COUNT];
+        self.ticks.set((0, 0));
+        self.opened.set(now);
+    }
+
+    /// The account since it was opened, with the clock's ticks in user mode
+    /// and in the kernel.
+    ///
+    /// # Panics
+    ///
+    /// When it does not sum to the time that has passed.
+    pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
+        let ledger = Ledger::from_table(&self.ledger.borrow());
+        let elapsed = now - self.opened.get();
+        assert!(
+            ledger.total().0 == elapsed.0,
+            "process {}: the ledger sums to {} of {} ns: {ledger:?}",
+            self.pid,
+            ledger.total().0,
+            elapsed.0
+        );
+        let (user, system) = self.ticks.get();
+        (ledger, user, system)
+    }
+
+    /// One tick of the clock found it running.
+    pub(crate) fn tick(&self) {
+        let (user, system) = self.ticks.get();
+        self.ticks.set(if self.in_user_mode.get() {
+            (user + 1, system)
+        } else {
+            (user, system + 1)
+        });
+    }
+
+    pub(crate) fn enter_mode(&self, user: bool) {
+        self.in_user_mode.set(user);
+    }
+}
+
+/// Having the processor, and waiting for it.
+impl Kernel {
+    /// A process that runs in the task that asks; returns when it has the
+    /// processor.
+    pub(crate) async fn begin(&self, process: &Rc<Process>) {
+        process.task.set(Some(self.sim.current()));
+        process.opened.set(self.sim.now());
+        self.processes.borrow_mut().push(Rc::clone(process));
+        self.make_ready(process, false);
+        self.wait_for_processor(process, "the processor").await;
+        self.book_cpu_wait(process);
+    }
+
+    /// The process ends.
+    pub(crate) fn end(&self, process: &Process) {
+        self.processor.give_up(&self.sim);
+        self.processes
+            .borrow_mut()
+            .retain(|other| other.pid != process.pid);
+        self.dispatch();
+    }
+
+    /// Spends processor time in a stage.
+    #[inline]
+    pub(crate) async fn spend(&self, context: Context<'_>, stage: Stage, cost: Time) {
+        let usage = self.processor.work(&self.sim, cost).await;
+        if let Context::Process(process) = context {
+            process.book_usage(stage, usage);
+        }
+    }
+
+    /// Sleeps until [`Kernel::wake`]; the time up to then is for the caller
+    /// to book, the waiting for the processor after it is booked here.
+    pub(crate) async fn sleep(&self, process: &Process, what: &'static str) {
+        self.spend(
+            Context::Process(process),
+            Stage::SystemCall,
+            self.costs.sleep,
+        )
+        .await;
+        self.park(process, what).await;
+    }
+
+    /// As [`Kernel::sleep`] without the cost of going to sleep, which must
+    /// not come between a decision and acting on it.
+    pub(crate) async fn park(&self, process: &Process, what: &'static str) {
+        self.processor.give_up(&self.sim);
+        self.dispatch();
+        self.wait_for_processor(process, what).await;
+        self.book_cpu_wait(process);
+        self.spend(
+            Context::Process(process),
+            Stage::SystemCall,
+            self.costs.switch,
+        )
+        .await;
+    }
+
+    /// Lets somebody else have the processor.
+    pub(crate) fn release_processor(&self) {
+        self.processor.give_up(&self.sim);
+        self.dispatch();
+    }
+
+    /// Wants it back; returns with it.
+    pub(crate) async fn regain(&self, process: &Rc<Process>) {
+        self.make_ready(process, true);
+        self.wait_for_processor(process, "the processor").await;
+        self.book_cpu_wait(process);
+    }
+
+    async fn wait_for_processor(&self, process: &Process, what: &'static str) {
+        while self.processor.process() != Some(process.task()) {
+            self.sim.wait(what).await;
+        }
+    }
+
+    fn book_cpu_wait(&self, process: &Process) {
+        process.book(Stage::CpuWait, self.sim.now() - process.runnable_at());
+    }
+
+    /// A process that sleeps is ready to run again.
+    pub(crate) fn wake(&self, process: &Rc<Process>) {
+        self.make_ready(process, true);
+    }
+
+    fn make_ready(&self, process: &Rc<Process>, woken: bool) {
+        process.runnable_at.set(self.sim.now());
+        {
+            let mut scheduler = self.scheduler.borrow_mut();
+            if woken {
+                scheduler.woken.push_back(Rc::clone(process));
+                scheduler.reschedule = true;
+            } else {
+                scheduler.ready.push_back(Rc::clone(process));
+            }
+        }
+        if self.processor.process().is_none() {
+            self.dispatch();
+        }
+    }
+
+    /// Gives the processor to whoever is first.
+    fn dispatch(&self) {
+        let next = {
+            let mut scheduler = self.scheduler.borrow_mut();
+            scheduler.reschedule = false;
+            let woken = scheduler.woken.pop_front();
+            woken.or_else(|| scheduler.ready.pop_front())
+        };
+        if let Some(process) = next {
+            self.processor.give(process.task());
+            self.sim.wake(process.task());
+        }
+    }
+
+    /// On the way back to user mode: lets somebody else run who should.
+    pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
+        let others = {
+            let scheduler = self.scheduler.borrow();
+            scheduler.reschedule && !(scheduler.woken.is_empty() && scheduler.ready.is_empty())
+        };
+        if others {
+            process.runnable_at.set(self.sim.now());
+            self.scheduler
+                .borrow_mut()
+                .ready
+                .push_back(Rc::clone(process));
+            self.park(process, "its turn on the processor").await;
+        }
+        process.enter_mode(true);
+    }
+}
+
+/// The clock.
+impl Kernel {
+    /// A tick: charges it to the process that has the processor, at whatever
+    /// level it is interrupted; while it idles, to nobody.
+    pub(crate) fn tick(&self) {
+        let tick = Time(1_000_000_000 / self.costs.clock_hz);
+        self.sim.schedule_background(self.sim.now() + tick, Event::Tick);
+        if let Some(task) = self.processor.process() {
+            let processes = self.processes.borrow();
+            if let Some(process) = processes.iter().find(|process| process.task() == task) {
+                process.tick();
+            }
+        }
+        let ticks = self.ticks.get() + 1;
+        self.ticks.set(ticks);
+        // Every tenth of a second the next process of equal rank has its turn.
+        if ticks.is_multiple_of(self.costs.clock_hz / 10) {
+            self.scheduler.borrow_mut().reschedule = true;
+        }
+        self.ticks_pending.set(self.ticks_pending.get() + 1);
+        self.sim.wake(self.clock_task.get().expect("the clock runs"));
+    }
+
+    /// Serves the clock's interrupts for ever.
+    pub(crate) async fn clock(self: Rc<Self>) {
+        loop {
+            while self.ticks_pending.get() == 0 {
+                self.sim.wait("the clock").await;
+            }
+            // Ticks that came while one was still waiting are lost, as a
+            // clock's are.
+            self.ticks_pending.set(0);
+            self.processor.enter(&self.sim, CLOCK).await;
+            self.spend(Context::Handler, Stage::Interrupt, self.costs.clock)
+                .await;
+            self.processor.leave(&self.sim);
+            if self.costs.soft_clock > Time::ZERO {
+                self.processor.enter(&self.sim, SOFT_CLOCK).await;
+                self.spend(Context::Handler, Stage::Interrupt, self.costs.soft_clock)
+                    .await;
+                self.processor.leave(&self.sim);
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading and writing the blocks of a file (rwip).
+
+use super::buffers::BufferId;
+use super::errno::{Errno, Result};
+use super::ffs::Fragment;
+use super::process::{Context, Process};
+use super::{Kernel, Vnode};
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// A part of a file that lies in one block.
+#[derive(Clone, Copy)]
+struct Piece {
+    lbn: u32,
+    /// Where it starts in the block.
+    start: u32,
+    bytes: u32,
+}
+
+impl Piece {
+    fn end(self) -> u32 {
+        self.start + self.bytes
+    }
+}
+
+impl Kernel {
+    fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
+        self.fs(node.drive, |fs| {
+            let block_bytes = u64::from(fs.superblock().block_bytes());
+            if offset / block_bytes > u64::from(u32::MAX) {
+                return Err(Errno::FileTooLarge);
+            }
+            let start = offset % block_bytes;
+            Ok(Piece {
+                lbn: fs.superblock().block_of(offset),
+                start: start as u32,
+                bytes: wanted.min(block_bytes - start) as u32,
+            })
+        })
+    }
+
+    /// Reads from an offset of an inode; how much there was.
+    pub(crate) async fn read_inode(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (offset, into): (u64, &mut [u8]),
+    ) -> Result<usize> {
+        let size = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let mut done = 0;
+        while done < into.len() && offset + (done as u64) < size {
+            let at = offset + done as u64;
+            let left = (into.len() - done) as u64;
+            let piece = self.piece(node, at, left.min(size - at))?;
+            let part = &mut into[done..done + piece.bytes as usize];
+            let at_end = at + u64::from(piece.bytes) == size;
+            self.read_piece(process, node, (piece, at_end), part).await?;
+            done += piece.bytes as usize;
+        }
+        Ok(done)
+    }
+
+    async fn read_piece(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (piece, at_end): (Piece, bool),
+        into: &mut [u8],
+    ) -> Result<()> {
+        let mapped = self.map_for_reading(process, node, piece.lbn).await?;
+        let context = Context::Process(process);
+        let last = self.in_core(node, |core| {
+            std::mem::replace(&mut core.last_read, piece.lbn)
+        });
+        let Some(block) = mapped.block else {
+            self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+                .await;
+            into.fill(0);
+            return Ok(());
+        };
+        let (bytes, next_bytes, block_bytes) = self.fs(node.drive, |fs| {
+            let superblock = fs.superblock();
+            let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
+            (bytes(piece.lbn), bytes(piece.lbn + 1), superblock.block_bytes())
+        });
+        let ahead = mapped
+            .next
+            .filter(|_| self.costs.read_ahead && last + 1 == piece.lbn && next_bytes > 0);
+        let key = self.key(node, block);
+        let id = match ahead {
+            Some(next) => {
+                let next = (self.key(node, next), next_bytes);
+                self.breada(process, (key, bytes), next).await
+            }
+            None => self.bread(process, key, bytes).await,
+        };
+        self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+            .await;
+        self.copy_out(id, piece, into);
+        if piece.end() == block_bytes || at_end {
+            self.buffers.borrow_mut().get(id).age = true;
+        }
+        self.brelse(process, id).await;
+        Ok(())
+    }
+
+    fn copy_out(&self, id: BufferId, piece: Piece, into: &mut [u8]) {
+        let buffers = self.buffers.borrow();
+        let page = buffers.all[id.0 as usize].page.as_ref();
+        let page = page.expect("a block that was read is there");
+        into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
+    }
+
+    /// Writes at an offset of an inode; how much was taken, which is less
+    /// than all where the file system got full, or the file as large as it
+    /// may be.
+    pub(crate) async fn write_inode(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (offset, data): (u64, &[u8]),
+    ) -> Result<usize> {
+        let most = self.fs(node.drive, |fs| fs.max_size_bytes());
+        if offset >= most && !data.is_empty() {
+            return Err(Errno::FileTooLarge);
+        }
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let left = (data.len() - done) as u64;
+            let written = match self.piece(node, at, left.min(most - at)) {
+                Ok(piece) if piece.bytes > 0 => {
+                    let part = &data[done..done + piece.bytes as usize];
+                    self.write_piece(process, node, piece, part)
+                        .await
+                        .map(|()| piece.bytes as usize)
+                }
+                Ok(_) => Err(Errno::FileTooLarge),
+                Err(errno) => Err(errno),
+            };
+            match written {
+                Ok(bytes) => done += bytes,
+                Err(errno) if done == 0 => return Err(errno),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    async fn write_piece(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        piece: Piece,
+        data: &[u8],
+    ) -> Result<()> {
+        let address = self
+            .map_for_writing(process, node, (piece.lbn, piece.end()))
+            .await?;
+        let context = Context::Process(process);
+        let end = self.fs(node.drive, |fs| {
+            u64::from(piece.lbn) * u64::from(fs.superblock().block_bytes())
+                + u64::from(piece.end())
+        });
+        self.change(node.drive, |fs| {
+            let size = fs.size_bytes(node.inode).max(end);
+            fs.set_size(node.inode, size);
+        });
+        let (bytes, block_bytes) = self.fs(node.drive, |fs| {
+            let superblock = fs.superblock();
+            let fragments = fs.fragments_of_block(node.inode, piece.lbn);
+            (fragments * superblock.fragment_bytes(), superblock.block_bytes())
+        });
+        let checks = u64::from(bytes / 1024);
+        let cost = diskperf_sim::Time(self.costs.text_check_per_kb.0 * checks);
+        self.spend(context, Stage::SystemCall, cost).await;
+        let key = self.key(node, address);
+        let whole = piece.start == 0 && piece.bytes == bytes;
+        let id = if whole {
+            self.getblk(process, key, bytes).await
+        } else {
+            self.bread(process, key, bytes).await
+        };
+        self.spend(context, Stage::Copy, self.costs.copy(data.len()))
+            .await;
+        self.copy_in(id, piece, whole, data);
+        self.in_core(node, |core| core.modified = true);
+        if piece.end() == block_bytes {
+            self.buffers.borrow_mut().get(id).age = true;
+            self.bawrite(process, id).await;
+        } else {
+            self.bdwrite(process, id).await;
+        }
+        Ok(())
+    }
+
+    fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: &[u8]) {
+        let mut buffers = self.buffers.borrow_mut();
+        let buffer = buffers.get(id);
+        if whole {
+            buffer.page = Some(self.pages.borrow_mut().of(data));
+        } else {
+            let page = buffer.page.as_mut().expect("a block that was read is there");
+            if Rc::get_mut(page).is_none() {
+                *page = Rc::from(&page[..]);
+            }
+            let contents = Rc::get_mut(page).expect("nobody shares a page that was just made");
+            contents[piece.start as usize..piece.end() as usize].copy_from_slice(data);
+        }
+        buffer.done = true;
+    }
+
+    /// The first fragment of a block of a file; none where there is a hole.
+    pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
+        self.fs(node.drive, |fs| fs.block_address(node.inode, lbn))
+    }
+}

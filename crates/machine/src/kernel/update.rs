@@ -1,0 +1,101 @@
+//! Writing out what was delayed: the update daemon, sync and fsync.
+
+use super::Kernel;
+use super::buffers::BufferId;
+use super::inode_io::When;
+use super::process::Process;
+use super::{BlockKey, Vnode};
+use crate::event::Event;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+impl Kernel {
+    /// /etc/update: sync, every so often, for ever.
+    pub(crate) async fn update(self: Rc<Self>) {
+        let process = Process::new(usize::MAX);
+        self.begin(&process).await;
+        loop {
+            let next = self.sim.now() + self.costs.update_interval;
+            self.processor_idle_until(next).await;
+            self.regain(&process).await;
+            let drives = self.mounts.borrow().len();
+            for drive in 0..drives {
+                self.sync(&process, drive as u32).await;
+            }
+        }
+    }
+
+    /// Gives the processor up until a moment that nothing in the foreground
+    /// waits for.
+    async fn processor_idle_until(&self, at: diskperf_sim::Time) {
+        self.release_processor();
+        self.sim.sleep_in_background_until(at, Event::Daemon).await;
+    }
+
+    /// Starts to write everything of a drive that is newer than what is on it
+    /// (sync, bflush).
+    pub(crate) async fn sync(&self, process: &Rc<Process>, drive: u32) {
+        let modified = std::mem::take(&mut self.mounts.borrow_mut()[drive as usize].modified);
+        if modified {
+            self.write_superblock(process, drive).await;
+        }
+        let inodes: Vec<_> = {
+            let mounts = self.mounts.borrow();
+            let inodes = &mounts[drive as usize].inodes;
+            let modified = inodes.iter().filter(|(_, core)| core.modified);
+            modified.map(|(inode, _)| *inode).collect()
+        };
+        for inode in inodes {
+            let node = Vnode { drive, inode };
+            self.write_inode_block(process, node, When::Later).await;
+        }
+        while let Some(id) = self.take_delayed(drive) {
+            self.bawrite(process, id).await;
+        }
+    }
+
+    async fn write_superblock(&self, process: &Rc<Process>, drive: u32) {
+        let (address, bytes) = self.fs(drive, |fs| {
+            let superblock = fs.superblock();
+            (superblock.superblock_address(), superblock.superblock_bytes())
+        });
+        let key = BlockKey {
+            drive,
+            fragment: address.0,
+        };
+        let id = self.getblk(process, key, bytes).await;
+        let page = self.zeroes(bytes);
+        self.buffers.borrow_mut().get(id).page = Some(page);
+        self.bawrite(process, id).await;
+    }
+
+    /// A buffer of this drive that nobody uses and that has to go out; it is
+    /// the caller's from now on.
+    fn take_delayed(&self, drive: u32) -> Option<BufferId> {
+        let mut buffers = self.buffers.borrow_mut();
+        let place = buffers.all.iter().position(|buffer| {
+            buffer.delayed_write && !buffer.busy && buffer.key.is_some_and(|key| key.drive == drive)
+        })?;
+        let id = BufferId(place as u32);
+        buffers.take(id);
+        Some(id)
+    }
+
+    /// Writes everything of a drive and waits until it is there.
+    pub(crate) async fn flush(&self, process: &Rc<Process>, drive: u32) {
+        self.sync(process, drive).await;
+        loop {
+            {
+                let mut writing = self.writing.borrow_mut();
+                let (count, waiters) = &mut writing[drive as usize];
+                if *count == 0 {
+                    return;
+                }
+                waiters.push(Rc::clone(process));
+            }
+            let from = self.sim.now();
+            self.park(process, "writes to end").await;
+            process.book(Stage::BufferWait, process.runnable_at() - from);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The modelled computer: a kernel that is async, and hardware that is a
+//! state machine, in virtual time.
+//!
+//! [`Machine`] is a computer built from a system of the [`catalogue`];
+//! [`Session`] is a process on it, with the system calls that it may make.
+
+pub mod catalogue;
+mod event;
+pub mod hardware;
+pub mod kernel;
+mod machine;
+pub mod specification;
+
+pub use kernel::errno::Errno;
+pub use kernel::files::{Account, From, How, Session};
+pub use kernel::pipe::{Pipe, PipeEnd};
+pub use kernel::rendezvous::Rendezvous;
+pub use machine::{Circumstances, Machine};

@@ -1,0 +1,100 @@
+//! A controller, as the catalogue describes it.
+
+use crate::catalogue::Reader;
+use crate::hardware::controller::massbus::{Attention, MassbusConfig};
+use crate::hardware::controller::uda50::{Order, Uda50Config};
+use diskperf_sim::Time;
+
+/// A controller.
+#[derive(Clone, Debug)]
+pub enum ControllerSpecification {
+    /// A MASSBUS adaptor, or what looks like one; one for all drives, or one
+    /// for each.
+    Massbus {
+        /// How it is built.
+        config: MassbusConfig,
+        /// Whether each drive has one for itself.
+        separate: bool,
+    },
+    /// A UDA50.
+    Uda50(Uda50Config),
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Massbus,
+    Uda50,
+}
+
+impl ControllerSpecification {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
+        let kinds = [("massbus", Kind::Massbus), ("uda50", Kind::Uda50)];
+        let kind = reader.choice("kind", &kinds, "what it is to the software");
+        let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
+        match kind {
+            Kind::Massbus => Self::read_massbus(reader),
+            Kind::Uda50 => Self::Uda50(read_uda50(reader, buffer as u32)),
+        }
+    }
+
+    fn read_massbus(reader: &mut Reader<'_>) -> Self {
+        let separate = reader.flag("separate_adaptors", "each drive on an adaptor of its own");
+        let attention = reader.choice(
+            "attention",
+            &[
+                ("while-transferring", Attention::WhileTransferring),
+                ("when-idle", Attention::WhenIdle),
+            ],
+            "when a drive may say that it has found its sector",
+        );
+        let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+        let latency_read = time("latency_read_ms", "from the last sector of a read to the interrupt");
+        let latency_write = time("latency_write_ms", "from the last sector of a write to the interrupt");
+        let command = time("command_ms", "from a command to something acting on it");
+        let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
+        let config = MassbusConfig {
+            attention,
+            latency_read,
+            latency_write,
+            command,
+            data_late_read: share(
+                "data_late_per_sector_read",
+                "probability that a sector is late for memory while the processor uses it",
+            ),
+            data_late_write: share(
+                "data_late_per_sector_write",
+                "probability that a sector is late from memory while the processor uses it",
+            ),
+        };
+        Self::Massbus { config, separate }
+    }
+}
+
+fn read_uda50(reader: &mut Reader<'_>, buffer_sectors: u32) -> Uda50Config {
+    let credits = reader.integer("credits", 2..=64, "commands that the host may have under way");
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    let decode = time("decode_ms", "its processor, for each command before anything moves");
+    let finish = time("finish_ms", "its processor, for each command when all has moved");
+    let finish_per_sector = time("finish_per_sector_ms", "the same, for each sector of it");
+    Uda50Config {
+        buffer_sectors,
+        credits: credits as u32,
+        decode,
+        finish,
+        finish_per_sector,
+        spread: reader.number(
+            "finish_spread",
+            0.0..=1.0,
+            "how far the three may be off their mean, as a share of it",
+        ),
+        order: reader.choice(
+            "order",
+            &[("arrival", Order::Arrival), ("nearest", Order::Nearest)],
+            "which of a drive's commands is next",
+        ),
+        overlap_decode: reader.flag(
+            "overlap_decode",
+            "whether a drive's next command is decoded while one is carried out",
+        ),
+    }
+}

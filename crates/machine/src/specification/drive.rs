@@ -1,0 +1,176 @@
+//! A drive, as the catalogue describes it.
+
+use crate::catalogue::Reader;
+use crate::hardware::drive::{Geometry, Mechanics, SeekCurve, Zone};
+use crate::kernel::ffs;
+use diskperf_sim::Time;
+
+/// A drive, and the partition on it that is measured.
+#[derive(Clone, Debug)]
+pub struct DriveSpecification {
+    /// What it is made of.
+    pub mechanics: Mechanics,
+    /// Revolutions per minute, times a hundred.
+    pub hundredths_of_rpm: u64,
+    /// How the driver calls it.
+    pub driver_type: String,
+    /// The partition as its label describes it.
+    pub partition: ffs::Geometry,
+    /// Where it starts.
+    pub first_sector: u64,
+}
+
+impl DriveSpecification {
+    /// Reads a drive.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Self {
+        let geometry = read_geometry(reader);
+        let seek = read_seek(reader, geometry.cylinders());
+        let time = |reader: &mut Reader<'_>, key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+        let settle = time(reader, "settle_ms", "the arm coming to rest after a seek");
+        let write_settle = time(reader, "write_settle_ms", "more of it before a write");
+        let head_switch = time(reader, "head_switch_ms", "another head taking over");
+        let rpm = reader.number("spindle_rpm", 60.0..=30_000.0, "revolutions per minute");
+        let label = reader.integer(
+            "label_rpm",
+            60..=30_000,
+            "revolutions per minute that the label says, which newfs goes by",
+        );
+        let driver_type = reader.text("driver_type", "what the driver takes it for");
+        let start = reader.integer(
+            "partition_start_cylinder",
+            0..=1_000_000,
+            "the first cylinder of the partition that is measured",
+        );
+        let sectors = reader.integer(
+            "partition_sectors",
+            1..=u64::from(u32::MAX),
+            "sectors of that partition",
+        );
+        let spt = geometry.sectors_per_track(0);
+        let per_cylinder = u64::from(spt) * u64::from(geometry.heads());
+        let first_sector = start * per_cylinder;
+        if first_sector + sectors > geometry.sectors() {
+            let allowed = format!(
+                "a partition that ends by sector {} of the drive",
+                geometry.sectors()
+            );
+            reader.fail_allowing(
+                "partition_sectors",
+                "the partition ends beyond the drive",
+                &allowed,
+            );
+        }
+        Self {
+            partition: ffs::Geometry {
+                sector_bytes: geometry.sector_bytes(),
+                sectors_per_track: spt,
+                tracks_per_cylinder: geometry.heads(),
+                partition_sectors: sectors as u32,
+                revolutions_per_second: (label / 60) as u32,
+            },
+            mechanics: Mechanics {
+                geometry,
+                seek,
+                settle,
+                write_settle,
+                head_switch,
+            },
+            hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
+            driver_type,
+            first_sector,
+        }
+    }
+}
+
+fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=10_000.0, doc));
+    let times = (
+        time("seek_minimum_ms", "from a cylinder to the next"),
+        time("seek_average_ms", "mean over all pairs of cylinders"),
+        time("seek_maximum_ms", "over the full stroke"),
+    );
+    match SeekCurve::fit(cylinders, times) {
+        Ok(curve) => curve,
+        Err(error) => {
+            reader.fail("seek_average_ms", &error.to_string());
+            let flat = (Time::ZERO, Time::ZERO, Time::ZERO);
+            SeekCurve::fit(1, flat).expect("a flat curve fits")
+        }
+    }
+}
+
+fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
+    let cylinders = reader.integer("cylinders", 1..=1_000_000, "cylinders under the heads") as u32;
+    let heads = reader.integer("heads", 1..=255, "data heads, which are the tracks of a cylinder") as u32;
+    let per_track = reader.integer("sectors_per_track", 1..=100_000, "data sectors on a track") as u32;
+    let sector_bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector") as u32;
+    let interleave = reader.integer(
+        "interleave",
+        1..=100_000,
+        "slots from a sector to the next; 1 is no interleave",
+    ) as u32;
+    let spare = reader.integer("spare_sectors_per_track", 0..=1000, "slots without data") as u32;
+    let track_skew = reader.integer(
+        "track_skew_sectors",
+        0..=100_000,
+        "slots by which a track is turned against the one before it",
+    ) as u32;
+    let cylinder_skew = reader.integer(
+        "cylinder_skew_sectors",
+        0..=100_000,
+        "slots by which a cylinder is turned against the one before it",
+    ) as u32;
+    let zones = reader.pairs(
+        "zones",
+        [0..=1_000_000, 1..=100_000],
+        "first cylinder and sectors on a track of each zone",
+    );
+    let slipped = reader.integers(
+        "slipped_sectors",
+        0..=1 << 40,
+        "bad sectors that the following ones slip past",
+    );
+    let moved = reader.pairs(
+        "revectored_sectors",
+        [0..=1 << 40, 0..=1 << 40],
+        "bad sectors, and where their data is instead",
+    );
+    let tracks = reader.pairs(
+        "revectored_tracks",
+        [0..=1 << 40, 0..=1 << 40],
+        "bad tracks, and which track has their data instead",
+    );
+    let zones = if zones.is_empty() {
+        vec![Zone::new(0, per_track, spare, interleave)]
+    } else {
+        zones
+            .iter()
+            .map(|[first, sectors]| Zone::new(*first as u32, *sectors as u32, spare, interleave))
+            .collect()
+    };
+    let per_track = u64::from(per_track);
+    let from_tracks = tracks.iter().flat_map(|[from, to]| {
+        (0..per_track).map(move |sector| (from * per_track + sector, to * per_track + sector))
+    });
+    let moved: Vec<_> = moved.iter().map(|[from, to]| (*from, *to)).chain(from_tracks).collect();
+    let built = Geometry::zoned((cylinders, heads), zones, sector_bytes)
+        .map(|geometry| geometry.skewed(track_skew, cylinder_skew))
+        .map_err(|error| ("interleave", error))
+        .and_then(|geometry| {
+            geometry
+                .slipping(slipped)
+                .map_err(|error| ("slipped_sectors", error))
+        })
+        .and_then(|geometry| {
+            geometry
+                .revectoring(moved)
+                .map_err(|error| ("revectored_sectors", error))
+        });
+    match built {
+        Ok(geometry) => geometry,
+        Err((key, error)) => {
+            reader.fail(key, &error.to_string());
+            Geometry::new((1, 1, 1), (0, 1), 512).expect("one sector is a drive")
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Host, kernel and driver, as the catalogue describes them: costs at the
+//! speed of the reference machine become costs on this one.
+
+use super::{ControllerSpecification, DriveSpecification};
+use crate::catalogue::{Component, Reader, System};
+use crate::kernel::costs::Costs;
+use crate::kernel::driver::{HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig};
+use diskperf_sim::Time;
+
+/// The software, on its machine.
+#[derive(Clone, Debug)]
+pub struct KernelSpecification {
+    /// What its routines cost.
+    pub costs: Costs,
+    /// Speed of the machine against the one that costs are given for.
+    pub speed: f64,
+    /// Memory of the buffer cache.
+    pub cache_bytes: u32,
+    /// How drivers that order their queues do it.
+    pub order: QueueOrder,
+}
+
+/// The driver.
+#[derive(Clone, Debug)]
+pub enum DriverSpecification {
+    /// MASSBUS disks.
+    Hp(HpConfig),
+    /// The UDA50.
+    Uda(UdaConfig),
+}
+
+/// Longest cost that makes sense, in ms.
+const LONGEST_MS: f64 = 10_000.0;
+
+/// Rounded once, by one rule: to the nearest nanosecond.
+fn scaled(nanoseconds: u64, speed: f64) -> Time {
+    Time((nanoseconds as f64 / speed + 0.5) as u64)
+}
+
+impl KernelSpecification {
+    pub(super) fn read(system: &System) -> Self {
+        let mut host = system.reader(Component::Host, None);
+        let speed = host.number("speed", 0.01..=100_000.0, "against a VAX 11/780");
+        let memory = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
+        let per_kb = |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
+        let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
+        let clear_per_kb = per_kb(&mut host, "clear_ms_per_kb", "zeroing a kilobyte of memory");
+        let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
+        host.finish();
+        let mut reader = system.reader(Component::Kernel, None);
+        let mut costs = read_costs(&mut reader, speed);
+        costs.copy_per_kb = copy_per_kb;
+        costs.clear_per_kb = clear_per_kb;
+        costs.clock_hz = clock_hz;
+        let share = reader.number(
+            "buffer_cache_share",
+            0.0..=0.9,
+            "share of memory that the buffer cache has",
+        );
+        let order = reader.choice(
+            "disksort",
+            &[
+                ("1983", QueueOrder::Scan),
+                ("reads-first", QueueOrder::ReadsFirst),
+                ("first-come", QueueOrder::Arrival),
+            ],
+            "the order of a drive's queue",
+        );
+        reader.finish();
+        Self {
+            costs,
+            speed,
+            cache_bytes: (memory as f64 * share).min(f64::from(1 << 30)) as u32,
+            order,
+        }
+    }
+}
+
+fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut costs = Costs {
+        system_call: cost("system_call_ms", "entering and leaving the kernel"),
+        read_write: cost("read_write_ms", "read and write around the blocks"),
+        block_map: cost("block_map_ms", "finding a block of a file (bmap)"),
+        cache_lookup: cost("cache_lookup_ms", "finding a buffer (getblk, incore)"),
+        new_buffer: cost("new_buffer_ms", "making a buffer one's own (getnewbuf)"),
+        release: cost("release_ms", "giving a buffer back (brelse)"),
+        allocate: cost("allocate_ms", "choosing and booking a block (alloc)"),
+        text_check_per_kb: cost("text_check_ms_per_kb", "mfind, for a kilobyte written"),
+        sleep: cost("sleep_ms", "going to sleep"),
+        wakeup: cost("wakeup_ms", "waking somebody (iodone)"),
+        switch: cost("switch_ms", "coming back from sleep (swtch)"),
+        interrupt: cost("interrupt_ms", "entering and leaving a handler"),
+        clock: cost("clock_tick_ms", "a tick, at the clock's level"),
+        soft_clock: cost("soft_clock_ms", "the same, of what is left for later"),
+        name_lookup: cost("name_lookup_ms", "finding a name in a directory (namei)"),
+        ..Costs::default()
+    };
+    costs.update_interval = Time(reader.seconds(
+        "update_interval_s",
+        0.001..=1e6,
+        "between two rounds of update",
+    ));
+    costs.read_ahead = reader.integer("read_ahead_blocks", 0..=1, "blocks read ahead (breada)") > 0;
+    costs
+}
+
+impl DriverSpecification {
+    pub(super) fn read(
+        system: &System,
+        controller: &ControllerSpecification,
+        drives: &[DriveSpecification],
+        speed: f64,
+    ) -> Self {
+        match controller {
+            ControllerSpecification::Massbus { .. } => read_hp(system, drives, speed),
+            ControllerSpecification::Uda50(_) => {
+                let mut reader = system.reader(Component::Driver, None);
+                let uda = read_uda(&mut reader, speed);
+                reader.finish();
+                Self::Uda(uda)
+            }
+        }
+    }
+
+    /// Gives the driver the kernel's queue order.
+    pub(crate) fn ordered(self, order: QueueOrder) -> Self {
+        match self {
+            Self::Hp(hp) => Self::Hp(HpConfig { order, ..hp }),
+            Self::Uda(uda) => Self::Uda(uda),
+        }
+    }
+}
+
+fn read_hp(system: &System, drives: &[DriveSpecification], speed: f64) -> DriverSpecification {
+    let mut leads = Vec::new();
+    for drive in drives {
+        let mut reader = system.reader(Component::Driver, None);
+        reader.select("type", &drive.driver_type);
+        let costs = read_hp_costs(&mut reader, speed);
+        let test = costs.position_test;
+        leads.push(read_lead(&mut reader, test, drive));
+        reader.finish();
+    }
+    let mut reader = system.reader(Component::Driver, None);
+    let first = drives.first().map_or("", |drive| &drive.driver_type);
+    reader.select("type", first);
+    let mut config = read_hp_costs(&mut reader, speed);
+    if let Some(drive) = drives.first() {
+        read_lead(&mut reader, config.position_test, drive);
+    }
+    reader.finish();
+    config.lead = leads;
+    DriverSpecification::Hp(config)
+}
+
+fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
+    let position_test = reader.choice(
+        "position_test",
+        &[
+            ("1981", PositionTest::LastSectors),
+            ("1984", PositionTest::OutsideWindow),
+            ("1987", PositionTest::InsideWindow),
+        ],
+        "when a sector on the present cylinder is transferred without a search",
+    );
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let strategy = cost("strategy_ms", "queueing a request");
+    let start = cost("start_ms", "deciding how to start one, and telling the drive");
+    let transfer = cost("transfer_ms", "loading the registers for a transfer");
+    let complete = cost("complete_ms", "seeing to a transfer that has ended");
+    HpConfig {
+        position_test,
+        lead: Vec::new(),
+        order: QueueOrder::Scan,
+        strategy,
+        start,
+        transfer,
+        complete,
+        map_register: read_map_register(reader, speed),
+    }
+}
+
+fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
+    let nanoseconds = reader.microseconds(
+        "map_register_us",
+        0.0..=LONGEST_MS,
+        "loading a map register, one for each 512 bytes",
+    );
+    scaled(nanoseconds, speed)
+}
+
+fn read_lead(reader: &mut Reader<'_>, test: PositionTest, drive: &DriveSpecification) -> SearchLead {
+    let slots = u64::from(drive.mechanics.geometry.slots(0));
+    let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
+    let lead = sectors(
+        "search_lead_sectors",
+        "between the sector that is searched and the one wanted (sdist)",
+    );
+    let (window, minimum, maximum) = match test {
+        PositionTest::LastSectors => {
+            let doc = "last sectors of a track on which no search is made (rdist)";
+            (sectors("position_window_sectors", doc), 0, 0)
+        }
+        PositionTest::OutsideWindow | PositionTest::InsideWindow => (
+            0,
+            sectors("minimum_distance_sectors", "nearest sector (mindist)"),
+            sectors("maximum_distance_sectors", "farthest sector (maxdist)"),
+        ),
+    };
+    if lead >= slots {
+        let allowed = format!("less than the {slots} sectors of a track");
+        reader.fail_allowing("search_lead_sectors", "a lead longer than a track", &allowed);
+    }
+    SearchLead {
+        lead_sectors: lead as u32,
+        window_sectors: window.min(slots) as u32,
+        minimum_distance_sectors: minimum as u32,
+        maximum_distance_sectors: maximum as u32,
+    }
+}
+
+fn read_uda(reader: &mut Reader<'_>, speed: f64) -> UdaConfig {
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    UdaConfig {
+        strategy: cost("strategy_ms", "queueing a request"),
+        start: cost("start_ms", "making a command of one"),
+        complete: cost("complete_ms", "seeing to a response"),
+        map_register: read_map_register(reader, speed),
+    }
+}

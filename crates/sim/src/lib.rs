@@ -1,0 +1,33 @@
+//! The simulation engine: virtual time in whole nanoseconds, an event queue
+//! that breaks ties by order of insertion, single-threaded tasks, a processor
+//! that interrupts preempt, and named random streams. It knows nothing of
+//! storage.
+//!
+//! Software is async, hardware is a state machine: what has a program counter
+//! runs as a task ([`Sim::spawn`]) and awaits; what has a queue and a "what
+//! next?" is a plain struct that the owner of the engine calls when its event
+//! comes up ([`Sim::run`] hands every event to one function).
+//!
+//! Two things are deliberate. A task that waits leaves no waker behind: the
+//! engine knows which task it is polling, and whoever wakes a task names it
+//! ([`Sim::wake`]). And a wait that nothing can disturb never reaches the
+//! queue: if no event comes first, time simply moves ([`Sim::try_advance`]).
+
+mod clock;
+mod processor;
+mod queue;
+mod random;
+mod sim;
+mod task;
+mod time;
+
+pub use clock::{Clock, Virtual};
+pub use processor::{Completion, Level, Processor, Usage};
+pub use queue::TieBreak;
+pub use random::{Stream, Streams};
+pub use sim::{Deadlock, Sim, Waiting};
+pub use task::TaskId;
+pub use time::Time;
+
+#[cfg(test)]
+mod tests;

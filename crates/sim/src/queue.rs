@@ -1,0 +1,86 @@
+//! The event queue: by time, and by insertion where times are equal.
+
+use crate::time::Time;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Which of two events at the same nanosecond comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TieBreak {
+    /// The one that was scheduled first.
+    #[default]
+    Insertion,
+    /// The one that was scheduled last. Only tests want this: a result that
+    /// it moves hangs on the order of things that happen at once.
+    Reversed,
+}
+
+pub(crate) struct Queue<T> {
+    heap: BinaryHeap<Entry<T>>,
+    scheduled: u64,
+    tie_break: TieBreak,
+}
+
+struct Entry<T> {
+    at: Time,
+    order: u64,
+    what: T,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(tie_break: TieBreak) -> Self {
+        Self {
+            heap: BinaryHeap::with_capacity(64),
+            scheduled: 0,
+            tie_break,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, at: Time, what: T) {
+        let order = match self.tie_break {
+            TieBreak::Insertion => self.scheduled,
+            TieBreak::Reversed => u64::MAX - self.scheduled,
+        };
+        self.scheduled += 1;
+        self.heap.push(Entry { at, order, what });
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
+        self.heap.pop().map(|entry| (entry.at, entry.what))
+    }
+
+    /// When the next event is due; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |entry| entry.at)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+    }
+}
+
+// The heap gives its greatest element first; the greatest is the earliest.
+impl<T> Ord for Entry<T> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+impl<T> PartialOrd for Entry<T> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Entry<T> {}

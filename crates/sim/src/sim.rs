@@ -1,0 +1,331 @@
+//! The engine: what is due next, and who waits for it.
+
+use crate::clock::{Clock, Virtual};
+use crate::queue::{Queue, TieBreak};
+use crate::task::{Slot, TaskId};
+use crate::time::Time;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// One simulation. `E` is what hardware schedules for itself.
+pub struct Sim<E, C = Virtual> {
+    now: Cell<Time>,
+    queue: RefCell<Queue<Due<E>>>,
+    /// Events that something in the foreground may be waiting for.
+    foreground_events: Cell<usize>,
+    tasks: RefCell<Vec<Slot>>,
+    foreground_tasks: Cell<usize>,
+    ready: RefCell<VecDeque<TaskId>>,
+    current: Cell<Option<TaskId>>,
+    clock: C,
+}
+
+enum Due<E> {
+    Wake(TaskId),
+    Event(E),
+    /// An event that goes on for ever, such as a clock's tick: alone it does
+    /// not keep the simulation alive.
+    Background(E),
+}
+
+/// Nothing can happen any more, and yet a task has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When.
+    pub at: Time,
+    /// Every task that has not ended.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A task and what it waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The task's name.
+    pub task: String,
+    /// What it said it was waiting for.
+    pub waiting_for: &'static str,
+}
+
+impl std::fmt::Display for Deadlock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "deadlock at {}:", self.at)?;
+        for waiting in &self.waiting {
+            write!(formatter, " {} waits for {};", waiting.task, waiting.waiting_for)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Deadlock {}
+
+impl<E> Sim<E> {
+    /// A simulation at time zero with nothing in it.
+    pub fn new(tie_break: TieBreak) -> Self {
+        Self::with_clock(tie_break, Virtual)
+    }
+}
+
+impl<E, C: Clock> Sim<E, C> {
+    /// A simulation that keeps this clock company.
+    pub fn with_clock(tie_break: TieBreak, clock: C) -> Self {
+        Self {
+            now: Cell::new(Time::ZERO),
+            queue: RefCell::new(Queue::new(tie_break)),
+            foreground_events: Cell::new(0),
+            tasks: RefCell::new(Vec::new()),
+            foreground_tasks: Cell::new(0),
+            ready: RefCell::new(VecDeque::new()),
+            current: Cell::new(None),
+            clock,
+        }
+    }
+
+    /// The present moment.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now.get()
+    }
+
+    /// Has `event` handed to the handler of [`Sim::run`] at the moment `at`.
+    ///
+    /// # Panics
+    ///
+    /// When `at` has passed.
+    #[inline]
+    pub fn schedule(&self, at: Time, event: E) {
+        self.foreground_events.set(self.foreground_events.get() + 1);
+        self.push(at, Due::Event(event));
+    }
+
+    /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
+    /// the foreground waits for it.
+    pub fn schedule_background(&self, at: Time, event: E) {
+        self.push(at, Due::Background(event));
+    }
+
+    #[inline]
+    fn push(&self, at: Time, due: Due<E>) {
+        assert!(
+            at >= self.now(),
+            "an event was scheduled for {at}, which has passed"
+        );
+        self.queue.borrow_mut().push(at, due);
+    }
+
+    /// Moves time to `to` if nothing is due until then, that moment included,
+    /// and no other task is ready. Returns whether it did.
+    #[inline]
+    pub fn try_advance(&self, to: Time) -> bool {
+        if self.queue.borrow().next() <= to || !self.ready.borrow().is_empty() {
+            return false;
+        }
+        debug_assert!(to >= self.now());
+        self.clock.advance(to);
+        self.now.set(to);
+        true
+    }
+}
+
+/// Tasks.
+impl<E, C: Clock> Sim<E, C> {
+    /// Starts a task. The simulation runs until all tasks of the foreground
+    /// have ended; one of the background (a daemon) may go on for ever.
+    pub fn spawn(
+        &self,
+        name: impl Into<String>,
+        foreground: bool,
+        future: impl Future<Output = ()> + 'static,
+    ) -> TaskId {
+        let mut tasks = self.tasks.borrow_mut();
+        let id = TaskId(u32::try_from(tasks.len()).expect("fewer than 2^32 tasks"));
+        tasks.push(Slot {
+            future: Some(Box::pin(future)),
+            name: name.into(),
+            waiting_for: "its turn",
+            woken: false,
+            queued: true,
+            foreground,
+            ended: false,
+        });
+        if foreground {
+            self.foreground_tasks.set(self.foreground_tasks.get() + 1);
+        }
+        self.ready.borrow_mut().push_back(id);
+        id
+    }
+
+    /// The task that is being polled.
+    ///
+    /// # Panics
+    ///
+    /// When none is: hardware has no task.
+    #[inline]
+    pub fn current(&self) -> TaskId {
+        self.current.get().expect("only a task may ask which it is")
+    }
+
+    /// Ends a task's [`Sim::wait`]: the present one, or else its next.
+    #[inline]
+    pub fn wake(&self, task: TaskId) {
+        let mut tasks = self.tasks.borrow_mut();
+        let slot = &mut tasks[task.0 as usize];
+        slot.woken = true;
+        if !slot.queued && !slot.ended {
+            slot.queued = true;
+            self.ready.borrow_mut().push_back(task);
+        }
+    }
+
+    /// Waits to be woken. `what` stands in the report of a deadlock. Whoever
+    /// waits for something in particular looks whether it is there: a task may
+    /// be woken for another reason.
+    #[inline]
+    pub fn wait(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(move |_| {
+            let task = self.current();
+            let mut tasks = self.tasks.borrow_mut();
+            let slot = &mut tasks[task.0 as usize];
+            if std::mem::take(&mut slot.woken) {
+                return Poll::Ready(());
+            }
+            slot.waiting_for = what;
+            Poll::Pending
+        })
+    }
+
+    /// Waits until the moment `at`; not at all if it has passed.
+    pub async fn sleep_until(&self, at: Time) {
+        if at <= self.now() || self.try_advance(at) {
+            return;
+        }
+        self.foreground_events.set(self.foreground_events.get() + 1);
+        self.push(at, Due::Wake(self.current()));
+        while self.now() < at {
+            self.wait("time to pass").await;
+        }
+    }
+
+    /// As [`Sim::sleep_until`], for a daemon: nothing in the foreground waits
+    /// for it to come round again.
+    pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
+        self.schedule_background(at, wake(self.current()));
+        while self.now() < at {
+            self.wait("its next round").await;
+        }
+    }
+
+    fn poll(&self, task: TaskId) {
+        let future: Option<Pin<Box<dyn Future<Output = ()>>>> = {
+            let mut tasks = self.tasks.borrow_mut();
+            let slot = &mut tasks[task.0 as usize];
+            slot.queued = false;
+            slot.future.take()
+        };
+        let Some(mut future) = future else { return };
+        self.current.set(Some(task));
+        let polled = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        self.current.set(None);
+        match polled {
+            Poll::Pending => self.tasks.borrow_mut()[task.0 as usize].future = Some(future),
+            Poll::Ready(()) => {
+                // What the task owned goes while nothing is borrowed.
+                drop(future);
+                let mut tasks = self.tasks.borrow_mut();
+                let slot = &mut tasks[task.0 as usize];
+                slot.ended = true;
+                if slot.foreground {
+                    self.foreground_tasks.set(self.foreground_tasks.get() - 1);
+                }
+            }
+        }
+    }
+}
+
+/// Running.
+impl<E, C: Clock> Sim<E, C> {
+    /// Runs until every task of the foreground has ended, handing each event
+    /// to `handle`. Whatever is still under way stays as it is, and goes on
+    /// with the next call.
+    ///
+    /// # Errors
+    ///
+    /// [`Deadlock`] when nothing but background events is left and a task of
+    /// the foreground still waits.
+    pub fn run(&self, mut handle: impl FnMut(E)) -> Result<(), Deadlock> {
+        loop {
+            while let Some(task) = { self.ready.borrow_mut().pop_front() } {
+                self.poll(task);
+            }
+            if self.foreground_tasks.get() == 0 {
+                return Ok(());
+            }
+            if self.foreground_events.get() == 0 {
+                return Err(self.deadlock());
+            }
+            self.step(&mut handle);
+        }
+    }
+
+    /// Runs events, the background's too, up to the moment `until`.
+    pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
+        loop {
+            while let Some(task) = { self.ready.borrow_mut().pop_front() } {
+                self.poll(task);
+            }
+            if self.queue.borrow().next() > until {
+                self.now.set(self.now().max(until));
+                return;
+            }
+            self.step(&mut handle);
+        }
+    }
+
+    #[inline]
+    fn step(&self, handle: &mut impl FnMut(E)) {
+        let (at, due) = { self.queue.borrow_mut().pop() }.expect("a foreground event is queued");
+        self.clock.advance(at);
+        self.now.set(at);
+        match due {
+            Due::Wake(task) => {
+                self.foreground_events.set(self.foreground_events.get() - 1);
+                self.wake(task);
+            }
+            Due::Event(event) => {
+                self.foreground_events.set(self.foreground_events.get() - 1);
+                handle(event);
+            }
+            Due::Background(event) => handle(event),
+        }
+    }
+
+    fn deadlock(&self) -> Deadlock {
+        let tasks = self.tasks.borrow();
+        Deadlock {
+            at: self.now(),
+            waiting: tasks
+                .iter()
+                .filter(|slot| !slot.ended)
+                .map(|slot| Waiting {
+                    task: slot.name.clone(),
+                    waiting_for: slot.waiting_for,
+                })
+                .collect(),
+        }
+    }
+
+    /// Drops every task and every event. Tasks usually own what owns the
+    /// simulation; without this, neither would ever go.
+    pub fn clear(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        drop(tasks);
+        self.queue.borrow_mut().clear();
+        self.ready.borrow_mut().clear();
+        self.foreground_tasks.set(0);
+        self.foreground_events.set(0);
+    }
+}

@@ -1,0 +1,211 @@
+//! The engine's rules, each shown at work.
+
+use super::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+#[derive(Debug)]
+enum Event {
+    Number(u32),
+    Work(Completion),
+    Rate(u64),
+    Raise(TaskId),
+}
+
+impl From<Completion> for Event {
+    fn from(completion: Completion) -> Self {
+        Self::Work(completion)
+    }
+}
+
+type Log<T> = Rc<RefCell<Vec<T>>>;
+
+fn order_of(tie_break: TieBreak) -> Vec<u32> {
+    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
+    for (at, number) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
+        sim.schedule(Time(at), Event::Number(number));
+    }
+    let mut seen = Vec::new();
+    sim.run_until(Time(10), |event| {
+        if let Event::Number(number) = event {
+            seen.push(number);
+        }
+    });
+    seen
+}
+
+#[test]
+fn equal_times_go_by_insertion_or_the_reverse() {
+    assert_eq!(order_of(TieBreak::Insertion), [2, 4, 1, 3]);
+    assert_eq!(order_of(TieBreak::Reversed), [4, 2, 3, 1]);
+}
+
+#[test]
+fn sleeping_tasks_wake_in_time() {
+    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let log: Log<(u32, u64)> = Log::default();
+    for (name, step) in [(1, 30), (2, 20)] {
+        let (sim, log) = (Rc::clone(&sim), Rc::clone(&log));
+        sim.clone().spawn(format!("sleeper {name}"), true, async move {
+            for _ in 0..3 {
+                sim.sleep_until(sim.now() + Time(step)).await;
+                log.borrow_mut().push((name, sim.now().0));
+            }
+        });
+    }
+    sim.run(|_| {}).expect("nobody waits for ever");
+    // At 60 both are due; the one that was queued first goes first.
+    assert_eq!(
+        *log.borrow(),
+        [(2, 20), (1, 30), (2, 40), (1, 60), (2, 60), (1, 90)]
+    );
+    sim.clear();
+}
+
+#[test]
+fn a_deadlock_names_who_waits_for_what() {
+    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let inner = Rc::clone(&sim);
+    sim.spawn("reader", true, async move {
+        inner.wait("a block that nobody reads").await;
+    });
+    sim.schedule_background(Time(100), Event::Number(0));
+    let deadlock = sim.run(|_| {}).unwrap_err();
+    assert_eq!(
+        deadlock.to_string(),
+        "deadlock at 0.000000 ms: reader waits for a block that nobody reads;"
+    );
+    sim.clear();
+}
+
+struct Bench {
+    sim: Rc<Sim<Event>>,
+    processor: Rc<Processor>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            sim: Rc::new(Sim::new(TieBreak::Insertion)),
+            processor: Rc::new(Processor::default()),
+        }
+    }
+
+    fn run(&self) {
+        let handle = |event| match event {
+            Event::Work(completion) => self.processor.complete(&self.sim, completion),
+            Event::Rate(rate) => self.processor.set_rate(&self.sim, rate),
+            Event::Raise(task) => self.sim.wake(task),
+            Event::Number(_) => {}
+        };
+        self.sim.run(handle).expect("nobody waits for ever");
+    }
+
+    /// A process that works, then says what it cost.
+    fn process(&self, cost: u64, mask: Level) -> Log<(u64, Usage)> {
+        let log: Log<(u64, Usage)> = Log::default();
+        let (sim, processor, inner) = (
+            Rc::clone(&self.sim),
+            Rc::clone(&self.processor),
+            Rc::clone(&log),
+        );
+        self.sim.spawn("process", true, async move {
+            processor.give(sim.current());
+            processor.mask(&sim, mask);
+            let usage = processor.work(&sim, Time(cost)).await;
+            inner.borrow_mut().push((sim.now().0, usage));
+            processor.mask(&sim, 0);
+            let usage = processor.work(&sim, Time(10)).await;
+            inner.borrow_mut().push((sim.now().0, usage));
+            processor.give_up(&sim);
+        });
+        log
+    }
+
+    fn interrupt(&self, at: u64, level: Level, cost: u64) -> Log<(u64, u64)> {
+        let log: Log<(u64, u64)> = Log::default();
+        let (sim, processor, inner) = (
+            Rc::clone(&self.sim),
+            Rc::clone(&self.processor),
+            Rc::clone(&log),
+        );
+        let task = self.sim.spawn("handler", true, async move {
+            sim.wait("an interrupt").await;
+            processor.enter(&sim, level).await;
+            let entered = sim.now().0;
+            processor.work(&sim, Time(cost)).await;
+            processor.leave(&sim);
+            inner.borrow_mut().push((entered, sim.now().0));
+        });
+        self.sim.schedule(Time(at), Event::Raise(task));
+        log
+    }
+}
+
+#[test]
+fn an_interrupt_preempts_and_the_process_pays() {
+    let bench = Bench::new();
+    let process = bench.process(100, 0);
+    let low = bench.interrupt(40, 1, 20);
+    let high = bench.interrupt(50, 5, 7);
+    bench.run();
+    assert_eq!(*high.borrow(), [(50, 57)]);
+    assert_eq!(*low.borrow(), [(40, 67)]);
+    let (at, usage) = process.borrow()[0];
+    assert_eq!(at, 127);
+    assert_eq!(
+        (usage.work, usage.interrupted, usage.slowed),
+        (Time(100), Time(27), Time::ZERO)
+    );
+    assert_eq!(
+        bench.processor.busy(&bench.sim),
+        (Time(137), Time(27)),
+        "busy time is the sum of all work"
+    );
+    bench.sim.clear();
+}
+
+#[test]
+fn a_mask_holds_an_interrupt_back() {
+    let bench = Bench::new();
+    let process = bench.process(100, 5);
+    let masked = bench.interrupt(40, 5, 20);
+    bench.run();
+    assert_eq!(*masked.borrow(), [(100, 120)]);
+    let process = process.borrow();
+    assert_eq!(process[0].0, 100);
+    assert_eq!(process[1].0, 130);
+    assert_eq!(process[1].1.interrupted, Time(20));
+    bench.sim.clear();
+}
+
+#[test]
+fn a_slower_rate_stretches_what_is_left() {
+    let bench = Bench::new();
+    let process = bench.process(100, 0);
+    bench.sim.schedule(Time(20), Event::Rate(800));
+    bench.sim.schedule(Time(70), Event::Rate(1000));
+    bench.run();
+    // 20 at full speed, 50 that do 40, 40 at full speed.
+    let (at, usage) = process.borrow()[0];
+    assert_eq!(at, 110);
+    assert_eq!((usage.work, usage.slowed), (Time(100), Time(10)));
+    bench.sim.clear();
+}
+
+#[test]
+fn streams_are_named_and_repeat() {
+    let streams = Streams::new(7);
+    let mut first = streams.stream("drive.0");
+    let mut again = streams.stream("drive.0");
+    let mut other = streams.stream("drive.1");
+    let numbers: Vec<u64> = (0..8).map(|_| first.bits()).collect();
+    assert!(numbers.iter().all(|number| *number == again.bits()));
+    assert!(numbers.iter().any(|number| *number != other.bits()));
+    let mut below = streams.stream("below");
+    let mut counts = [0_u32; 4];
+    for _ in 0..4000 {
+        counts[below.below(4) as usize] += 1;
+    }
+    assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+}

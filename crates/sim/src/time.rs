@@ -1,0 +1,68 @@
+//! Virtual time.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A moment or a span of virtual time, in whole nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The start of every simulation, and no time at all.
+    pub const ZERO: Self = Self(0);
+    /// A moment that never comes.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// A whole number of milliseconds.
+    pub const fn from_millis(milliseconds: u64) -> Self {
+        Self(milliseconds * 1_000_000)
+    }
+
+    /// In milliseconds, for people.
+    pub fn millis(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// In seconds, for rates and for people.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.6} ms", self.millis())
+    }
+}
+
+impl Add for Time {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Time {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Time {
+    type Output = Self;
+    /// # Panics
+    ///
+    /// When `other` is the later moment: time does not run backwards.
+    fn sub(self, other: Self) -> Self {
+        match self.0.checked_sub(other.0) {
+            Some(span) => Self(span),
+            None => panic!("{other} is later than {self}"),
+        }
+    }
+}
+
+impl std::iter::Sum for Time {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}

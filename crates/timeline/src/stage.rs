@@ -1,0 +1,179 @@
+//! Where time goes: the stages of a request and of a program.
+
+use serde::{Deserialize, Serialize};
+
+/// What a request, or a program, is doing or waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The program's own instructions.
+    User,
+    /// Entering, leaving and working on a system call, unless a stage of its
+    /// own says more.
+    SystemCall,
+    /// Moving data between the program and the kernel.
+    Copy,
+    /// Zeroing a new block.
+    Clear,
+    /// Choosing and booking a block.
+    Allocate,
+    /// Finding a buffer, or making room for one.
+    CacheLookup,
+    /// The driver's instructions.
+    Driver,
+    /// Interrupts of others that came in between.
+    Interrupt,
+    /// Ready to run while another process does.
+    CpuWait,
+    /// What the processor took longer because data moved over its memory.
+    MemoryContention,
+    /// Waiting for a buffer that is free.
+    BufferWait,
+    /// In the driver's queue.
+    DriverQueue,
+    /// In the controller's queue.
+    ControllerQueue,
+    /// Ready to transfer while the channel serves another drive.
+    ChannelWait,
+    /// Ready to transfer while the bus serves another.
+    BusWait,
+    /// The controller working on a command.
+    Command,
+    /// The arm moving.
+    Seek,
+    /// The arm coming to rest.
+    Settle,
+    /// What a write waits longer than a read for the arm to rest.
+    WriteSettle,
+    /// Another head taking over.
+    HeadSwitch,
+    /// Waiting for a sector to come by.
+    RotationalLatency,
+    /// Waiting for a sector to come by again, for a deadline was missed.
+    MissedRevolution(Deadline),
+    /// Sectors passing under the head.
+    MediaTransfer,
+    /// Data on the bus, where that is not while sectors pass.
+    BusTransfer,
+    /// Served from a controller's cache.
+    CacheHit,
+    /// Flash being read.
+    FlashRead,
+    /// Flash being programmed.
+    FlashProgram,
+    /// Flash being erased.
+    FlashErase,
+    /// From the end of the transfer until the one who waits knows.
+    Completion,
+    /// Asleep of its own will.
+    Think,
+    /// Inside a real device.
+    Device,
+    /// On a real system, what cannot be told apart.
+    Unattributed,
+}
+
+/// A deadline whose missing costs a revolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deadline {
+    /// The search command came after its sector had passed.
+    Search,
+    /// The transfer command came after the sector had passed.
+    TransferCommand,
+    /// The bus did not take a sector in time.
+    DataLate,
+    /// The channel was with another drive when the sector came by.
+    ChannelHeld,
+    /// The request itself was not there yet when its sector came by.
+    ReadAhead,
+    /// The next sector of the request came by too soon.
+    Interleave,
+}
+
+impl Stage {
+    /// How many stages there are, a missed revolution counted once for each
+    /// deadline.
+    pub const COUNT: usize = 35;
+
+    /// All of them, in the order of [`Stage::index`].
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::User,
+        Self::SystemCall,
+        Self::Copy,
+        Self::Clear,
+        Self::Allocate,
+        Self::CacheLookup,
+        Self::Driver,
+        Self::Interrupt,
+        Self::CpuWait,
+        Self::MemoryContention,
+        Self::BufferWait,
+        Self::DriverQueue,
+        Self::ControllerQueue,
+        Self::ChannelWait,
+        Self::BusWait,
+        Self::Command,
+        Self::Seek,
+        Self::Settle,
+        Self::WriteSettle,
+        Self::HeadSwitch,
+        Self::RotationalLatency,
+        Self::MissedRevolution(Deadline::Search),
+        Self::MissedRevolution(Deadline::TransferCommand),
+        Self::MissedRevolution(Deadline::DataLate),
+        Self::MissedRevolution(Deadline::ChannelHeld),
+        Self::MissedRevolution(Deadline::ReadAhead),
+        Self::MissedRevolution(Deadline::Interleave),
+        Self::MediaTransfer,
+        Self::BusTransfer,
+        Self::CacheHit,
+        Self::FlashRead,
+        Self::FlashProgram,
+        Self::FlashErase,
+        Self::Completion,
+        Self::Think,
+    ];
+
+    /// The place of this stage in a table of a modelled ledger.
+    ///
+    /// # Panics
+    ///
+    /// For the two stages that only a real system has.
+    #[inline]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::User => 0,
+            Self::SystemCall => 1,
+            Self::Copy => 2,
+            Self::Clear => 3,
+            Self::Allocate => 4,
+            Self::CacheLookup => 5,
+            Self::Driver => 6,
+            Self::Interrupt => 7,
+            Self::CpuWait => 8,
+            Self::MemoryContention => 9,
+            Self::BufferWait => 10,
+            Self::DriverQueue => 11,
+            Self::ControllerQueue => 12,
+            Self::ChannelWait => 13,
+            Self::BusWait => 14,
+            Self::Command => 15,
+            Self::Seek => 16,
+            Self::Settle => 17,
+            Self::WriteSettle => 18,
+            Self::HeadSwitch => 19,
+            Self::RotationalLatency => 20,
+            Self::MissedRevolution(deadline) => 21 + deadline as usize,
+            Self::MediaTransfer => 27,
+            Self::BusTransfer => 28,
+            Self::CacheHit => 29,
+            Self::FlashRead => 30,
+            Self::FlashProgram => 31,
+            Self::FlashErase => 32,
+            Self::Completion => 33,
+            Self::Think => 34,
+            Self::Device | Self::Unattributed => panic!("a model knows where its time went"),
+        }
+    }
+}
