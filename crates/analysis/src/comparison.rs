@@ -266,7 +266,10 @@ pub fn compare(runs: &[Run]) -> Comparison {
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, (base, other))| Candidate::both(run, base, other))
+        .flat_map(|(run, (base, other))| {
+            let exact = [0, run].iter().all(|one| runs[*one].world == World::Model);
+            Candidate::both((run, exact), base, other)
+        })
         .collect();
     let rows = candidates.iter().filter(|one| one.decidable()).count();
     comparison.pairs = candidates.iter().map(|one| one.judge(rows)).collect();
@@ -303,6 +306,8 @@ fn name(run: &Run) -> RunName {
 /// Two results of one program, with the speeds to be compared.
 struct Candidate<'a> {
     run: usize,
+    /// Both are modelled.
+    exact: bool,
     base: &'a ProgramResult,
     other: &'a ProgramResult,
     quantity: Quantity,
@@ -314,10 +319,15 @@ struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     /// By KB/s, and by durable KB/s where both have it.
-    fn both(run: usize, base: &'a ProgramResult, other: &'a ProgramResult) -> Vec<Self> {
+    fn both(
+        (run, exact): (usize, bool),
+        base: &'a ProgramResult,
+        other: &'a ProgramResult,
+    ) -> Vec<Self> {
         let summaries = (Summary::of(base), Summary::of(other));
         let of = |quantity| Self {
             run,
+            exact,
             base,
             other,
             quantity,
@@ -335,11 +345,15 @@ impl<'a> Candidate<'a> {
     }
 
     fn decidable(&self) -> bool {
-        ratio(&self.base_speeds, &self.other_speeds, CONFIDENCE).is_some()
+        !self.exact && ratio(&self.base_speeds, &self.other_speeds, CONFIDENCE).is_some()
     }
 
     fn judge(&self, rows: usize) -> Pair {
-        let judgement = judge(&self.base_speeds, &self.other_speeds, rows);
+        let judgement = if self.exact {
+            judge_exact(self.base_side.kb_per_s, self.other_side.kb_per_s)
+        } else {
+            judge(&self.base_speeds, &self.other_speeds, rows)
+        };
         Pair {
             run: self.run,
             title: self.other.title(),
@@ -423,6 +437,21 @@ pub fn judge(base: &[f64], other: &[f64], rows: usize) -> Judgement {
             .map(|one| one.interval)
             .filter(|one| one.high <= WIDEST_FACTOR * one.low),
         verdict,
+    }
+}
+
+/// Two modelled figures: each is what it is, and so is their ratio.
+fn judge_exact(base: f64, other: f64) -> Judgement {
+    let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
+    Judgement {
+        ratio,
+        interval: ratio.map(Interval::exact),
+        verdict: match ratio {
+            None => Verdict::TooFewRepetitions,
+            Some(ratio) if below_floor(ratio) => Verdict::NoDifferenceSeen,
+            Some(ratio) if ratio > 1.0 => Verdict::Faster,
+            Some(_) => Verdict::Slower,
+        },
     }
 }
 

@@ -141,6 +141,7 @@ pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResul
         dropped_all_caches: false,
         state: RunState::Finished,
         environment: environment(target),
+        model: None,
         overhead: Some(Overhead {
             null_call_ns: 95.0,
             timing_ns: 22.0,

@@ -6,6 +6,7 @@
 //! clock, no look at the terminal (a width is an argument). It runs nothing
 //! and knows nothing of how a run came to be.
 
+pub mod accuracy;
 pub mod cache;
 pub mod comparison;
 pub mod layers;

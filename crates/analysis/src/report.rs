@@ -1,5 +1,6 @@
 //! Runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
 
+mod card;
 mod comparison_table;
 mod csv;
 mod details;
@@ -10,6 +11,7 @@ mod pivot;
 mod run_table;
 mod view;
 
+use crate::accuracy::Card;
 use crate::comparison::Comparison;
 use diskperf_timeline::Run;
 use view::View;
@@ -45,6 +47,16 @@ pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String
         Format::Markdown => document::markdown(&comparison_table::blocks(comparison)),
         Format::Json => json::comparison(comparison),
         Format::Csv => csv::comparison(comparison),
+    }
+}
+
+/// An accuracy card. `width` as in [`runs`].
+pub fn card(card: &Card, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&card::blocks(card), width),
+        Format::Markdown => document::markdown(&card::page(card)),
+        Format::Json => card::json(card),
+        Format::Csv => card::csv(card),
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Method {
     /// Welch's t on the logarithms, where too few values for Mann-Whitney are
     /// left.
     WelchLog,
+    /// In virtual time nothing disturbs a repetition: made again, it is the
+    /// same to the last byte.
+    Exact,
 }
 
 impl Method {
@@ -46,6 +49,7 @@ impl Method {
             Self::HodgesLehmann => "Hodges-Lehmann, exact Mann-Whitney",
             Self::Fastest => "fastest repetitions",
             Self::WelchLog => "Welch t on logarithms",
+            Self::Exact => "exact, in virtual time",
         }
     }
 }
@@ -73,6 +77,17 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Of a figure of a modelled run: itself.
+    pub fn exact(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+            confidence: 1.0,
+            method: Method::Exact,
+            widened_by: 1.0,
+        }
+    }
+
     /// Its width as a share of the figure `point`; what a stopping rule
     /// compares. Infinite of a figure that is not positive.
     pub fn relative_width(&self, point: f64) -> f64 {

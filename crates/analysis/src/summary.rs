@@ -4,7 +4,7 @@ use crate::cache::{CacheVerdict, device_share};
 use crate::layers::Layer;
 use crate::statistics::{Interval, mean, median, median_interval};
 use diskperf_timeline::{
-    Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure,
+    Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure, World,
 };
 use serde::Serialize;
 
@@ -105,6 +105,17 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The summary of one result of a run of this world: a modelled figure is
+    /// exact, however few its repetitions.
+    pub fn in_world(world: World, result: &ProgramResult) -> Self {
+        let mut summary = Self::of(result);
+        if world == World::Model && summary.kept > 0 {
+            summary.interval = Some(Interval::exact(summary.kb_per_s));
+            summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
+        }
+        summary
+    }
+
     /// The summary of one result.
     pub fn of(result: &ProgramResult) -> Self {
         let kept: Vec<&Repetition> = result.kept().collect();

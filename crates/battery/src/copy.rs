@@ -53,7 +53,8 @@ impl Copy {
             Destination::Same => Some(worker.file("bigfile.new")),
             Destination::Other => {
                 let mount = worker.other_mount?;
-                Some(format!("/mnt{mount}/bigfile{}", worker.drive))
+                let folder = worker.folder;
+                Some(format!("/mnt{mount}/{folder}bigfile{}", worker.drive))
             }
         }
     }

@@ -22,6 +22,9 @@ pub struct Worker {
     pub drive: u32,
     /// Files in a directory, the drive itself, or one file.
     pub medium: Medium,
+    /// The directory of the drive's file system that its files are in, with a
+    /// `/` at its end; empty for the topmost.
+    pub folder: &'static str,
     /// The mount that stands for "another file system"; absent where the plan
     /// has none.
     pub other_mount: Option<u32>,
@@ -40,7 +43,7 @@ impl Worker {
     /// itself.
     pub(crate) fn file(&self, name: &str) -> String {
         match self.medium {
-            Medium::Directory => format!("/mnt{}/{name}", self.drive),
+            Medium::Directory => format!("/mnt{}/{}{name}", self.drive, self.folder),
             Medium::Device | Medium::File => format!("/dev/drive{}", self.drive),
         }
     }

@@ -21,19 +21,24 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite or a program on directories or block devices
+    /// Run a suite or a program on directories, block devices or modelled systems
     Run(RunArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
-    /// List suites, programs, runs, or a program's parameters
+    /// Print published numbers beside modelled ones: the accuracy card
+    Reproduce(ReproduceArguments),
+    /// List suites, programs, runs, parameters, and what the catalogue has
     List(ListArguments),
-    /// Show a stored run, a suite or a program
+    /// Show a stored run, a suite, a program, or an entry of the catalogue
     Show(ShowArguments),
     /// Write runs to a file that stands wherever a run does
     Export(ExportArguments),
     /// Remove what killed runs left
     Clean(CleanArguments),
 }
+
+/// The modelled system that stands beside this machine's storage.
+const DEFAULT_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
@@ -44,19 +49,29 @@ pub(crate) struct RunArguments {
     /// The same as WHAT
     #[arg(long, value_name = "WHAT", conflicts_with = "what")]
     pub(crate) suite: Option<String>,
-    /// A directory or a block device; several run one after the other
-    #[arg(long = "on", value_name = "TARGET", default_value = ".")]
+    /// A directory, a file, a block device, a modelled system (see `diskperf list systems`) or a
+    /// FILE.toml that describes one; several run one after the other [default: . and, with nothing
+    /// else asked for, vax780-sc780-eagle]
+    #[arg(long = "on", value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
+    /// How many drives of a modelled system run each program at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) drives: Option<u32>,
+    /// Lay this folder over the catalogue of modelled systems
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
     /// Run on all targets at the same time and report the sums
     #[arg(long)]
     pub(crate) together: bool,
     /// A directory on another file system, for copies from one to the other
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
-    /// Bytes that each program moves: 8M as in 1983, or auto for half a second
+    /// Bytes that each program moves: 8M as in 1983, or auto for half a second (on a modelled
+    /// system, for 8M)
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
     pub(crate) size: SizeChoice,
-    /// Set a program's parameter: program.KEY=VALUE; see `diskperf list parameters`
+    /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
+    /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Repetitions of each program, in place of the suite's
@@ -101,6 +116,30 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
+    /// The targets; without any, what the other options are about.
+    pub(crate) fn all_targets(&self) -> Vec<PathBuf> {
+        let (here, model) = (PathBuf::from("."), PathBuf::from(DEFAULT_MODEL));
+        if !self.targets.is_empty() {
+            return self.targets.clone();
+        }
+        let of_system = |setting: &String| !setting.starts_with("program.");
+        let modelled = self.drives.is_some()
+            || self.catalogue.is_some()
+            || self.settings.iter().any(of_system);
+        let real = self.together
+            || self.direct
+            || self.drop_caches
+            || self.other.is_some()
+            || self.fresh.is_some()
+            || !self.destroy_data_on.is_empty();
+        let chosen = self.what.is_some() || self.suite.is_some();
+        match (modelled, real || chosen) {
+            (true, _) => vec![model],
+            (false, true) => vec![here],
+            (false, false) => vec![here, model],
+        }
+    }
+
     /// What is asked of the page cache.
     pub(crate) fn cache_mode(&self) -> CacheMode {
         match (self.direct, self.cache) {
@@ -125,12 +164,50 @@ pub(crate) struct CompareArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct ReproduceArguments {
+    /// Documents: kridle-mckusick-1983, speck-bass-1984 [default: all that have models]
+    #[arg(value_name = "PUBLISHED")]
+    pub(crate) documents: Vec<String>,
+    /// Only cells whose id fits this pattern, in which * stands for any characters and ? for one
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) cell: Option<String>,
+    /// Only cells of this table, as T2
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) table: Option<String>,
+    /// Change a parameter of every system: COMPONENT.KEY=VALUE
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Machines at a time [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1983)]
+    pub(crate) seed: u64,
+    /// How the card is printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// No progress on the terminal
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct ListArguments {
     /// What to list [default: suites and programs]
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
-    /// Of `parameters`: the program
-    pub(crate) program: Option<String>,
+    /// Of `parameters`: a program, or a modelled system
+    #[arg(value_name = "PROGRAM|TARGET")]
+    pub(crate) name: Option<String>,
+    /// Of `parameters`: with this change of the modelled system
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
     /// How the list is printed
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
@@ -144,15 +221,36 @@ pub(crate) enum Listed {
     Programs,
     /// Stored runs, newest first
     Runs,
-    /// What can be set of a program
+    /// What can be set of a program, or of a modelled system
     Parameters,
+    /// Modelled systems, with their variants
+    Systems,
+    /// Modelled drives
+    Drives,
+    /// Modelled controllers
+    Controllers,
+    /// Modelled buses
+    Buses,
+    /// Modelled processors and memories
+    Hosts,
+    /// Modelled operating systems
+    Kernels,
+    /// Modelled drivers
+    Drivers,
+    /// Modelled file systems
+    Filesystems,
+    /// Documents with published numbers
+    Published,
 }
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
-    /// A run (id, unique prefix, `last`, file), a suite or a program
+    /// A run (id, unique prefix, `last`, file), a suite, a program, or an entry of the catalogue
     #[arg(value_name = "RUN|NAME", default_value = "last")]
     pub(crate) name: String,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
     /// How it is printed
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,

@@ -1,5 +1,10 @@
 //! What each command does: ask the laboratory, print the answer.
 
+mod catalogue;
+mod reproduce;
+
+pub(crate) use reproduce::reproduce;
+
 use crate::arguments::{
     CleanArguments, CompareArguments, ExportArguments, ListArguments, Listed, OutputFormat,
     RunArguments, ShowArguments,
@@ -11,6 +16,8 @@ use diskperf_laboratory::analysis::{comparison, report};
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::execute::{execute, prepare_process};
+use diskperf_laboratory::machine::catalogue::Catalogue;
+use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::timeline::Run;
 use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
 use std::path::Path;
@@ -68,7 +75,9 @@ fn hang_up_is_ignored() -> bool {
 fn request(arguments: &RunArguments) -> Request {
     Request {
         what: arguments.what.clone().or_else(|| arguments.suite.clone()),
-        targets: arguments.targets.clone(),
+        targets: arguments.all_targets(),
+        drives: arguments.drives,
+        catalogue: arguments.catalogue.clone(),
         together: arguments.together,
         other: arguments.other.clone(),
         size: arguments.size,
@@ -165,11 +174,12 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
 
 /// `diskperf list`.
 pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
-    if arguments.program.is_some() && arguments.what != Some(Listed::Parameters) {
+    if arguments.name.is_some() && arguments.what != Some(Listed::Parameters) {
         return Err(LaboratoryError::Request(
-            "only `list parameters` takes the name of a program".to_owned(),
+            "only `list parameters` takes the name of a program or of a system".to_owned(),
         ));
     }
+    let known = load_catalogue(arguments.catalogue.as_deref())?;
     let listings = match arguments.what {
         None => vec![
             Listing::of_names("suites", "suite", &Suite::all()),
@@ -178,7 +188,8 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
         Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
         Some(Listed::Runs) => vec![Listing::of_runs(&runs::open_store(store)?.list()?)],
-        Some(Listed::Parameters) => vec![parameters(arguments.program.as_deref())?],
+        Some(Listed::Parameters) => vec![parameters_of(arguments, &known)?],
+        Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
     };
     if arguments.format == OutputFormat::Json {
         print(&Listing::json(&listings.iter().collect::<Vec<_>>()));
@@ -195,6 +206,28 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         "\n\n"
     }));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The parameters of a program or of a modelled system; of all programs
+/// without a name.
+fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
+    let settings = settings(&arguments.settings)?;
+    match arguments.name.as_deref() {
+        Some(name) if plan::is_model(Path::new(name)) && Program::named(name).is_none() => {
+            // A name of neither is told the nearest of what it looks like.
+            let systems = known.system_names();
+            let base = name.split(':').next().unwrap_or(name);
+            if !name.ends_with(".toml") && !systems.iter().any(|system| system == base) {
+                let near = nearest(name, Program::all().iter().map(|(program, _)| *program));
+                if near.is_some() && !name.contains('-') {
+                    return parameters(Some(name));
+                }
+            }
+            let entry = diskperf_laboratory::catalogue::system(known, name, &settings)?;
+            Ok(catalogue::parameters(&entry.parameters))
+        }
+        name => parameters(name),
+    }
 }
 
 /// The parameters of one program, or of all.
@@ -252,8 +285,14 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
         print(&suite_steps(&suite).render(arguments.format, width()));
     } else if Program::named(name).is_some() {
         print(&parameters(Some(name))?.render(arguments.format, width()));
+    } else if let Some(shown) = catalogue::show(
+        &load_catalogue(arguments.catalogue.as_deref())?,
+        name,
+        arguments.format,
+    ) {
+        return shown;
     } else {
-        let loaded = runs::load(store, name)?;
+        let loaded = runs::load(store, name).map_err(|error| catalogue::meant(name, error))?;
         print(&match arguments.format {
             OutputFormat::Table => {
                 let details: Vec<_> = loaded

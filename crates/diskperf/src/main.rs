@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod drawing;
 mod listing;
 mod output;
 mod progress;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
+        Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
         Command::List(list) => commands::list(&list, store),
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),

@@ -161,3 +161,37 @@ impl Drop for Bar {
         self.bar.finish_and_clear();
     }
 }
+
+/// Shows how many machines have run.
+pub(crate) struct MachinesProgress {
+    bar: Option<ProgressBar>,
+}
+
+impl MachinesProgress {
+    /// With a bar where standard error is a terminal, unless told otherwise.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let style = "machines {pos} of {len}  {wide_bar} {eta} left";
+        let bar = shown.then(|| {
+            let style = ProgressStyle::with_template(style).expect("the template is constant");
+            ProgressBar::new(1).with_style(style)
+        });
+        Self { bar }
+    }
+
+    /// So many of so many.
+    pub(crate) fn show(&self, done: usize, of: usize) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+        }
+    }
+}
+
+impl Drop for MachinesProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

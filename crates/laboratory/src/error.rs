@@ -11,6 +11,10 @@ pub enum LaboratoryError {
     /// or a file or device that it names.
     #[error("{0}")]
     Request(String),
+    /// A file of the catalogue, the name of an entry, or a setting of a
+    /// modelled system; more than one thing may be wrong.
+    #[error("{0}")]
+    Catalogue(Box<diskperf_machine::catalogue::Errors>),
     /// A parameter of a program.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -48,7 +52,11 @@ impl LaboratoryError {
     /// line or a file was wrong, 130 where the user ended it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Request(_) | Self::Parameter(_) | Self::Store(_) | Self::File { .. } => 2,
+            Self::Request(_)
+            | Self::Catalogue(_)
+            | Self::Parameter(_)
+            | Self::Store(_)
+            | Self::File { .. } => 2,
             Self::Program { .. } | Self::Work(_) => 1,
             Self::Interrupted => 130,
         }
@@ -58,6 +66,11 @@ impl LaboratoryError {
     /// error gives.
     pub(crate) fn request(error: impl std::fmt::Display) -> Self {
         Self::Request(error.to_string())
+    }
+
+    /// What is wrong with the catalogue or with what was asked of it.
+    pub(crate) fn catalogue(errors: diskperf_machine::catalogue::Errors) -> Self {
+        Self::Catalogue(Box::new(errors))
     }
 
     /// Work that failed, for the reason that another error gives.
@@ -86,6 +99,17 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// Of the drives of a modelled system.
+    pub(crate) fn of_model(system: &str, drives: usize) -> Self {
+        Self {
+            targets: vec![system.to_owned()],
+            mounts: (1..=drives + 1)
+                .map(|drive| format!("drive {drive} of {system}:"))
+                .collect(),
+            drives: Vec::new(),
+        }
+    }
+
     fn put_back(&self, text: &str) -> String {
         let mut text = text.to_owned();
         // Backwards, so that drive 1 is not taken for the start of drive 10.

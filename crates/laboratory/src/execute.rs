@@ -3,12 +3,14 @@
 
 use crate::drive::Drive;
 use crate::error::{LaboratoryError, Names};
+use crate::measured::Task;
+use crate::model::run as model;
 use crate::observer::{Event, Observer};
 use crate::overhead;
 use crate::pilot;
-use crate::plan::{Plan, title};
+use crate::plan::{HostPlan, ModelPlan, Plan, title};
 use crate::recorder::Recorder;
-use crate::repetition::{Bench, Task};
+use crate::repetition::Bench;
 use crate::request::SizeChoice;
 use crate::target::Target;
 use diskperf_analysis::statistics;
@@ -38,6 +40,41 @@ pub fn execute(
     observer: &mut dyn Observer,
     recorder: &mut Recorder,
 ) -> Executed {
+    match plan {
+        Plan::Host(plan) => on_host(plan, stop, observer, recorder),
+        Plan::Model(plan) => on_model(plan, stop, observer, recorder),
+    }
+}
+
+fn on_model(
+    plan: &ModelPlan,
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+    recorder: &mut Recorder,
+) -> Executed {
+    let mut execution = model::Execution {
+        plan,
+        stop,
+        run: model::new_run(plan, (new_id(), unix_time().as_millis() as u64)),
+        observer,
+        recorder,
+    };
+    let error = execution.carry_out().err();
+    let model::Execution {
+        run,
+        observer,
+        recorder,
+        ..
+    } = execution;
+    finished(run, error, observer, recorder)
+}
+
+fn on_host(
+    plan: &HostPlan,
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+    recorder: &mut Recorder,
+) -> Executed {
     let clock = Clock::calibrated();
     let mut execution = Execution {
         plan,
@@ -58,11 +95,21 @@ pub fn execute(
         }
     });
     let Execution {
-        mut run,
+        run,
         observer,
         recorder,
         ..
     } = execution;
+    finished(run, error, observer, recorder)
+}
+
+/// A run that has come to its end, well or not.
+fn finished(
+    mut run: Run,
+    error: Option<LaboratoryError>,
+    observer: &mut dyn Observer,
+    recorder: &mut Recorder,
+) -> Executed {
     run.state = match &error {
         None => RunState::Finished,
         Some(LaboratoryError::Interrupted) => RunState::Interrupted,
@@ -76,7 +123,7 @@ pub fn execute(
 /// Readies the process for these plans. To be called once, before it starts
 /// any thread: fresh file systems are mounted for this process alone.
 pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
-    if plans.iter().all(|plan| plan.fresh.is_empty()) {
+    if !plans.iter().any(Plan::mounts) {
         return Ok(());
     }
     enter_private_mounts().map_err(|error| {
@@ -88,7 +135,7 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
 
 /// A run under way.
 struct Execution<'a> {
-    plan: &'a Plan,
+    plan: &'a HostPlan,
     stop: &'a Arc<AtomicBool>,
     clock: Clock,
     /// The sizes that pilots found, by file system and group of steps.
@@ -292,7 +339,7 @@ impl Execution<'_> {
 const FEWEST_TO_BE_SURE: usize = 6;
 
 /// Whether the interval is as narrow as the protocol wants it.
-fn is_sure(result: &ProgramResult, protocol: &Protocol) -> bool {
+pub(crate) fn is_sure(result: &ProgramResult, protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;
     };
@@ -308,7 +355,7 @@ fn is_sure(result: &ProgramResult, protocol: &Protocol) -> bool {
 }
 
 /// A run with nothing measured yet.
-fn new_run(plan: &Plan, clock: Clock) -> Run {
+fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     let places: Vec<&Path> = plan
         .targets
         .iter()
@@ -329,6 +376,7 @@ fn new_run(plan: &Plan, clock: Clock) -> Run {
         dropped_all_caches: plan.drop_all_caches,
         state: RunState::Running,
         environment: environment::capture(&places, clock.name()),
+        model: None,
         overhead: None,
         results: Vec::new(),
         notes: plan.notes.clone(),

@@ -6,16 +6,20 @@
 //! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
 //! and a [`Recorder`] what was measured. Nothing here prints.
 
+pub mod catalogue;
 pub mod clean;
 mod drive;
 mod error;
 pub mod execute;
+mod measured;
+pub mod model;
 mod observer;
 mod overhead;
 mod pilot;
 pub mod plan;
 pub mod recorder;
 mod repetition;
+pub mod reproduce;
 pub mod request;
 pub mod runs;
 mod target;
@@ -28,5 +32,6 @@ pub use request::{Request, SizeChoice};
 
 pub use diskperf_analysis as analysis;
 pub use diskperf_battery as battery;
+pub use diskperf_machine as machine;
 pub use diskperf_store as store;
 pub use diskperf_timeline as timeline;

@@ -23,6 +23,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
         index: 0,
         drive: 0,
         medium: Medium::Directory,
+        folder: "",
         other_mount: None,
         size_bytes: CALLS * program.call_bytes(),
         direct: false,

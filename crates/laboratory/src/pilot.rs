@@ -1,7 +1,8 @@
 //! Finds the size at which a repetition lasts about half a second.
 
+use crate::measured::Task;
 use crate::observer::{Event, Observer};
-use crate::repetition::{Bench, Task};
+use crate::repetition::Bench;
 use diskperf_battery::ProgramError;
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, Repetition, WorkerMeasure};

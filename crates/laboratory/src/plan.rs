@@ -2,161 +2,86 @@
 //! changing anything is found here.
 
 mod describe;
+pub mod host;
+pub mod model;
 
 use crate::error::LaboratoryError;
-use crate::request::{Request, SizeChoice};
-use crate::target::Target;
+use crate::request::Request;
 use diskperf_battery::program::nearest;
-use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Program, Step, Suite};
-use diskperf_system::host::fresh::FreshSpec;
-use diskperf_system::host::is_root;
-use diskperf_timeline::CacheMode;
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use host::HostPlan;
+pub use model::ModelPlan;
 
 /// One run to be made.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The suite, with the user's settings in its steps.
-    pub suite: Suite,
-    /// The drives that run each program at once.
-    pub targets: Vec<Target>,
-    /// A directory on another file system.
-    pub other: Option<Target>,
-    /// File systems to be made anew, one after the other; none means the
-    /// target as it is.
-    pub fresh: Vec<FreshSpec>,
-    /// Bytes that each program moves.
-    pub size: SizeChoice,
-    /// What is asked of the page cache.
-    pub cache: CacheMode,
-    /// Drop the caches of the whole machine before each repetition.
-    pub drop_all_caches: bool,
-    /// Whether each call is timed.
-    pub time_calls: bool,
-    /// The seed of every random choice.
-    pub seed: u64,
-    /// The user's own name for the run.
-    pub label: Option<String>,
-    /// The command line, word by word.
-    pub command_line: Vec<String>,
-    /// What a reader must know: steps that were left out, and why.
-    pub notes: Vec<String>,
+pub enum Plan {
+    /// On real storage.
+    Host(Box<HostPlan>),
+    /// On a modelled computer.
+    Model(Box<ModelPlan>),
 }
 
 /// The plans of a request: one for each target, or one for all together.
+///
+/// # Errors
+///
+/// Whatever is wrong with the request.
 pub fn plan(request: &Request) -> Result<Vec<Plan>, LaboratoryError> {
-    check_rights(request)?;
-    check_destroyed(request)?;
-    let targets = request
+    let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = request
         .targets
         .iter()
-        .map(|path| Target::inspect(path, request))
-        .collect::<Result<Vec<_>, _>>()?;
-    if request.together {
-        check_together(&targets)?;
-        return Ok(vec![plan_run(request, targets)?]);
+        .cloned()
+        .partition(|target| is_model(target));
+    if models.is_empty() {
+        let plans = host::plan(request, &paths)?;
+        return Ok(plans.into_iter().map(boxed_host).collect());
     }
-    targets
-        .into_iter()
-        .map(|target| plan_run(request, vec![target]))
-        .collect()
-}
-
-/// What only root may do.
-fn check_rights(request: &Request) -> Result<(), LaboratoryError> {
-    if is_root() {
-        return Ok(());
-    }
-    if request.fresh.is_some() {
-        return Err(LaboratoryError::request(
-            "--fresh needs root, since it makes and mounts a file system: use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is",
-        ));
-    }
-    if request.drop_all_caches {
-        return Err(LaboratoryError::request(
-            "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or leave it away: the pages of diskperf's own files are dropped all the same",
-        ));
-    }
-    Ok(())
-}
-
-/// Several drives run one program; they must be of one kind, and not the same.
-fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
-    if targets.len() < 2 {
-        return Err(LaboratoryError::request(
-            "--together needs at least two targets: --on DIR1 --on DIR2 --together",
-        ));
-    }
-    if targets
-        .iter()
-        .any(|target| target.medium != targets[0].medium)
-    {
-        return Err(LaboratoryError::request(
-            "--together runs one program on all targets: give only directories, or only devices",
-        ));
-    }
-    for (number, target) in targets.iter().enumerate() {
-        if targets[..number]
-            .iter()
-            .any(|earlier| earlier.path == target.path)
-        {
-            return Err(LaboratoryError::Request(format!(
-                "--together runs on several drives at once, and {} is given twice",
-                target.name()
-            )));
+    model::check_options(request, paths.is_empty())?;
+    let mut plans = Vec::new();
+    for target in &request.targets {
+        if is_model(target) {
+            let plan = model::plan(request, target)?;
+            plans.push(Plan::Model(Box::new(plan)));
+        } else {
+            let own = host::plan(request, std::slice::from_ref(target))?;
+            plans.extend(own.into_iter().map(boxed_host));
         }
     }
-    Ok(())
+    Ok(plans)
 }
 
-/// Every device given up must be one that is run on; a slip here costs data.
-fn check_destroyed(request: &Request) -> Result<(), LaboratoryError> {
-    for device in &request.destroy_data_on {
-        let number = Target::device_number(device);
-        let is_target = |target: &std::path::PathBuf| {
-            number.is_some() && Target::device_number(target) == number
-        };
-        if !request.targets.iter().any(is_target) {
-            return Err(LaboratoryError::Request(format!(
-                "--destroy-data-on {} names no target of this run; it must be the same device as one --on",
-                device.display()
-            )));
+fn boxed_host(plan: HostPlan) -> Plan {
+    Plan::Host(Box::new(plan))
+}
+
+/// Whether a target is a modelled system: a name of the catalogue, or a file
+/// that describes one. A path contains a `/`, or is `.`.
+pub fn is_model(target: &Path) -> bool {
+    let text = target.to_string_lossy();
+    if text.ends_with(".toml") {
+        return target.is_file() || !text.contains('/');
+    }
+    !text.contains('/') && text != "." && text != ".."
+}
+
+impl Plan {
+    /// Whether it makes file systems, which are mounted for this process alone.
+    pub(crate) fn mounts(&self) -> bool {
+        match self {
+            Plan::Host(plan) => !plan.fresh.is_empty(),
+            Plan::Model(_) => false,
         }
     }
-    Ok(())
-}
 
-fn plan_run(request: &Request, targets: Vec<Target>) -> Result<Plan, LaboratoryError> {
-    let medium = targets[0].medium;
-    let mut suite = suite(request.what.as_deref(), medium)?;
-    apply_settings(&mut suite, &request.settings)?;
-    if let Some(repetitions) = request.repetitions {
-        suite.protocol.repetitions = repetitions.max(1);
-        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
-        suite.protocol.stop_below_share = None;
+    /// What would be written where, how much, and for how long.
+    pub fn describe(&self) -> String {
+        match self {
+            Plan::Host(plan) => plan.describe(),
+            Plan::Model(plan) => plan.describe(),
+        }
     }
-    let mut plan = Plan {
-        fresh: fresh(request, medium)?,
-        other: request
-            .other
-            .as_deref()
-            .map(|path| other(path, request))
-            .transpose()?,
-        suite,
-        targets,
-        size: request.size,
-        cache: request.cache,
-        drop_all_caches: request.drop_all_caches,
-        time_calls: request.time_calls,
-        seed: request.seed,
-        label: request.label.clone(),
-        command_line: request.command_line.clone(),
-        notes: same_filesystem(request),
-    };
-    plan.leave_out_what_cannot_run()?;
-    plan.check_sizes()?;
-    Ok(plan)
 }
 
 /// The suite or program of this name; the medium's default without one.
@@ -190,6 +115,15 @@ fn suite(what: Option<&str>, medium: Medium) -> Result<Suite, LaboratoryError> {
             ),
         },
     ))
+}
+
+/// The user's number of repetitions in place of the suite's.
+fn apply_repetitions(suite: &mut Suite, repetitions: Option<u32>) {
+    if let Some(repetitions) = repetitions {
+        suite.protocol.repetitions = repetitions.max(1);
+        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
+        suite.protocol.stop_below_share = None;
+    }
 }
 
 /// Puts `program.KEY=VALUE` into every step that has the key. Steps that
@@ -237,7 +171,7 @@ fn program_setting(setting: &str) -> Result<(&str, &str), LaboratoryError> {
     match path.split_once('.') {
         Some(("program", key)) => Ok((key, value)),
         Some((component, _)) => Err(LaboratoryError::Request(format!(
-            "--set {path}: real storage has no component `{component}` to set, only `program`"
+            "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
         ))),
         None => Err(LaboratoryError::Request(format!(
             "--set {path} names no component: write --set program.{path}={value}"
@@ -245,201 +179,38 @@ fn program_setting(setting: &str) -> Result<(&str, &str), LaboratoryError> {
     }
 }
 
-/// The fresh file systems of a request: of the size that was asked for, or of
-/// each that the kind has.
-fn fresh(request: &Request, medium: Medium) -> Result<Vec<FreshSpec>, LaboratoryError> {
-    let Some(text) = &request.fresh else {
-        return Ok(Vec::new());
-    };
-    let spec: FreshSpec = text.parse().map_err(LaboratoryError::request)?;
-    if medium != Medium::Directory {
-        return Err(LaboratoryError::request(
-            "--fresh makes its file system on an image file inside a directory: give a directory as target",
-        ));
+/// The steps that can run on a target, and what is said of the others. A suite
+/// goes on without those; a program that was asked for by name must run.
+fn leave_out(
+    (suite, target): (&str, &str),
+    steps: Vec<Step>,
+    obstacle: impl Fn(&Step) -> Option<String>,
+) -> Result<(Vec<Step>, Vec<String>), LaboratoryError> {
+    let mut kept = Vec::new();
+    let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
+    for step in steps {
+        match obstacle(&step) {
+            None => kept.push(step),
+            Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
+                Some((_, titles)) => titles.push(title(&step)),
+                None => obstacles.push((obstacle, vec![title(&step)])),
+            },
+        }
     }
-    // Whether the image can be at all; how large it has to be is not asked here.
-    spec.image_bytes(0).map_err(LaboratoryError::request)?;
-    if text.contains("block_bytes") {
-        return Ok(vec![spec]);
-    }
-    // The paper's two: the largest blocks first, then the smallest.
-    let sizes = spec.kind.block_sizes();
-    let (largest, smallest) = (sizes.iter().max().copied(), sizes.iter().min().copied());
-    let mut wanted: Vec<u64> = largest.into_iter().chain(smallest).collect();
-    wanted.dedup();
-    Ok(wanted
-        .into_iter()
-        .map(|block_bytes| FreshSpec {
-            block_bytes,
-            ..spec.clone()
-        })
-        .collect())
-}
-
-fn other(path: &std::path::Path, request: &Request) -> Result<Target, LaboratoryError> {
-    let target = Target::inspect(path, request)?;
-    if target.medium != Medium::Directory {
+    if kept.is_empty() {
+        let obstacles: Vec<_> = obstacles
+            .into_iter()
+            .map(|(obstacle, _)| obstacle)
+            .collect();
         return Err(LaboratoryError::Request(format!(
-            "--other {} is not a directory; copies to another file system need one",
-            path.display()
+            "{suite} cannot run on {target}: {}",
+            obstacles.join("; ")
         )));
     }
-    Ok(target)
-}
-
-/// Says where "another file system" is the same one.
-fn same_filesystem(request: &Request) -> Vec<String> {
-    let other = request.other.as_deref().into_iter();
-    let same = other.flat_map(|other| {
-        let targets = request.targets.iter();
-        targets
-            .filter(move |target| Target::same_filesystem(target, other))
-            .map(move |target| {
-                format!(
-                    "--other {} is on the same file system as {}: its copies do not leave it",
-                    other.display(),
-                    target.display()
-                )
-            })
-    });
-    same.collect()
-}
-
-impl Plan {
-    /// Why a step cannot run here, if it cannot.
-    fn obstacle(&self, step: &Step) -> Option<String> {
-        let target = &self.targets[0];
-        let name = target.name();
-        match step.needs(target.medium) {
-            Needs::OtherMedium => Some(match target.medium {
-                Medium::Device => format!("it reads a file, and {name} is a device"),
-                Medium::Directory | Medium::File => {
-                    format!("it reads a block device, and {name} is none: give one with --on")
-                }
-            }),
-            Needs::OtherFilesystem if self.other.is_none() => Some(
-                "it copies to another file system: name a directory there with --other DIR"
-                    .to_owned(),
-            ),
-            Needs::Writing => {
-                let target = self.targets.iter().find(|target| !target.writable());
-                target
-                    .map(Target::why_not_written)
-                    .or_else(|| self.direct_obstacle(step))
-            }
-            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(step),
-        }
-    }
-
-    /// Why the step's O_DIRECT calls do not work here, if it makes any and
-    /// they do not. A fresh file system is asked when its files are opened.
-    fn direct_obstacle(&self, step: &Step) -> Option<String> {
-        if step.program.cache_mode(self.cache) != CacheMode::Direct
-            || !step.program.touches_target()
-        {
-            return None;
-        }
-        let size_bytes = match self.size {
-            SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => self.smallest_size(step),
-        };
-        let unit_bytes = step.program.unit_bytes(size_bytes);
-        let targets = self.targets.iter().filter(|_| self.fresh.is_empty());
-        let other = self.other.iter().filter(|_| step.program.needs_other());
-        targets
-            .chain(other)
-            .find_map(|target| target.direct_obstacle(unit_bytes))
-    }
-
-    /// A suite goes on without the steps that cannot run, and says so; a
-    /// program that was asked for by name must run.
-    fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
-        let mut kept = Vec::new();
-        let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
-        for step in std::mem::take(&mut self.suite.steps) {
-            match self.obstacle(&step) {
-                None => kept.push(step),
-                Some(obstacle) => {
-                    match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
-                        Some((_, titles)) => titles.push(title(&step)),
-                        None => obstacles.push((obstacle, vec![title(&step)])),
-                    }
-                }
-            }
-        }
-        self.suite.steps = kept;
-        if self.suite.steps.is_empty() {
-            let obstacles: Vec<_> = obstacles
-                .into_iter()
-                .map(|(obstacle, _)| obstacle)
-                .collect();
-            return Err(LaboratoryError::Request(format!(
-                "{} cannot run on {}: {}",
-                self.suite.name,
-                self.target_name(),
-                obstacles.join("; ")
-            )));
-        }
-        let left_out = obstacles
-            .into_iter()
-            .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")));
-        self.notes.extend(left_out);
-        Ok(())
-    }
-
-    fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for step in &self.suite.steps {
-            match self.size {
-                SizeChoice::Bytes(size_bytes) => step.program.check(size_bytes)?,
-                SizeChoice::Auto => step.program.check(self.smallest_size(step))?,
-            }
-        }
-        for target in &self.targets {
-            match self.size {
-                SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
-                SizeChoice::Auto => {
-                    let steps = self.suite.steps.iter();
-                    let smallest = steps
-                        .map(|step| step.program.file_bytes(self.smallest_size(step)))
-                        .max();
-                    target.check_pilot_room(smallest.unwrap_or(0))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What all files of the suite take on each target: programs that name the
-    /// same file share it, the others' lie beside it until the end.
-    pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
-        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-        for step in &self.suite.steps {
-            let bytes = files.entry(step.program.file_name()).or_default();
-            *bytes = step.program.file_bytes(size_bytes).max(*bytes);
-        }
-        files
-            .values()
-            .fold(0, |sum, bytes| sum.saturating_add(*bytes))
-    }
-
-    /// The least that a step moves when its size is found by a pilot: 8 MB in
-    /// whole calls, or all of a smaller file or device.
-    pub(crate) fn smallest_size(&self, step: &Step) -> u64 {
-        let call_bytes = step.program.call_bytes();
-        let there = self
-            .targets
-            .iter()
-            .filter(|target| target.medium != Medium::Directory);
-        let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
-        let wanted = crate::pilot::SMALLEST_BYTES.min(room_bytes).max(call_bytes);
-        wanted / call_bytes * call_bytes
-    }
-
-    /// All targets, as the user named them.
-    pub fn target_name(&self) -> String {
-        let names: Vec<_> = self.targets.iter().map(Target::name).collect();
-        names.join(" + ")
-    }
+    let left_out = obstacles
+        .into_iter()
+        .map(|(obstacle, titles)| format!("left out: {}: {obstacle}", titles.join(", ")));
+    Ok((kept, left_out.collect()))
 }
 
 /// The program with the parameters that tell it from its siblings.

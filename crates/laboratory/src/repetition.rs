@@ -1,13 +1,13 @@
 //! One repetition: every worker in its own thread, with its own `System`.
 
 use crate::drive::Drive;
+use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
 use crate::observer::{Event, Observer};
-use diskperf_battery::program::Input;
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Medium, ProgramError};
 use diskperf_system::host::device::{Counters, TrafficMeter};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::{Error, Open, System, Whence, run_ready, sum_residency};
-use diskperf_timeline::{CacheMode, DeviceTraffic, Repetition, Residency, WorkerMeasure};
+use diskperf_system::{Error, System, run_ready};
+use diskperf_timeline::{DeviceTraffic, Repetition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -29,31 +29,6 @@ pub(crate) struct Bench<'a> {
     pub(crate) seed: u64,
 }
 
-/// A program about to be repeated.
-#[derive(Clone, Copy)]
-pub(crate) struct Task<'a> {
-    pub(crate) program: &'a Program,
-    pub(crate) cache: CacheMode,
-    pub(crate) size_bytes: u64,
-}
-
-/// What one worker has to do.
-struct Assignment<'a> {
-    task: Task<'a>,
-    worker: Worker,
-    /// The inputs whose residency this worker looks after: of several that
-    /// read one file, the first.
-    inputs: Vec<Input>,
-    /// The first worker of the first drive drops the machine's caches for all.
-    drop_all_caches: bool,
-}
-
-/// What one worker brings home.
-struct Outcome {
-    measure: WorkerMeasure,
-    residency: Option<Residency>,
-}
-
 impl Bench<'_> {
     /// Runs the program once on all drives.
     pub(crate) fn repetition(
@@ -62,7 +37,7 @@ impl Bench<'_> {
         of: (u32, u32),
         observer: &mut dyn Observer,
     ) -> Result<Repetition, ProgramError> {
-        let assignments = self.assignments(task);
+        let assignments = self.ground().assignments(task);
         let moved_bytes: Vec<_> = assignments
             .iter()
             .map(|_| Arc::new(AtomicU64::new(0)))
@@ -115,46 +90,18 @@ impl Bench<'_> {
         }
     }
 
-    fn assignments<'t>(&self, task: Task<'t>) -> Vec<Assignment<'t>> {
-        let mut assignments: Vec<Assignment<'t>> = Vec::new();
-        for (number, drive) in self.drives.iter().enumerate() {
-            for index in 0..task.program.workers() {
-                let worker = Worker {
-                    index,
-                    drive: number as u32,
-                    medium: drive.medium(),
-                    other_mount: self.other.map(|_| self.directories()),
-                    size_bytes: task.size_bytes,
-                    direct: task.cache == CacheMode::Direct,
-                    // Workers draw from streams of their own: a golden-ratio
-                    // step keeps their seeds apart.
-                    seed: self.seed.wrapping_add(
-                        (u64::from(index) << 32 | number as u64)
-                            .wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                    ),
-                    think: task.program.think(),
-                };
-                let taken = |input: &Input| {
-                    assignments
-                        .iter()
-                        .any(|earlier| earlier.inputs.contains(input))
-                };
-                let mut inputs = task.program.inputs(&worker);
-                inputs.retain(|input| !taken(input));
-                let drop_all_caches = self.drop_all_caches && assignments.is_empty();
-                assignments.push(Assignment {
-                    task,
-                    worker,
-                    inputs,
-                    drop_all_caches,
-                });
-            }
+    fn ground(&self) -> Ground {
+        Ground {
+            drives: self.drives.iter().map(Drive::medium).collect(),
+            folder: "",
+            other_mount: self.other.map(|_| self.directories()),
+            seed: self.seed,
+            drop_all_caches: self.drop_all_caches,
         }
-        assignments
     }
 
     /// The body of a worker's thread.
-    fn work(&self, assignment: &Assignment<'_>, control: Control) -> Result<Outcome, ProgramError> {
+    fn work(&self, assignment: &Assignment, control: Control) -> Result<Outcome, ProgramError> {
         // Also when this thread panics, the others must not wait for it.
         let mut absence = Absence {
             rendezvous: Arc::clone(&control.rendezvous),
@@ -165,7 +112,8 @@ impl Bench<'_> {
             .ports()
             .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
         let mut system = System::Host(Box::new(Host::new(ports, control)));
-        let outcome = run_ready(measured(&mut system, assignment))?;
+        let mut buffer = assignment.program.buffer(&assignment.worker);
+        let outcome = run_ready(measured(&mut system, assignment, &mut buffer))?;
         absence.came = true;
         Ok(outcome)
     }
@@ -248,142 +196,10 @@ impl Drop for Absence {
     }
 }
 
-/// What a worker does in one repetition, on either world.
-async fn measured(
-    system: &mut System,
-    assignment: &Assignment<'_>,
-) -> Result<Outcome, ProgramError> {
-    let Assignment {
-        task,
-        worker,
-        inputs,
-        drop_all_caches,
-    } = assignment;
-    let program = task.program;
-    program.prepare(system, worker).await?;
-    let mut buffer = program.buffer(worker);
-    system.barrier().await?;
-    if *drop_all_caches {
-        system.drop_all_caches().await?;
-    }
-    system.barrier().await?;
-    let mut residencies = Vec::new();
-    for input in inputs {
-        make_ready(system, input, task.cache).await?;
-        residencies.push(if input.read {
-            residency(system, input).await?
-        } else {
-            None
-        });
-    }
-    system.barrier().await?;
-    let origin = system.barrier().await?;
-    system
-        .sleep_until(origin + program.start_offset(worker))
-        .await?;
-    system.start_measuring(origin)?;
-    program.run(system, worker, &mut buffer).await?;
-    let mut measure = system.finish_measuring().await?;
-    measure.drive = worker.drive;
-    measure.payload_bytes = program.payload_bytes(worker, &measure);
-    for (input, residency) in inputs.iter().zip(&mut residencies) {
-        if let Some(residency) = residency {
-            residency.after_bytes = system
-                .resident_bytes(&input.path, input.length_bytes)
-                .await?
-                .unwrap_or(0);
-        }
-    }
-    system.close_all().await;
-    let residency = sum_residency(residencies.into_iter().flatten());
-    Ok(Outcome { measure, residency })
-}
-
-/// Brings an input into the state that the cache mode asks for.
-async fn make_ready(
-    system: &mut System,
-    input: &Input,
-    cache: CacheMode,
-) -> Result<(), ProgramError> {
-    match cache {
-        CacheMode::Cold | CacheMode::Direct => Ok(system.drop_cached(&input.path).await?),
-        CacheMode::Warm => warm(system, input).await,
-    }
-}
-
-/// Reads an input into the page cache; again where the kernel has already
-/// paged some of it out. The file stays open: a block device loses its pages
-/// when nobody has it open.
-async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
-    let mut buffer = vec![0; 1 << 20];
-    let file = system.open(&input.path, Open::READ).await?;
-    for _ in 0..WARMING_PASSES {
-        let resident = system
-            .resident_bytes(&input.path, input.length_bytes)
-            .await?;
-        if resident.is_some_and(|bytes| bytes >= input.length_bytes) {
-            break;
-        }
-        system.lseek(file, 0, Whence::Start).await?;
-        let mut left = input.length_bytes;
-        while left > 0 {
-            let wanted = buffer.len().min(left as usize);
-            match system.read(file, &mut buffer[..wanted]).await? {
-                0 => break,
-                count => left -= count as u64,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// One pass fills the cache; a second one makes up for what was paged out
-/// meanwhile. What two do not bring in does not fit.
-const WARMING_PASSES: u32 = 2;
-
-async fn residency(system: &mut System, input: &Input) -> Result<Option<Residency>, ProgramError> {
-    let resident = system
-        .resident_bytes(&input.path, input.length_bytes)
-        .await?;
-    Ok(resident.map(|before_bytes| Residency {
-        file_bytes: input.length_bytes,
-        before_bytes,
-        after_bytes: 0,
-    }))
-}
-
 fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// All outcomes, or the error that came first of those that are not only the
-/// consequence of another worker's.
-fn collect(outcomes: Vec<Result<Outcome, ProgramError>>) -> Result<Repetition, ProgramError> {
-    let consequence =
-        |error: &ProgramError| matches!(error, ProgramError::System(Error::PeerFailed));
-    let mut workers = Vec::new();
-    let mut residencies = Vec::new();
-    let mut failure = None;
-    for outcome in outcomes {
-        match outcome {
-            Ok(outcome) => {
-                workers.push(outcome.measure);
-                residencies.extend(outcome.residency);
-            }
-            Err(error) if failure.as_ref().is_none_or(consequence) => failure = Some(error),
-            Err(_) => {}
-        }
-    }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(Repetition {
-            workers,
-            residency: sum_residency(residencies),
-            ..Repetition::default()
-        }),
-    }
 }
 
 /// How far the devices' counters moved. The last fsync is in it: the workers

@@ -17,15 +17,20 @@ pub enum SizeChoice {
 pub struct Request {
     /// A suite or a program; the target's default suite if absent.
     pub what: Option<String>,
-    /// Directories and block devices.
+    /// Directories, files, block devices, and modelled systems: names of the
+    /// catalogue and files that end in `.toml`.
     pub targets: Vec<PathBuf>,
+    /// How many drives of a modelled system run each program at once.
+    pub drives: Option<u32>,
+    /// A folder laid over the catalogue.
+    pub catalogue: Option<PathBuf>,
     /// All targets at the same time, as one run.
     pub together: bool,
     /// A directory on another file system, for copies.
     pub other: Option<PathBuf>,
     /// Bytes that each program moves.
     pub size: SizeChoice,
-    /// `--set program.KEY=VALUE`, as typed.
+    /// `--set COMPONENT.KEY=VALUE`, as typed.
     pub settings: Vec<String>,
     /// Repetitions in place of the protocol's.
     pub repetitions: Option<u32>,

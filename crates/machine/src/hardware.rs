@@ -102,3 +102,6 @@ pub struct Parts<'a> {
     /// Transfers, by [`TransferId`].
     pub transfers: &'a mut Vec<Transfer>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! processor time says so (`spend`), what waits gives the processor to
 //! somebody else (`sleep`). Interrupt handlers are tasks of their own.
 
+pub(crate) mod allocate;
 pub(crate) mod bio;
 pub(crate) mod block_map;
 pub(crate) mod buffers;
@@ -14,11 +15,13 @@ pub mod ffs;
 pub mod files;
 pub(crate) mod inode_io;
 pub(crate) mod medium;
-pub mod pipe;
-pub mod rendezvous;
 pub mod names;
+mod outside;
+pub mod pipe;
 pub mod process;
 pub(crate) mod read_write;
+mod rename;
+pub mod rendezvous;
 pub mod statistics;
 pub(crate) mod update;
 
@@ -26,7 +29,7 @@ use crate::event::Event;
 use crate::hardware::{Hardware, Transfer, TransferId};
 use buffers::{BlockKey, Buffers, Page};
 use costs::Costs;
-use diskperf_sim::{Processor, Sim, TaskId};
+use diskperf_sim::{Processor, Sim};
 use driver::Driver;
 use ffs::{FileSystem, InodeNumber};
 use medium::Medium;
@@ -49,8 +52,6 @@ pub struct Kernel {
     pub(crate) scheduler: RefCell<Scheduler>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
     pub(crate) ticks: Cell<u64>,
-    pub(crate) ticks_pending: Cell<u64>,
-    pub(crate) clock_task: Cell<Option<TaskId>>,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
     /// Writes that are under way, by drive, and who waits for them to end.
@@ -123,7 +124,8 @@ impl Kernel {
                 return;
             }
             let from = self.sim.now();
-            self.park(process, "an inode that another process uses").await;
+            self.park(process, "an inode that another process uses")
+                .await;
             process.book(
                 diskperf_timeline::Stage::BufferWait,
                 process.runnable_at() - from,

@@ -16,3 +16,5 @@ pub use kernel::files::{Account, From, How, Session};
 pub use kernel::pipe::{Pipe, PipeEnd};
 pub use kernel::rendezvous::Rendezvous;
 pub use machine::{Circumstances, Machine};
+
+pub use diskperf_sim::{Deadlock, TieBreak, Time, Waiting};

@@ -100,8 +100,6 @@ impl Machine {
             scheduler: RefCell::default(),
             processes: RefCell::default(),
             ticks: Cell::new(0),
-            ticks_pending: Cell::new(0),
-            clock_task: Cell::new(None),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
             writing: RefCell::new(vec![(0, Vec::new()); specification.drives.len()]),
@@ -115,8 +113,6 @@ impl Machine {
     fn start(&self) {
         let kernel = &self.kernel;
         let sim = &kernel.sim;
-        let clock = sim.spawn("clock", false, Rc::clone(kernel).clock());
-        kernel.clock_task.set(Some(clock));
         sim.schedule_background(Time(1_000_000_000 / kernel.costs.clock_hz), Event::Tick);
         let controllers = kernel.hardware.borrow().controllers.len();
         for number in 0..controllers {
@@ -201,7 +197,10 @@ impl Machine {
     fn assert_physics(&self) {
         let now = self.now();
         let (busy, in_handlers) = self.processor_busy();
-        assert!(in_handlers <= busy && busy <= now, "a processor is busy at most all the time");
+        assert!(
+            in_handlers <= busy && busy <= now,
+            "a processor is busy at most all the time"
+        );
         for drive in self.drives_busy() {
             // A transfer is booked when it starts; the last may go on.
             let most = now + Time::from_millis(1000);
@@ -273,10 +272,13 @@ fn controllers(specification: &Specification, streams: Streams) -> (Vec<Controll
             } else {
                 vec![all.clone()]
             };
-            let adaptor_of = if *separate { all.clone() } else { vec![0; all.len()] };
+            let adaptor_of = if *separate {
+                all.clone()
+            } else {
+                vec![0; all.len()]
+            };
             let controllers = groups.into_iter().enumerate().map(|(number, drives)| {
-                let late = streams.stream(&format!("controller.{number}.data_late"));
-                Controller::Massbus(Massbus::new(number as u8, config.clone(), drives, late))
+                Controller::Massbus(Massbus::new(number as u8, config.clone(), drives, streams))
             });
             (controllers.collect(), adaptor_of)
         }

@@ -94,11 +94,8 @@ fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Parameters
             0..=1000,
             "between the end of a block and the start of the next of the same file",
         ) as u32,
-        maxcontig_blocks: reader.integer(
-            "maxcontig",
-            1..=1024,
-            "blocks laid out without a gap",
-        ) as u32,
+        maxcontig_blocks: reader.integer("maxcontig", 1..=1024, "blocks laid out without a gap")
+            as u32,
         maxbpg_blocks: reader.integer(
             "blocks_per_section",
             1..=1_000_000,

@@ -2,23 +2,23 @@
 //!
 //! Work has a cost in time at full speed. How long it takes is not known when
 //! it starts: interrupts of a higher level preempt it, and the rate at which
-//! work gets done changes while it runs ([`Processor::set_rate`]).
+//! work gets done changes while it runs ([`Processor::set_rate`]). Its end is
+//! the simulation's timer, of which there is one: a simulation has one
+//! processor.
 
 use crate::clock::Clock;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell, RefMut};
 
 /// An interrupt priority level; 0 lets every interrupt in.
 pub type Level = u8;
 
-/// Work that may have come to its end. The owner of the engine hands it to
-/// [`Processor::complete`].
+/// The innermost work has come to its end. The owner of the engine hands it
+/// to [`Processor::complete`].
 #[derive(Clone, Copy, Debug)]
-pub struct Completion {
-    generation: u64,
-}
+pub struct Completion(());
 
 /// Where the time of one piece of work went; the three add up to the time
 /// that passed.
@@ -35,6 +35,12 @@ pub struct Usage {
 /// A processor with preemption by level and a rate that may change.
 pub struct Processor {
     state: RefCell<State>,
+    /// Who runs, or may.
+    innermost: Cell<Option<TaskId>>,
+    /// Work done per time, in thousandths of full speed.
+    rate: Cell<u64>,
+    /// Time worked that `state` has not been told of.
+    unsettled: Cell<Time>,
 }
 
 struct State {
@@ -43,19 +49,25 @@ struct State {
     /// Handlers that have been entered, the innermost last.
     handlers: Vec<Frame>,
     /// Interrupts that were requested and are masked, in order of request.
-    pending: Vec<(Level, TaskId)>,
-    /// Work done per time, in thousandths of full speed.
-    rate: u64,
+    pending: Vec<(Level, Handler)>,
     /// Since when the innermost frame has run at this rate.
     since: Time,
-    /// Outdates the completions that are still queued.
-    generation: u64,
     busy: Time,
     busy_in_handlers: Time,
 }
 
+/// Who handles an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handler {
+    /// A task, which enters and leaves.
+    Task(TaskId),
+    /// Nobody: it takes its time and is over.
+    Cost(Time),
+}
+
 struct Frame {
-    task: TaskId,
+    /// None of an interrupt that only takes its time.
+    task: Option<TaskId>,
     level: Level,
     working: bool,
     /// Of the present piece of work: its cost, what is left of it, and for how
@@ -76,12 +88,13 @@ impl Default for Processor {
                 base: None,
                 handlers: Vec::with_capacity(8),
                 pending: Vec::with_capacity(8),
-                rate: FULL,
                 since: Time::ZERO,
-                generation: 0,
                 busy: Time::ZERO,
                 busy_in_handlers: Time::ZERO,
             }),
+            innermost: Cell::new(None),
+            rate: Cell::new(FULL),
+            unsettled: Cell::new(Time::ZERO),
         }
     }
 }
@@ -96,7 +109,10 @@ impl Processor {
     pub fn give(&self, process: TaskId) {
         let mut state = self.state.borrow_mut();
         assert!(state.base.is_none(), "two processes on one processor");
-        state.base = Some(Frame::new(process, 0));
+        state.base = Some(Frame::new(Some(process), 0));
+        if state.handlers.is_empty() {
+            self.innermost.set(Some(process));
+        }
     }
 
     /// The process gives the processor up.
@@ -105,10 +121,14 @@ impl Processor {
     ///
     /// When it does not have it, or has interrupts masked.
     pub fn give_up<E, C: Clock>(&self, sim: &Sim<E, C>) {
-        let frame = self.state.borrow_mut().base.take();
+        let mut state = self.open(sim.now());
+        let frame = state.base.take();
+        if state.handlers.is_empty() {
+            self.innermost.set(None);
+        }
         let frame = frame.expect("a process without the processor gave it up");
         assert!(
-            frame.task == sim.current() && frame.level == 0 && !frame.working,
+            frame.task == Some(sim.current()) && frame.level == 0 && !frame.working,
             "a process gave the processor up in the middle of something"
         );
     }
@@ -116,7 +136,11 @@ impl Processor {
     /// The process that has the processor.
     #[inline]
     pub fn process(&self) -> Option<TaskId> {
-        self.state.borrow().base.as_ref().map(|frame| frame.task)
+        self.state
+            .borrow()
+            .base
+            .as_ref()
+            .and_then(|frame| frame.task)
     }
 }
 
@@ -128,16 +152,21 @@ impl Processor {
         state.top().is_some_and(|frame| frame.working)
     }
 
-    /// Whether a handler has been entered and not yet left.
-    pub fn in_handler(&self) -> bool {
-        !self.state.borrow().handlers.is_empty()
+    /// Whether this process has the processor and no handler is in its way.
+    #[inline]
+    pub fn runs(&self, process: TaskId) -> bool {
+        let state = self.state.borrow();
+        state.handlers.is_empty()
+            && state
+                .base
+                .as_ref()
+                .is_some_and(|base| base.task == Some(process))
     }
 
     /// For how long something ran up to now, and how much of it was in
     /// handlers of interrupts.
     pub fn busy<E, C: Clock>(&self, sim: &Sim<E, C>) -> (Time, Time) {
-        let mut state = self.state.borrow_mut();
-        state.settle(sim.now());
+        let state = self.open(sim.now());
         (state.busy, state.busy_in_handlers)
     }
 
@@ -148,42 +177,46 @@ impl Processor {
     /// When that is nothing, or more than full speed.
     pub fn set_rate<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
-        let mut state = self.state.borrow_mut();
-        if state.rate == thousandths {
+        if self.rate.get() == thousandths {
             return;
         }
-        state.settle(sim.now());
-        state.rate = thousandths;
-        state.reschedule(sim);
+        let mut state = self.open(sim.now());
+        self.rate.set(thousandths);
+        self.reschedule(&mut state, sim);
+    }
+
+    /// Does work that costs `cost` at full speed, for the task that asks, if
+    /// nothing can come in between.
+    #[inline]
+    pub fn try_work<E, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Option<Usage> {
+        if self.innermost.get() != Some(sim.current()) {
+            return None;
+        }
+        let passed = duration(cost.0, self.rate.get());
+        if !sim.try_advance(sim.now() + passed) {
+            return None;
+        }
+        self.unsettled.set(self.unsettled.get() + passed);
+        Some(Usage {
+            work: cost,
+            interrupted: Time::ZERO,
+            slowed: passed - cost,
+        })
     }
 
     /// Does work that costs `cost` at full speed, for the task that asks.
-    #[inline]
     pub async fn work<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Usage {
-        if cost == Time::ZERO {
-            return Usage::default();
+        if let Some(usage) = self.try_work(sim, cost) {
+            return usage;
         }
         let started = sim.now();
         let task = sim.current();
         {
-            let mut state = self.state.borrow_mut();
+            let mut state = self.open(started);
             let innermost = state.is_innermost(task);
-            if innermost {
-                let ends = started + state.duration(cost.0);
-                if sim.try_advance(ends) {
-                    let passed = ends - started;
-                    state.count(passed);
-                    return Usage {
-                        work: cost,
-                        interrupted: Time::ZERO,
-                        slowed: passed - cost,
-                    };
-                }
-            }
             state.start(task, cost, started);
             if innermost {
-                state.since = started;
-                state.reschedule(sim);
+                self.reschedule(&mut state, sim);
             }
         }
         // A task may be woken for another reason while it works.
@@ -191,6 +224,30 @@ impl Processor {
             sim.wait("the processor").await;
         }
         self.usage(task, sim.now())
+    }
+
+    /// The state, with the innermost frame's account brought up to now.
+    fn open(&self, now: Time) -> RefMut<'_, State> {
+        let mut state = self.state.borrow_mut();
+        // Work that nothing came in between has moved time on without a
+        // word to the state.
+        let passed = self.unsettled.take();
+        state.count(passed);
+        state.settle(now, self.rate.get());
+        state
+    }
+
+    /// Sets the timer to the completion of the innermost frame's work, as of
+    /// now.
+    fn reschedule<E: From<Completion>, C: Clock>(&self, state: &mut State, sim: &Sim<E, C>) {
+        self.innermost.set(state.top().and_then(|frame| frame.task));
+        match state.top().filter(|frame| frame.working) {
+            Some(frame) => {
+                let ends = sim.now() + duration(frame.left, self.rate.get());
+                sim.set_timer(ends, Completion(()).into());
+            }
+            None => sim.stop_timer(),
+        }
     }
 
     fn usage(&self, task: TaskId, now: Time) -> Usage {
@@ -203,21 +260,37 @@ impl Processor {
         }
     }
 
-    /// A piece of work has come to its end, unless it was interrupted or the
-    /// rate changed since.
-    pub fn complete<E, C: Clock>(&self, sim: &Sim<E, C>, completion: Completion) {
-        let mut state = self.state.borrow_mut();
-        if completion.generation != state.generation {
-            return;
-        }
-        state.settle(sim.now());
+    /// A piece of work has come to its end.
+    pub fn complete<E: From<Completion>, C: Clock>(
+        &self,
+        sim: &Sim<E, C>,
+        Completion(()): Completion,
+    ) {
+        let mut state = self.open(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
         assert!(frame.working, "work completed that nobody does");
         // What the rounding of a changed rate left over is less than a
         // nanosecond of work for each change.
         frame.left = 0;
         frame.working = false;
-        sim.wake(frame.task);
+        match frame.task {
+            Some(task) => sim.wake(task),
+            None => self.leave_innermost(&mut state, sim),
+        }
+    }
+
+    /// The innermost handler is over.
+    fn leave_innermost<E: From<Completion>, C: Clock>(&self, state: &mut State, sim: &Sim<E, C>) {
+        state.handlers.pop();
+        state.admit(sim);
+        self.reschedule(state, sim);
+        // A process that was given the processor meanwhile may run now.
+        if let (true, Some(base)) = (state.handlers.is_empty(), &state.base)
+            && !base.working
+            && let Some(task) = base.task
+        {
+            sim.wake(task);
+        }
     }
 }
 
@@ -227,18 +300,33 @@ impl Processor {
     /// nothing of this level or above runs.
     pub async fn enter<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, level: Level) {
         {
-            let mut state = self.state.borrow_mut();
+            let mut state = self.open(sim.now());
             if level > state.level() {
-                state.settle(sim.now());
-                state.handlers.push(Frame::new(sim.current(), level));
-                state.reschedule(sim);
+                state.handlers.push(Frame::new(Some(sim.current()), level));
+                self.reschedule(&mut state, sim);
                 return;
             }
-            state.pending.push((level, sim.current()));
+            state.pending.push((level, Handler::Task(sim.current())));
         }
         let task = sim.current();
         while !self.state.borrow().has_entered(task) {
             sim.wait("a lower interrupt level").await;
+        }
+    }
+
+    /// An interrupt that does nothing but take its time.
+    pub fn interrupt<E: From<Completion>, C: Clock>(
+        &self,
+        sim: &Sim<E, C>,
+        level: Level,
+        cost: Time,
+    ) {
+        let mut state = self.open(sim.now());
+        if level > state.level() {
+            state.handlers.push(Frame::costing(level, cost, sim.now()));
+            self.reschedule(&mut state, sim);
+        } else {
+            state.pending.push((level, Handler::Cost(cost)));
         }
     }
 
@@ -248,29 +336,54 @@ impl Processor {
     ///
     /// When the task that asks is not in the innermost one.
     pub fn leave<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>) {
-        let mut state = self.state.borrow_mut();
-        state.settle(sim.now());
-        let frame = state.handlers.pop().expect("a handler is left once");
+        let mut state = self.open(sim.now());
+        let frame = state.handlers.last().expect("a handler is left once");
         assert!(
-            frame.task == sim.current() && !frame.working,
+            frame.task == Some(sim.current()) && !frame.working,
             "handlers are left from the inside out"
         );
-        state.admit(sim);
-        state.reschedule(sim);
+        self.leave_innermost(&mut state, sim);
     }
 
-    /// Raises or lowers the level of the task that asks; the one before.
-    /// Lowering it lets in what was masked.
-    pub fn mask<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, level: Level) -> Level {
+    /// Raises the level of the process that asks; the level before.
+    pub fn mask<E, C: Clock>(&self, sim: &Sim<E, C>, level: Level) -> Level {
         let mut state = self.state.borrow_mut();
         let frame = state.frame_mut(sim.current());
-        let before = std::mem::replace(&mut frame.level, level);
-        if level < before && !state.pending.is_empty() {
-            state.settle(sim.now());
-            state.admit(sim);
-            state.reschedule(sim);
+        assert!(level >= frame.level, "a mask does not let more in");
+        std::mem::replace(&mut frame.level, level)
+    }
+
+    /// Lowers the level of the process that asks. What was masked is let in;
+    /// returns when that is over, with how long it took.
+    pub async fn unmask<E: From<Completion>, C: Clock>(
+        &self,
+        sim: &Sim<E, C>,
+        level: Level,
+    ) -> Time {
+        let from = sim.now();
+        let task = sim.current();
+        {
+            let mut state = self.open(sim.now());
+            state.frame_mut(task).level = level;
+            if !state.pending.is_empty() {
+                state.admit(sim);
+                self.reschedule(&mut state, sim);
+            }
         }
-        before
+        while !self.runs(task) {
+            sim.wait("interrupts that were masked").await;
+        }
+        sim.now() - from
+    }
+}
+
+/// How long work of this cost takes at a rate in thousandths.
+#[inline]
+fn duration(cost: u64, rate: u64) -> Time {
+    if rate == FULL {
+        Time(cost)
+    } else {
+        Time((cost * FULL).div_ceil(rate))
     }
 }
 
@@ -287,7 +400,7 @@ impl State {
 
     #[inline]
     fn is_innermost(&self, task: TaskId) -> bool {
-        self.top().is_some_and(|frame| frame.task == task)
+        self.top().is_some_and(|frame| frame.task == Some(task))
     }
 
     /// The level below which no interrupt gets in.
@@ -297,7 +410,7 @@ impl State {
     }
 
     fn has_entered(&self, task: TaskId) -> bool {
-        self.handlers.iter().any(|frame| frame.task == task)
+        self.handlers.iter().any(|frame| frame.task == Some(task))
     }
 
     fn frame(&self, task: TaskId) -> &Frame {
@@ -305,7 +418,7 @@ impl State {
             .iter()
             .rev()
             .chain(&self.base)
-            .find(|frame| frame.task == task)
+            .find(|frame| frame.task == Some(task))
             .expect("only who has the processor works on it")
     }
 
@@ -314,7 +427,7 @@ impl State {
             .iter_mut()
             .rev()
             .chain(&mut self.base)
-            .find(|frame| frame.task == task)
+            .find(|frame| frame.task == Some(task))
             .expect("only who has the processor works on it")
     }
 
@@ -328,16 +441,6 @@ impl State {
         frame.started = now;
     }
 
-    /// How long work of this cost takes at the present rate.
-    #[inline]
-    fn duration(&self, cost: u64) -> Time {
-        if self.rate == FULL {
-            Time(cost)
-        } else {
-            Time((cost * FULL).div_ceil(self.rate))
-        }
-    }
-
     #[inline]
     fn count(&mut self, passed: Time) {
         self.busy += passed;
@@ -347,9 +450,8 @@ impl State {
     }
 
     /// Brings the innermost frame's account up to now.
-    fn settle(&mut self, now: Time) {
+    fn settle(&mut self, now: Time, rate: u64) {
         let passed = now - std::mem::replace(&mut self.since, now);
-        let rate = self.rate;
         let Some(frame) = self.top_mut().filter(|frame| frame.working) else {
             return;
         };
@@ -363,18 +465,6 @@ impl State {
         self.count(passed);
     }
 
-    /// Queues the completion of the innermost frame's work as of now.
-    fn reschedule<E: From<Completion>, C: Clock>(&mut self, sim: &Sim<E, C>) {
-        self.generation += 1;
-        let Some(frame) = self.top().filter(|frame| frame.working) else {
-            return;
-        };
-        let completion = Completion {
-            generation: self.generation,
-        };
-        sim.schedule(sim.now() + self.duration(frame.left), completion.into());
-    }
-
     /// Enters the highest interrupt that waits, if it may; of equal ones the
     /// first.
     fn admit<E, C: Clock>(&mut self, sim: &Sim<E, C>) {
@@ -385,14 +475,30 @@ impl State {
             return;
         }
         let first = self.pending.iter().position(|(level, _)| *level == highest);
-        let (level, task) = self.pending.remove(first.expect("the highest is there"));
-        self.handlers.push(Frame::new(task, level));
-        sim.wake(task);
+        let (level, handler) = self.pending.remove(first.expect("the highest is there"));
+        self.handlers.push(match handler {
+            Handler::Task(task) => {
+                sim.wake(task);
+                Frame::new(Some(task), level)
+            }
+            Handler::Cost(cost) => Frame::costing(level, cost, sim.now()),
+        });
     }
 }
 
 impl Frame {
-    fn new(task: TaskId, level: Level) -> Self {
+    /// A handler that nobody sees to.
+    fn costing(level: Level, cost: Time, now: Time) -> Self {
+        Self {
+            working: true,
+            cost: cost.0,
+            left: cost.0,
+            started: now,
+            ..Self::new(None, level)
+        }
+    }
+
+    fn new(task: Option<TaskId>, level: Level) -> Self {
         Self {
             task,
             level,

@@ -17,6 +17,8 @@ pub enum TieBreak {
 
 pub(crate) struct Queue<T> {
     heap: BinaryHeap<Entry<T>>,
+    /// The one event that may be moved or taken back.
+    timer: Option<Entry<T>>,
     scheduled: u64,
     tie_break: TieBreak,
 }
@@ -31,34 +33,71 @@ impl<T> Queue<T> {
     pub(crate) fn new(tie_break: TieBreak) -> Self {
         Self {
             heap: BinaryHeap::with_capacity(64),
+            timer: None,
             scheduled: 0,
             tie_break,
         }
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, what: T) {
+    fn entry(&mut self, at: Time, what: T) -> Entry<T> {
         let order = match self.tie_break {
             TieBreak::Insertion => self.scheduled,
             TieBreak::Reversed => u64::MAX - self.scheduled,
         };
         self.scheduled += 1;
-        self.heap.push(Entry { at, order, what });
+        Entry { at, order, what }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, at: Time, what: T) {
+        let entry = self.entry(at, what);
+        self.heap.push(entry);
+    }
+
+    /// Sets the timer, instead of what it was set to.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, at: Time, what: T) {
+        self.timer = Some(self.entry(at, what));
+    }
+
+    #[inline]
+    pub(crate) fn clear_timer(&mut self) {
+        self.timer = None;
+    }
+
+    #[inline]
+    pub(crate) fn has_timer(&self) -> bool {
+        self.timer.is_some()
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
-        self.heap.pop().map(|entry| (entry.at, entry.what))
+        let timer_first = match (&self.timer, self.heap.peek()) {
+            (Some(timer), Some(entry)) => timer > entry,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        let entry = if timer_first {
+            self.timer.take()
+        } else {
+            self.heap.pop()
+        };
+        entry.map(|entry| (entry.at, entry.what))
     }
 
     /// When the next event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |entry| entry.at)
+        let queued = self.heap.peek().map_or(Time::NEVER, |entry| entry.at);
+        self.timer
+            .as_ref()
+            .map_or(queued, |timer| queued.min(timer.at))
     }
 
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
+        self.timer = None;
     }
 }
 

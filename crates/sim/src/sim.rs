@@ -14,11 +14,16 @@ use std::task::{Context, Poll, Waker};
 pub struct Sim<E, C = Virtual> {
     now: Cell<Time>,
     queue: RefCell<Queue<Due<E>>>,
+    /// When the first of the queue is due: looked at far more often than the
+    /// queue changes.
+    next_due: Cell<Time>,
     /// Events that something in the foreground may be waiting for.
     foreground_events: Cell<usize>,
     tasks: RefCell<Vec<Slot>>,
     foreground_tasks: Cell<usize>,
     ready: RefCell<VecDeque<TaskId>>,
+    /// How many are ready.
+    ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
     clock: C,
 }
@@ -26,6 +31,8 @@ pub struct Sim<E, C = Virtual> {
 enum Due<E> {
     Wake(TaskId),
     Event(E),
+    /// What the timer was set for.
+    Timer(E),
     /// An event that goes on for ever, such as a clock's tick: alone it does
     /// not keep the simulation alive.
     Background(E),
@@ -53,7 +60,11 @@ impl std::fmt::Display for Deadlock {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "deadlock at {}:", self.at)?;
         for waiting in &self.waiting {
-            write!(formatter, " {} waits for {};", waiting.task, waiting.waiting_for)?;
+            write!(
+                formatter,
+                " {} waits for {};",
+                waiting.task, waiting.waiting_for
+            )?;
         }
         Ok(())
     }
@@ -74,10 +85,12 @@ impl<E, C: Clock> Sim<E, C> {
         Self {
             now: Cell::new(Time::ZERO),
             queue: RefCell::new(Queue::new(tie_break)),
+            next_due: Cell::new(Time::NEVER),
             foreground_events: Cell::new(0),
             tasks: RefCell::new(Vec::new()),
             foreground_tasks: Cell::new(0),
             ready: RefCell::new(VecDeque::new()),
+            ready_count: Cell::new(0),
             current: Cell::new(None),
             clock,
         }
@@ -100,6 +113,31 @@ impl<E, C: Clock> Sim<E, C> {
         self.push(at, Due::Event(event));
     }
 
+    /// Sets the one timer that may be set anew or stopped before it runs out;
+    /// what it was set to before is forgotten.
+    ///
+    /// # Panics
+    ///
+    /// When `at` has passed.
+    #[inline]
+    pub fn set_timer(&self, at: Time, event: E) {
+        assert!(
+            at >= self.now(),
+            "a timer was set to {at}, which has passed"
+        );
+        let mut queue = self.queue.borrow_mut();
+        queue.set_timer(at, Due::Timer(event));
+        self.next_due.set(queue.next());
+    }
+
+    /// Stops the timer.
+    #[inline]
+    pub fn stop_timer(&self) {
+        let mut queue = self.queue.borrow_mut();
+        queue.clear_timer();
+        self.next_due.set(queue.next());
+    }
+
     /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
     /// the foreground waits for it.
     pub fn schedule_background(&self, at: Time, event: E) {
@@ -113,13 +151,14 @@ impl<E, C: Clock> Sim<E, C> {
             "an event was scheduled for {at}, which has passed"
         );
         self.queue.borrow_mut().push(at, due);
+        self.next_due.set(self.next_due.get().min(at));
     }
 
     /// Moves time to `to` if nothing is due until then, that moment included,
     /// and no other task is ready. Returns whether it did.
     #[inline]
     pub fn try_advance(&self, to: Time) -> bool {
-        if self.queue.borrow().next() <= to || !self.ready.borrow().is_empty() {
+        if self.next_due.get() <= to || self.ready_count.get() > 0 {
             return false;
         }
         debug_assert!(to >= self.now());
@@ -153,8 +192,21 @@ impl<E, C: Clock> Sim<E, C> {
         if foreground {
             self.foreground_tasks.set(self.foreground_tasks.get() + 1);
         }
-        self.ready.borrow_mut().push_back(id);
+        drop(tasks);
+        self.make_ready(id);
         id
+    }
+
+    fn make_ready(&self, task: TaskId) {
+        self.ready.borrow_mut().push_back(task);
+        self.ready_count.set(self.ready_count.get() + 1);
+    }
+
+    /// The next task that is ready to be polled.
+    fn take_ready(&self) -> Option<TaskId> {
+        let count = self.ready_count.get().checked_sub(1)?;
+        self.ready_count.set(count);
+        self.ready.borrow_mut().pop_front()
     }
 
     /// The task that is being polled.
@@ -175,7 +227,7 @@ impl<E, C: Clock> Sim<E, C> {
         slot.woken = true;
         if !slot.queued && !slot.ended {
             slot.queued = true;
-            self.ready.borrow_mut().push_back(task);
+            self.make_ready(task);
         }
     }
 
@@ -258,13 +310,13 @@ impl<E, C: Clock> Sim<E, C> {
     /// the foreground still waits.
     pub fn run(&self, mut handle: impl FnMut(E)) -> Result<(), Deadlock> {
         loop {
-            while let Some(task) = { self.ready.borrow_mut().pop_front() } {
+            while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
             if self.foreground_tasks.get() == 0 {
                 return Ok(());
             }
-            if self.foreground_events.get() == 0 {
+            if self.foreground_events.get() == 0 && !self.queue.borrow().has_timer() {
                 return Err(self.deadlock());
             }
             self.step(&mut handle);
@@ -274,10 +326,10 @@ impl<E, C: Clock> Sim<E, C> {
     /// Runs events, the background's too, up to the moment `until`.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
         loop {
-            while let Some(task) = { self.ready.borrow_mut().pop_front() } {
+            while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
-            if self.queue.borrow().next() > until {
+            if self.next_due.get() > until {
                 self.now.set(self.now().max(until));
                 return;
             }
@@ -287,7 +339,12 @@ impl<E, C: Clock> Sim<E, C> {
 
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) {
-        let (at, due) = { self.queue.borrow_mut().pop() }.expect("a foreground event is queued");
+        let (at, due) = {
+            let mut queue = self.queue.borrow_mut();
+            let first = queue.pop().expect("a foreground event is queued");
+            self.next_due.set(queue.next());
+            first
+        };
         self.clock.advance(at);
         self.now.set(at);
         match due {
@@ -299,7 +356,7 @@ impl<E, C: Clock> Sim<E, C> {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 handle(event);
             }
-            Due::Background(event) => handle(event),
+            Due::Timer(event) | Due::Background(event) => handle(event),
         }
     }
 
@@ -324,7 +381,9 @@ impl<E, C: Clock> Sim<E, C> {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
         self.queue.borrow_mut().clear();
+        self.next_due.set(Time::NEVER);
         self.ready.borrow_mut().clear();
+        self.ready_count.set(0);
         self.foreground_tasks.set(0);
         self.foreground_events.set(0);
     }

@@ -141,6 +141,7 @@ errnos! {
     BrokenPipe "EPIPE" "nobody reads this pipe",
     Quota "EDQUOT" "disk quota exceeded",
     ReadOnly "EROFS" "read-only file system or device",
+    TooManyLinks "EMLINK" "too many links",
 }
 
 #[cfg(target_os = "linux")]
@@ -174,7 +175,31 @@ impl From<rustix::io::Errno> for Errno {
             Host::PIPE => Self::BrokenPipe,
             Host::DQUOT => Self::Quota,
             Host::ROFS => Self::ReadOnly,
+            Host::MLINK => Self::TooManyLinks,
             other => Self::Other(other.raw_os_error()),
+        }
+    }
+}
+
+impl From<diskperf_machine::Errno> for Errno {
+    fn from(errno: diskperf_machine::Errno) -> Self {
+        use diskperf_machine::Errno as Model;
+        match errno {
+            Model::BadFile => Self::BadFile,
+            Model::Busy => Self::Busy,
+            Model::CrossDevice => Self::CrossDevice,
+            Model::Exists => Self::Exists,
+            Model::FileTooLarge => Self::FileTooBig,
+            Model::Invalid => Self::Invalid,
+            Model::IsDirectory => Self::IsDirectory,
+            Model::NameTooLong => Self::NameTooLong,
+            Model::NoEntry => Self::NoEntry,
+            Model::NoSpace => Self::NoSpace,
+            Model::NotDirectory => Self::NotDirectory,
+            Model::NotEmpty => Self::NotEmpty,
+            Model::IllegalSeek => Self::NotSeekable,
+            Model::BrokenPipe => Self::BrokenPipe,
+            Model::TooManyLinks => Self::TooManyLinks,
         }
     }
 }

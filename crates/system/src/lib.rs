@@ -1,10 +1,10 @@
 //! What a program may call, on both worlds: [`System`].
 //!
 //! A program is straight-line `async` code against `System` and cannot tell
-//! whether it runs on real storage or, later, on a modelled computer. On the
-//! host no future ever pends: a call *is* the system call, made on the
-//! worker's own thread ([`run_ready`] asserts it). On a model a call awaits
-//! virtual time.
+//! whether it runs on real storage or on a modelled computer. On the host no
+//! future ever pends: a call *is* the system call, made on the worker's own
+//! thread ([`run_ready`] asserts it). On a model the worker is a task of the
+//! simulation, and a call awaits virtual time.
 //!
 //! # Names
 //!
@@ -27,6 +27,7 @@ mod buffer;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod host;
+pub mod model;
 mod options;
 
 pub use buffer::Buffer;
@@ -47,15 +48,30 @@ pub enum System {
     /// Real storage.
     #[cfg(target_os = "linux")]
     Host(Box<host::Host>),
+    /// A process on a modelled computer.
+    Model(Box<model::Model>),
 }
 
 /// Hands a call to whichever world this is; a call that differs between the
-/// worlds differs in there.
+/// worlds differs in there. A call of a program takes time: on a model it is
+/// awaited.
 macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(target_os = "linux")]
             System::Host($world) => $call,
+            System::Model($world) => $call.await,
+        }
+    };
+}
+
+/// The same for what takes no time in either world.
+macro_rules! at_once_on_each_world {
+    ($self:ident, $world:ident => $call:expr) => {
+        match $self {
+            #[cfg(target_os = "linux")]
+            System::Host($world) => $call,
+            System::Model($world) => $call,
         }
     };
 }
@@ -133,7 +149,7 @@ impl System {
 impl System {
     /// Time since an arbitrary moment that all workers of a run share.
     pub fn now(&self) -> Nanoseconds {
-        on_each_world!(self, world => world.now())
+        at_once_on_each_world!(self, world => world.now())
     }
 
     /// Sleeps until [`System::now`] has reached `time`.
@@ -165,7 +181,7 @@ impl System {
     /// Starts the timed part: counts, CPU time and histograms begin at zero.
     /// `origin` is the moment that the worker's start is given from.
     pub fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
-        on_each_world!(self, world => world.start_measuring(origin))
+        at_once_on_each_world!(self, world => world.start_measuring(origin))
     }
 
     /// Ends the timed part, then syncs every file that was written since it
@@ -178,6 +194,23 @@ impl System {
     /// does.
     pub async fn close_all(&mut self) {
         on_each_world!(self, world => world.close_all())
+    }
+
+    /// Ends the worker as a process ends, with all its files closed. On a model
+    /// every worker must come to this: another process gets the processor only
+    /// when this one has given it back.
+    pub async fn end(self) {
+        match self {
+            #[cfg(target_os = "linux")]
+            System::Host(host) => drop(host),
+            System::Model(model) => model.end().await,
+        }
+    }
+
+    /// Says that this worker failed: what the others wait for will not come,
+    /// and their calls fail with [`Error::PeerFailed`].
+    pub fn give_up(&self) {
+        at_once_on_each_world!(self, world => world.give_up())
     }
 
     /// Writes the file's dirty pages out and drops it from the page cache.

@@ -21,6 +21,6 @@ pub use ledger::Ledger;
 pub use protocol::{CacheMode, Protocol, Statistic};
 pub use repetition::{DeviceTraffic, Repetition, Residency, WorkerMeasure};
 pub use request::{Request, Span};
-pub use run::{Overhead, ProgramResult, Run, RunState, World};
+pub use run::{Modelled, Overhead, ProgramResult, Run, RunState, World};
 pub use stage::{Deadline, Stage};
 pub use units::Nanoseconds;

@@ -2,6 +2,7 @@
 //! came from.
 
 use crate::histogram::Histogram;
+use crate::ledger::Ledger;
 use crate::units::{KIB, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,10 @@ pub struct WorkerMeasure {
     pub read_latency: Histogram,
     /// Latency of each write call.
     pub write_latency: Histogram,
+    /// What the elapsed time went to; empty on real storage, which does not
+    /// say.
+    #[serde(default)]
+    pub ledger: Ledger,
 }
 
 impl WorkerMeasure {

@@ -42,6 +42,27 @@ pub struct Overhead {
     pub timing_ns: f64,
 }
 
+/// What a modelled run is besides its plan and its seed: with these it can be
+/// made again, to the last byte.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// The version of the model: of the release and of the sources that it was
+    /// built from. Runs of different versions are different runs.
+    pub model_version: String,
+    /// A hash of plan, seed, catalogue text and model version: two runs that
+    /// share it are one run.
+    pub fingerprint: String,
+    /// The settings that changed the system, each as `PATH=VALUE`.
+    pub settings: Vec<String>,
+    /// Drives that are configured, whether or not a program runs on them.
+    pub configured_drives: u32,
+    /// How far each drive is turned against the one before it at the start, in
+    /// parts of 2^32 of a revolution.
+    pub phase: u32,
+    /// The files of the catalogue that the system consists of, by name.
+    pub catalogue: BTreeMap<String, String>,
+}
+
 /// One program's results within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramResult {
@@ -122,6 +143,9 @@ pub struct Run {
     pub state: RunState,
     /// The machine.
     pub environment: Environment,
+    /// Of a modelled run, what it takes to make it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Modelled>,
     /// The cost of measuring; absent on a model, where it is nothing.
     pub overhead: Option<Overhead>,
     /// The programs, in the order of running.

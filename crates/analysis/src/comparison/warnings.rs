@@ -4,7 +4,9 @@
 use super::RunWarning;
 use super::pairing::differing_parameters;
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Place, ProgramResult, Protocol, Run, RunState, Statistic, World};
+use diskperf_timeline::{
+    Modelled, Place, ProgramResult, Protocol, Run, RunState, Statistic, World,
+};
 
 /// Runs that did not end as they should.
 pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
@@ -43,6 +45,12 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
             (|run: &Run| run.suite.clone()) as fn(&Run) -> String,
         ),
         ("versions of diskperf", |run| run.version.clone()),
+        ("versions of the model", |run| {
+            of_model(run, |model| model.model_version.clone())
+        }),
+        ("settings", |run| {
+            of_model(run, |model| model.settings.join(" "))
+        }),
         ("kernels", |run| run.environment.kernel.clone()),
         ("CPUs", |run| run.environment.cpu_model.clone()),
         ("devices", devices),
@@ -60,10 +68,34 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
     if base.dropped_all_caches != other.dropped_all_caches {
         texts.push("only one of the two dropped the whole machine's caches".to_owned());
     }
+    texts.extend(catalogues_differ(base, other));
     texts
         .into_iter()
         .map(|text| RunWarning { run, text })
         .collect()
+}
+
+/// What a modelled run keeps; nothing of one on real storage.
+fn of_model(run: &Run, of: impl Fn(&Modelled) -> String) -> String {
+    run.model.as_ref().map(of).unwrap_or_default()
+}
+
+/// Files of the catalogue that both runs were made with, and that have changed
+/// in between.
+fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
+    let (base, other) = (base.model.as_ref()?, other.model.as_ref()?);
+    let changed: Vec<&str> = base
+        .catalogue
+        .iter()
+        .filter(|(name, text)| other.catalogue.get(*name).is_some_and(|now| now != *text))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "files of the catalogue differ in their text: {}",
+            changed.join(", ")
+        )
+    })
 }
 
 /// How two results of one program differ in what they measured.

@@ -9,7 +9,7 @@ use crate::summary::Percentiles;
 use diskperf_timeline::{Run, Statistic, World};
 
 /// A heading, and the field under it.
-type Field = (&'static str, String);
+pub(super) type Field = (&'static str, String);
 
 pub(super) fn runs(views: &[View]) -> String {
     let records: Vec<Vec<Field>> = views
@@ -188,12 +188,12 @@ fn number(value: f64) -> String {
     }
 }
 
-fn optional(value: Option<f64>) -> String {
+pub(super) fn optional(value: Option<f64>) -> String {
     value.map_or_else(String::new, number)
 }
 
 /// Records as text; nothing, not even a heading, of no record.
-fn written(records: &[Vec<Field>]) -> String {
+pub(super) fn written(records: &[Vec<Field>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
         line(&mut out, first.iter().map(|(heading, _)| *heading));

@@ -2,7 +2,7 @@
 
 use super::view::Row;
 use crate::cache::CacheVerdict;
-use crate::statistics::Interval;
+use crate::statistics::{Interval, Method};
 use crate::summary::Summary;
 
 /// The mark of a figure that the generator limits.
@@ -65,9 +65,11 @@ pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
     }
 }
 
-/// The interval of a summary's KB/s, if it has one.
+/// The interval of a summary's KB/s, if it has one that is wider than the
+/// figure itself.
 pub(super) fn sureness(summary: &Summary) -> String {
-    summary.interval.map_or_else(String::new, |interval| {
+    let interval = summary.interval.filter(|one| one.method != Method::Exact);
+    interval.map_or_else(String::new, |interval| {
         plus_minus(&interval, summary.kb_per_s)
     })
 }

@@ -8,8 +8,8 @@ use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
-    CacheMode, DeviceTraffic, Environment, Nanoseconds, Overhead, ProgramResult, Protocol,
-    Repetition, Residency, RunState, WorkerMeasure, World,
+    CacheMode, DeviceTraffic, Environment, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult,
+    Protocol, Repetition, Residency, RunState, WorkerMeasure, World,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,9 +36,23 @@ struct RunJson<'a> {
     state: &'a RunState,
     notes: &'a [String],
     environment: &'a Environment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<ModelJson<'a>>,
     overhead: Option<Overhead>,
     results: Vec<ResultJson<'a>>,
     decomposition: Vec<Decomposition>,
+}
+
+/// What a modelled run is. The catalogue's text stays in the store and travels
+/// by export; here are the names of its files.
+#[derive(Serialize)]
+struct ModelJson<'a> {
+    model_version: &'a str,
+    fingerprint: &'a str,
+    settings: &'a [String],
+    configured_drives: u32,
+    phase: u32,
+    catalogue: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +129,9 @@ struct WorkerJson {
     storage_read_bytes: Option<u64>,
     read_latency: Option<Percentiles>,
     write_latency: Option<Percentiles>,
+    /// Of a modelled run: what the elapsed time went to.
+    #[serde(skip_serializing_if = "Ledger::is_empty")]
+    ledger: Ledger,
 }
 
 /// The `run` contract.
@@ -142,9 +159,21 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
         state: &run.state,
         notes: &run.notes,
         environment: &run.environment,
+        model: run.model.as_ref().map(model),
         overhead: run.overhead,
         results: view.rows.iter().map(result).collect(),
         decomposition: decompose(&results),
+    }
+}
+
+fn model(model: &Modelled) -> ModelJson<'_> {
+    ModelJson {
+        model_version: &model.model_version,
+        fingerprint: &model.fingerprint,
+        settings: &model.settings,
+        configured_drives: model.configured_drives,
+        phase: model.phase,
+        catalogue: model.catalogue.keys().map(String::as_str).collect(),
     }
 }
 
@@ -224,6 +253,7 @@ fn worker(one: &WorkerMeasure) -> WorkerJson {
         storage_read_bytes: one.storage_read_bytes,
         read_latency: Percentiles::of(&one.read_latency),
         write_latency: Percentiles::of(&one.write_latency),
+        ledger: one.ledger.clone(),
     }
 }
 
@@ -321,7 +351,7 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
     }
 }
 
-fn pretty(value: &impl Serialize) -> String {
+pub(super) fn pretty(value: &impl Serialize) -> String {
     // Nothing here can fail to serialise: all keys are text, and no writer is
     // involved.
     serde_json::to_string_pretty(value).expect("plain data serialises") + "\n"

@@ -141,26 +141,32 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// The rows that no pivot shows, with one section per file system where a run
-/// has several.
+/// The rows that no pivot shows. Where runs have several file systems: one
+/// section for each, or, where no two runs share one, all side by side.
 fn generic(views: &[&View]) -> Vec<Block> {
-    let sectioned = views.iter().any(|view| {
-        let mut rows = rows(view);
-        let first = rows.next().map(|row| &row.result.filesystem);
-        rows.any(|row| Some(&row.result.filesystem) != first)
+    let sectioned = views.iter().any(|view| filesystems(view).len() > 1);
+    let shared = views.iter().enumerate().any(|(number, view)| {
+        let others = views[..number].iter();
+        let others: Vec<&str> = others.flat_map(|other| filesystems(other)).collect();
+        filesystems(view).iter().any(|one| others.contains(one))
     });
-    if !sectioned {
-        return grid(views, None).map(Block::Grid).into_iter().collect();
+    if !sectioned || (views.len() > 1 && !shared) {
+        let layout = if sectioned {
+            Layout::Beside
+        } else {
+            Layout::Alike
+        };
+        return grid(views, layout).map(Block::Grid).into_iter().collect();
     }
-    let mut filesystems: Vec<&str> = Vec::new();
-    for row in views.iter().flat_map(|view| rows(view)) {
-        if !filesystems.contains(&row.result.filesystem.as_str()) {
-            filesystems.push(&row.result.filesystem);
+    let mut all: Vec<&str> = Vec::new();
+    for filesystem in views.iter().flat_map(|view| filesystems(view)) {
+        if !all.contains(&filesystem) {
+            all.push(filesystem);
         }
     }
     let mut blocks = Vec::new();
-    for filesystem in filesystems {
-        if let Some(grid) = grid(views, Some(filesystem)) {
+    for filesystem in all {
+        if let Some(grid) = grid(views, Layout::Only(filesystem)) {
             blocks.push(Block::Section(filesystem.to_owned()));
             blocks.push(Block::Grid(grid));
         }
@@ -168,25 +174,98 @@ fn generic(views: &[&View]) -> Vec<Block> {
     blocks
 }
 
+/// The file systems of a run's rows, each once.
+fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
+    let mut found: Vec<&str> = Vec::new();
+    for row in rows(view) {
+        if !found.contains(&row.result.filesystem.as_str()) {
+            found.push(&row.result.filesystem);
+        }
+    }
+    found
+}
+
+/// How a table treats file systems.
+#[derive(Clone, Copy)]
+enum Layout<'f> {
+    /// Every run has one.
+    Alike,
+    /// The rows of this one alone.
+    Only(&'f str),
+    /// Those of a run in columns of their own.
+    Beside,
+}
+
 fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
     view.rows.iter().filter(|row| !pivot::shows(row.result))
 }
 
-/// One row per program, one group of columns per run and number of drives.
-fn grid(views: &[&View], filesystem: Option<&str>) -> Option<Grid> {
-    let chosen = |row: &&Row| filesystem.is_none_or(|name| row.result.filesystem == name);
+/// The results of one group of columns.
+#[derive(Clone, Copy)]
+struct Chosen<'v> {
+    view: &'v View<'v>,
+    drives: u32,
+    filesystem: Option<&'v str>,
+}
+
+impl<'v> Chosen<'v> {
+    fn of(view: &'v View<'v>, row: &'v Row<'v>, layout: Layout<'_>) -> Option<Self> {
+        let own = row.result.filesystem.as_str();
+        let filesystem = match layout {
+            Layout::Alike => None,
+            Layout::Only(name) if name != own => return None,
+            Layout::Only(_) | Layout::Beside => Some(own),
+        };
+        Some(Self {
+            view,
+            drives: row.result.drives,
+            filesystem,
+        })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self.view, other.view)
+            && self.drives == other.drives
+            && self.filesystem == other.filesystem
+    }
+
+    fn row(&self, title: &str) -> Option<&'v Row<'v>> {
+        rows(self.view).find(|row| {
+            let filesystem = self.filesystem;
+            row.title == title
+                && row.result.drives == self.drives
+                && filesystem.is_none_or(|name| row.result.filesystem == name)
+        })
+    }
+
+    /// What tells it from the other groups.
+    fn title(&self, layout: Layout<'_>) -> String {
+        let mut title = self.view.name.clone();
+        if matches!(layout, Layout::Beside) && filesystems(self.view).len() > 1 {
+            title += &format!(" {}", self.filesystem.unwrap_or_default());
+        }
+        if self.view.rows.iter().any(|row| row.result.drives != 1) {
+            title += &format!(", {}", counted(self.drives));
+        }
+        title
+    }
+}
+
+/// One row per program, one group of columns per run, number of drives and,
+/// where they stand side by side, file system.
+fn grid(views: &[&View], layout: Layout<'_>) -> Option<Grid> {
     let mut titles: Vec<(u32, &str)> = Vec::new();
-    let mut groups: Vec<(&View, u32)> = Vec::new();
+    let mut groups: Vec<Chosen<'_>> = Vec::new();
     for view in views {
-        for row in rows(view).filter(chosen) {
+        for row in rows(view) {
+            let Some(chosen) = Chosen::of(view, row, layout) else {
+                continue;
+            };
             if !titles.iter().any(|(_, title)| *title == row.title) {
                 titles.push((row.result.row, &row.title));
             }
-            if !groups
-                .iter()
-                .any(|(other, drives)| std::ptr::eq(*other, *view) && *drives == row.result.drives)
-            {
-                groups.push((view, row.result.drives));
+            if !groups.iter().any(|group| group.is(&chosen)) {
+                groups.push(chosen);
             }
         }
     }
@@ -195,21 +274,14 @@ fn grid(views: &[&View], filesystem: Option<&str>) -> Option<Grid> {
     }
     titles.sort_by_key(|(place, _)| *place);
     let single = groups.len() == 1;
-    let group = |(view, drives): &(&View, u32)| {
-        let cells: Vec<Option<&Row>> = titles
-            .iter()
-            .map(|(_, title)| {
-                rows(view)
-                    .filter(chosen)
-                    .find(|row| row.title == *title && row.result.drives == *drives)
-            })
-            .collect();
-        let title = match (single, view.rows.iter().all(|row| row.result.drives == 1)) {
-            (true, _) => String::new(),
-            (false, true) => view.name.clone(),
-            (false, false) => format!("{}, {}", view.name, counted(*drives)),
+    let group = |chosen: &Chosen<'_>| {
+        let cells: Vec<Option<&Row>> = titles.iter().map(|(_, title)| chosen.row(title)).collect();
+        let title = if single {
+            String::new()
+        } else {
+            chosen.title(layout)
         };
-        Group::of(title, columns(view, &cells))
+        Group::of(title, columns(chosen.view, &cells))
     };
     Some(Grid {
         key: Column::words(
@@ -248,9 +320,16 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
             .durable_kb_per_s
             .map_or_else(String::new, figures::speed)
     };
+    // A model that was asked for a cold cache has one.
+    let told = view.run.world == World::Host
+        || cells
+            .iter()
+            .flatten()
+            .any(|row| row.summary.device_share.is_some_and(|share| share < 1.0));
     let device = |row: &Row| {
         row.summary
             .device_share
+            .filter(|_| told)
             .map_or_else(String::new, figures::share)
     };
     let mut columns = vec![
@@ -296,6 +375,15 @@ fn legend(views: &[View]) -> Vec<String> {
     lines.extend(sureness(
         rows.clone().filter(|row| !pivot::shows(row.result)),
     ));
+    if views
+        .iter()
+        .any(|view| view.run.world == World::Model && view.is_measured())
+    {
+        lines.push(
+            "no interval: a modelled figure is exact, and the same whenever it is made again"
+                .to_owned(),
+        );
+    }
     lines.extend(figures::legend(rows));
     lines
 }
@@ -305,6 +393,9 @@ fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
     let mut methods = Vec::new();
     let mut widest: f64 = 1.0;
     for interval in rows.filter_map(|row| row.summary.interval) {
+        if interval.method == Method::Exact {
+            continue;
+        }
         methods.push(interval.method);
         widest = widest.max(interval.widened_by);
     }

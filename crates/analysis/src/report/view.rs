@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
         let mut results: Vec<&ProgramResult> = run.results.iter().collect();
         results.sort_by_key(|result| result.row);
         let row = |result: &'a ProgramResult| {
-            let summary = Summary::of(result);
+            let summary = Summary::in_world(run.world, result);
             let storage = crate::layers::Layer::of(result).is_none_or(|layer| layer.has_storage());
             let generator_share = run
                 .overhead

@@ -59,7 +59,7 @@ fn targets() {
         ),
         (
             "run --on vax",
-            &["no system is called `vax`", "a path contains a `/`"],
+            &["the catalogue has no system `vax`", "a path contains a `/`"],
         ),
         (
             "run --on /dev/null",

@@ -263,6 +263,16 @@ impl Outcome {
         self
     }
 
+    /// Asserts that standard output has all of `parts`, however it is wrapped.
+    #[track_caller]
+    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+        let shown = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in parts {
+            assert!(shown.contains(part), "`{part}` is not in: {self:?}");
+        }
+        self
+    }
+
     /// Standard output as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

@@ -1,14 +1,14 @@
 //! What `--dry-run` says.
 
-use super::{Plan, title};
+use super::{HostPlan, title};
 use crate::pilot;
 use crate::request::SizeChoice;
 use crate::target::Target;
 use diskperf_timeline::units::{GIB, MIB, format_size};
 
-impl Plan {
+impl HostPlan {
     /// What would be written where, how much, and for how long.
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target_name());
         for target in self.targets.iter().chain(&self.other) {
             text += &format!("  {}\n", target.what_would_happen(!self.fresh.is_empty()));

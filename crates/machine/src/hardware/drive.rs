@@ -9,7 +9,7 @@ mod rotation;
 mod seek;
 
 pub use geometry::{Geometry, GeometryError, Place, Zone};
-pub use rotation::{Angle, Rotation};
+pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation};
 pub use seek::{SeekCurve, SeekError};
 
 use diskperf_sim::Time;
@@ -37,9 +37,21 @@ pub struct Drive {
     rotation: Rotation,
     cylinder: u32,
     head: u32,
-    /// When its last transfer ended.
-    last_transfer: Option<Time>,
+    /// Its last transfer.
+    last: Option<Commanded>,
     busy: Busy,
+}
+
+/// A transfer, and where the drive was when it was commanded.
+#[derive(Clone, Copy, Debug)]
+struct Commanded {
+    at: Time,
+    sector: u64,
+    count: u32,
+    write: bool,
+    cylinder: u32,
+    head: u32,
+    ends: Time,
 }
 
 /// How long a drive has been doing what.
@@ -120,7 +132,7 @@ impl Drive {
             rotation,
             cylinder: 0,
             head: 0,
-            last_transfer: None,
+            last: None,
             busy: Busy::default(),
         }
     }
@@ -142,7 +154,7 @@ impl Drive {
 
     /// When its last transfer ended.
     pub fn last_transfer(&self) -> Option<Time> {
-        self.last_transfer
+        self.last.map(|last| last.ends)
     }
 
     /// What it has done so far.
@@ -175,14 +187,25 @@ impl Drive {
     /// long each part takes. Afterwards the drive is where the last one was.
     #[inline]
     pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
+        let (cylinder, head) = (self.cylinder, self.head);
         let passage = self.passage(now, sector, count, write);
-        self.busy.positioning += passage.to_track.total() + passage.between.total();
-        self.busy.latency += passage.latency + passage.between_latency;
-        self.busy.transfer += passage.transfer;
-        self.busy.bytes += u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes());
+        self.busy.book(&passage);
+        self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
-        self.last_transfer = Some(now + passage.total());
+        self.last = Some(Commanded {
+            at: now,
+            sector,
+            count,
+            write,
+            cylinder,
+            head,
+            ends: now + passage.total(),
+        });
         passage
+    }
+
+    fn bytes(&self, count: u32) -> u64 {
+        u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
     fn passage(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
@@ -204,7 +227,13 @@ impl Drive {
         if place.contiguous >= count {
             passage.transfer = self.rotation.slots(count, slots);
         } else {
-            self.further(arrived + latency, (sector, count), place, write, &mut passage);
+            self.further(
+                arrived + latency,
+                (sector, count),
+                place,
+                write,
+                &mut passage,
+            );
         }
         passage
     }
@@ -283,10 +312,53 @@ impl Drive {
 }
 
 impl Drive {
-    /// The transfer under way ended at `now`, before its last sector.
+    /// The transfer under way ended at `now`, before its last sector; the
+    /// drive is where it was then, and was busy for no longer.
+    ///
+    /// # Panics
+    ///
+    /// When none is under way.
     pub fn cut_short(&mut self, now: Time) {
-        if let Some(end) = self.last_transfer.replace(now) {
-            self.busy.transfer = self.busy.transfer - (end - now);
+        let last = self.last.expect("a transfer is under way");
+        assert!(now <= last.ends, "a transfer that has ended was cut short");
+        let part = |drive: &mut Self, count| {
+            (drive.cylinder, drive.head) = (last.cylinder, last.head);
+            drive.passage(last.at, last.sector, count, last.write)
+        };
+        let all = part(self, last.count);
+        let mut done = 1;
+        while done < last.count && last.at + part(self, done + 1).total() <= now {
+            done += 1;
         }
+        let passed = part(self, done);
+        self.busy.unbook(&all);
+        self.busy.book(&passed);
+        // What passed of the sector after them, or of the way to it.
+        let more = now.0.saturating_sub((last.at + passed.total()).0);
+        let slot = self
+            .rotation
+            .slots(1, self.mechanics.geometry.slots(self.cylinder));
+        if more <= slot.0 {
+            self.busy.transfer += Time(more);
+        } else {
+            self.busy.latency += Time(more);
+        }
+        self.busy.bytes -= self.bytes(last.count - done);
+        self.last = Some(Commanded { ends: now, ..last });
+    }
+}
+
+impl Busy {
+    #[inline]
+    fn book(&mut self, passage: &Passage) {
+        self.positioning += passage.to_track.total() + passage.between.total();
+        self.latency += passage.latency + passage.between_latency;
+        self.transfer += passage.transfer;
+    }
+
+    fn unbook(&mut self, passage: &Passage) {
+        self.positioning = self.positioning - (passage.to_track.total() + passage.between.total());
+        self.latency = self.latency - (passage.latency + passage.between_latency);
+        self.transfer = self.transfer - passage.transfer;
     }
 }

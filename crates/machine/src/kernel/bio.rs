@@ -47,7 +47,7 @@ impl Kernel {
     }
 
     /// Sleeps until a buffer that is in use is released.
-    async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
+    pub(super) async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
         self.buffers
             .borrow_mut()
             .get(id)
@@ -289,7 +289,7 @@ impl Kernel {
         self.spend(
             Context::Process(process),
             Stage::CacheLookup,
-            self.costs.release,
+            self.costs.cache_lookup,
         )
         .await;
         self.release(id);
@@ -307,7 +307,9 @@ impl Kernel {
             let (sector, cylinder) = self.place_on_drive(key);
             buffer.cylinder = cylinder;
             let mut hardware = self.hardware.borrow_mut();
-            let sector_bytes = hardware.drives[key.drive as usize].geometry().sector_bytes();
+            let sector_bytes = hardware.drives[key.drive as usize]
+                .geometry()
+                .sector_bytes();
             let transfer = hardware.transfer(id.transfer());
             transfer.drive = key.drive as usize;
             transfer.sector = sector;
@@ -323,12 +325,6 @@ impl Kernel {
 
     /// Sleeps until a transfer of ours is done.
     async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
-        self.spend(
-            Context::Process(process),
-            Stage::SystemCall,
-            self.costs.sleep,
-        )
-        .await;
         let from = self.sim.now();
         if self.buffers.borrow().all[id.0 as usize].done {
             return;
@@ -348,7 +344,9 @@ impl Kernel {
         let write = {
             let mut hardware = self.hardware.borrow_mut();
             let transfer = hardware.transfer(id.transfer());
-            transfer.request.mark(Stage::Completion, moment(self.sim.now()));
+            transfer
+                .request
+                .mark(Stage::Completion, moment(self.sim.now()));
             self.count_transfer(transfer);
             transfer.write
         };

@@ -1,8 +1,8 @@
-//! Where a block of a file is (bmap), and making it be somewhere (alloc).
+//! Where a block of a file is, or is to be (bmap).
 
 use super::buffers::{BlockKey, BufferId};
 use super::errno::{Errno, Result};
-use super::ffs::{BlockNeed, Candidate, Fragment, IndirectId, Path, PointerArray, TailGrowth};
+use super::ffs::{BlockNeed, Fragment, IndirectId, Path, PointerArray};
 use super::process::{Context, Process};
 use super::{Kernel, Vnode};
 use diskperf_timeline::Stage;
@@ -134,7 +134,12 @@ impl Kernel {
 
     /// A tail of fragments must be a whole block before the file goes on
     /// behind it.
-    pub(crate) async fn grow_tail(&self, process: &Rc<Process>, node: Vnode, lbn: u32) -> Result<()> {
+    pub(crate) async fn grow_tail(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        lbn: u32,
+    ) -> Result<()> {
         let growth = self.fs(node.drive, |fs| {
             let start = u64::from(lbn) * u64::from(fs.superblock().block_bytes());
             fs.tail_growth(node.inode, start)
@@ -265,9 +270,7 @@ impl Kernel {
         let (preference, fragments) = self.change(node.drive, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
-                None => {
-                    fs.block_preference(node.inode, lbn, PointerArray::Indirect(array), index)
-                }
+                None => fs.block_preference(node.inode, lbn, PointerArray::Indirect(array), index),
             };
             (preference, fs.superblock().fragments_per_block())
         });
@@ -292,212 +295,3 @@ impl Kernel {
 /// Of an indirect block that was only made now: the preference that it was
 /// made with, which its first block uses again.
 type Fresh = Option<Option<Fragment>>;
-
-/// Allocation.
-impl Kernel {
-    /// A block or a part of one, cleared, in a buffer of its own.
-    async fn allocate(
-        &self,
-        process: &Rc<Process>,
-        node: Vnode,
-        (preference, fragments): (Option<Fragment>, u32),
-    ) -> Result<(Fragment, BufferId)> {
-        self.fs(node.drive, |fs| fs.admit(fragments, false))
-            .map_err(|_| Errno::NoSpace)?;
-        let search = self.fs(node.drive, |fs| {
-            fs.allocation_search(node.inode, preference)
-        });
-        let address = self
-            .search_groups(process, node, search, (preference, fragments))
-            .await?;
-        let bytes = self.fs(node.drive, |fs| {
-            fragments * fs.superblock().fragment_bytes()
-        });
-        let id = self.getblk(process, self.key(node, address), bytes).await;
-        self.clear(process, id, bytes).await;
-        Ok((address, id))
-    }
-
-    async fn search_groups(
-        &self,
-        process: &Rc<Process>,
-        node: Vnode,
-        search: impl Iterator<Item = Candidate>,
-        (preference, fragments): (Option<Fragment>, u32),
-    ) -> Result<Fragment> {
-        for Candidate {
-            group,
-            is_preferred,
-        } in search
-        {
-            if !self.fs(node.drive, |fs| fs.group_may_hold(group, fragments)) {
-                continue;
-            }
-            let map = self.read_group_map(process, node.drive, group).await;
-            self.spend(
-                Context::Process(process),
-                Stage::Allocate,
-                self.costs.allocate,
-            )
-            .await;
-            let preference = preference.filter(|_| is_preferred);
-            let found = self.change(node.drive, |fs| {
-                fs.allocate_in_group(group, preference, fragments)
-            });
-            match found {
-                Some(address) => {
-                    self.bdwrite(process, map).await;
-                    return Ok(address);
-                }
-                None => self.brelse(process, map).await,
-            }
-        }
-        Err(Errno::NoSpace)
-    }
-
-    pub(crate) async fn read_group_map(
-        &self,
-        process: &Rc<Process>,
-        drive: u32,
-        group: super::ffs::Group,
-    ) -> BufferId {
-        let (address, bytes) = self.fs(drive, |fs| {
-            let superblock = fs.superblock();
-            (superblock.group_map_address(group), superblock.group_map_bytes())
-        });
-        let key = BlockKey {
-            drive,
-            fragment: address.0,
-        };
-        self.bread(process, key, bytes).await
-    }
-
-    /// Zeroes a buffer.
-    async fn clear(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
-        let cost = self.costs.clear(bytes as usize);
-        self.spend(Context::Process(process), Stage::Clear, cost)
-            .await;
-        let page = self.zeroes(bytes);
-        let mut buffers = self.buffers.borrow_mut();
-        let buffer = buffers.get(id);
-        buffer.page = Some(page);
-        buffer.done = true;
-    }
-
-    /// Makes fragments more, in place or elsewhere; the buffer holds what was
-    /// in them, and zeroes behind that.
-    pub(crate) async fn grow(
-        &self,
-        process: &Rc<Process>,
-        node: Vnode,
-        growth: TailGrowth,
-    ) -> Result<(Fragment, BufferId)> {
-        let TailGrowth {
-            address,
-            old_fragments,
-            new_fragments,
-            ..
-        } = growth;
-        self.fs(node.drive, |fs| fs.admit_growth(false))
-            .map_err(|_| Errno::NoSpace)?;
-        let fragment_bytes = self.fs(node.drive, |fs| fs.superblock().fragment_bytes());
-        let (old_bytes, new_bytes) = (
-            old_fragments * fragment_bytes,
-            new_fragments * fragment_bytes,
-        );
-        let in_place = self
-            .extend_in_place(process, node, (address, old_fragments, new_fragments))
-            .await;
-        let new_address = if in_place {
-            address
-        } else {
-            self.fs(node.drive, |fs| fs.admit(new_fragments, false))
-                .map_err(|_| Errno::NoSpace)?;
-            let preference = self.change(node.drive, |fs| {
-                fs.block_preference(node.inode, growth.lbn, PointerArray::Direct, growth.lbn)
-            });
-            let search = self.fs(node.drive, |fs| fs.relocation_search(address));
-            self.search_groups(process, node, search, (preference, new_fragments))
-                .await?
-        };
-        let old = self.bread(process, self.key(node, address), old_bytes).await;
-        let contents = self.buffers.borrow().all[old.0 as usize].page.clone();
-        let id = if in_place {
-            self.brelse(process, old).await;
-            self.getblk(process, self.key(node, address), new_bytes).await
-        } else {
-            self.brelse(process, old).await;
-            self.invalidate(self.key(node, address));
-            self.free_fragments(process, node.drive, (address, old_fragments)).await;
-            let id = self.getblk(process, self.key(node, new_address), new_bytes).await;
-            let cost = self.costs.copy(old_bytes as usize);
-            self.spend(Context::Process(process), Stage::Copy, cost).await;
-            id
-        };
-        let cost = self.costs.clear((new_bytes - old_bytes) as usize);
-        self.spend(Context::Process(process), Stage::Clear, cost).await;
-        {
-            let mut grown = contents.expect("a block that was read is there").to_vec();
-            grown.resize(new_bytes as usize, 0);
-            let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
-            buffer.page = Some(grown.into());
-            buffer.done = true;
-        }
-        self.change(node.drive, |fs| {
-            fs.set_direct_pointer(node.inode, growth.lbn, new_address);
-        });
-        self.in_core(node, |core| core.modified = true);
-        Ok((new_address, id))
-    }
-
-    async fn extend_in_place(
-        &self,
-        process: &Rc<Process>,
-        node: Vnode,
-        (address, old_fragments, new_fragments): (Fragment, u32, u32),
-    ) -> bool {
-        let may = self.fs(node.drive, |fs| {
-            fs.may_extend(address, old_fragments, new_fragments)
-        });
-        if !may {
-            return false;
-        }
-        let group = self.fs(node.drive, |fs| fs.superblock().group_of(address));
-        let map = self.read_group_map(process, node.drive, group).await;
-        self.spend(
-            Context::Process(process),
-            Stage::Allocate,
-            self.costs.allocate,
-        )
-        .await;
-        let extended = self.change(node.drive, |fs| {
-            fs.extend_fragments(address, old_fragments, new_fragments)
-        });
-        if extended {
-            self.bdwrite(process, map).await;
-        } else {
-            self.brelse(process, map).await;
-        }
-        extended
-    }
-
-    /// Gives fragments back.
-    pub(crate) async fn free_fragments(
-        &self,
-        process: &Rc<Process>,
-        drive: u32,
-        (address, fragments): (Fragment, u32),
-    ) {
-        let group = self.fs(drive, |fs| fs.superblock().group_of(address));
-        let map = self.read_group_map(process, drive, group).await;
-        self.spend(
-            Context::Process(process),
-            Stage::Allocate,
-            self.costs.allocate,
-        )
-        .await;
-        self.change(drive, |fs| fs.free(address, fragments));
-        self.bdwrite(process, map).await;
-    }
-}

@@ -123,6 +123,31 @@ impl Buffers {
         None
     }
 
+    /// A buffer of another block that shares fragments with this one: what is
+    /// left of a file that gave them back. They are all in one chain.
+    pub(crate) fn overlapping(
+        &self,
+        key: BlockKey,
+        fragments: u32,
+        fragment_bytes: u32,
+    ) -> Option<BufferId> {
+        let mut number = self.chains[Self::chain(key)];
+        while number != NONE {
+            let buffer = &self.all[number as usize];
+            let shares = |other: BlockKey| {
+                other != key
+                    && other.drive == key.drive
+                    && other.fragment < key.fragment + fragments
+                    && key.fragment < other.fragment + buffer.count.div_ceil(fragment_bytes)
+            };
+            if buffer.key.is_some_and(shares) {
+                return Some(BufferId(number));
+            }
+            number = buffer.chain_next;
+        }
+        None
+    }
+
     /// Names the block that a buffer holds from now on; none, if it holds
     /// nothing.
     pub(crate) fn name(&mut self, id: BufferId, key: Option<BlockKey>) {

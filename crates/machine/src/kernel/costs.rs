@@ -11,22 +11,17 @@ pub struct Costs {
     pub read_write: Time,
     /// Finding a block of a file (bmap).
     pub block_map: Time,
-    /// Finding a buffer (getblk, incore).
+    /// Finding a buffer, or giving one back (getblk, incore, brelse).
     pub cache_lookup: Time,
     /// Making a buffer that nobody uses one's own (getnewbuf, pagemove).
     pub new_buffer: Time,
-    /// Giving a buffer back (brelse).
-    pub release: Time,
     /// Choosing a block and booking it (alloc, blkpref, alloccg).
     pub allocate: Time,
     /// Looking whether a kilobyte that is written is in a text segment
     /// (mfind).
     pub text_check_per_kb: Time,
-    /// Going to sleep.
-    pub sleep: Time,
-    /// Waking somebody (iodone, wakeup).
-    pub wakeup: Time,
-    /// Coming back from sleep (swtch, resume).
+    /// Giving the processor to somebody else and getting it back (sleep,
+    /// swtch, resume).
     pub switch: Time,
     /// Entering and leaving a handler of an interrupt.
     pub interrupt: Time,
@@ -53,6 +48,12 @@ impl Costs {
     #[inline]
     pub(crate) fn copy(&self, bytes: usize) -> Time {
         per_kb(self.copy_per_kb, bytes)
+    }
+
+    /// Looking for this many bytes among text segments.
+    #[inline]
+    pub(crate) fn text_check(&self, bytes: u32) -> Time {
+        Time(self.text_check_per_kb.0 * u64::from(bytes.div_ceil(1024)))
     }
 
     /// Zeroing this many bytes.

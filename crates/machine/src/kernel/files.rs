@@ -2,7 +2,6 @@
 
 use super::errno::{Errno, Result};
 use super::ffs::InodeKind;
-use super::inode_io::When;
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
@@ -14,8 +13,8 @@ use std::rc::Rc;
 
 /// A process and what it has open.
 pub struct Session {
-    kernel: Rc<Kernel>,
-    process: Rc<Process>,
+    pub(super) kernel: Rc<Kernel>,
+    pub(super) process: Rc<Process>,
     files: Vec<Option<OpenFile>>,
     pipe_ends: Vec<Option<PipeEnd>>,
     meeting: Rc<Rendezvous>,
@@ -175,13 +174,15 @@ impl Session {
         let what = match found {
             Found::Null => What::Null,
             Found::Zero => What::Zero,
+            // A file that was made has been taken, and is empty.
+            Found::Node(node) if made => What::Node(node),
             Found::Node(node) => {
                 let directory = kernel.kind(node) == InodeKind::Directory;
                 if directory && (how.write || how.create) {
                     return Err(Errno::IsDirectory);
                 }
                 kernel.take_inode(process, node).await;
-                if how.truncate && !made && !directory {
+                if how.truncate && !directory {
                     kernel.lock(process, node).await;
                     kernel.truncate(process, node, 0).await;
                     kernel.unlock(node);
@@ -298,8 +299,12 @@ impl Session {
             (From::Current, What::Node(_)) => file.offset,
             (From::End, What::Node(node)) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
         };
+        let most = match file.what {
+            What::Node(node) => kernel.fs(node.drive, |fs| fs.max_size_bytes()),
+            What::Null | What::Zero | What::Pipe(_) => 0,
+        };
         let to = i128::from(base) + i128::from(offset);
-        if to < 0 || to > i128::from(i64::MAX) {
+        if to < 0 || to > i128::from(most) {
             return Err(Errno::Invalid);
         }
         file.offset = to as u64;
@@ -461,51 +466,6 @@ impl Session {
     }
 }
 
-/// The buffer cache, from outside.
-impl Session {
-    /// Writes a file's blocks out and forgets them.
-    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        let node = self.node(path).await?;
-        self.kernel.flush(&self.process, node.drive).await;
-        for key in self.kernel.cached_blocks(node) {
-            self.kernel.invalidate(key);
-        }
-        Ok(())
-    }
-
-    /// Writes everything out and forgets it.
-    pub async fn drop_all_caches(&mut self) {
-        let drives = self.kernel.mounts.borrow().len();
-        for drive in 0..drives {
-            self.kernel.flush(&self.process, drive as u32).await;
-        }
-        self.kernel.forget_all();
-    }
-
-    /// How much of the first `length` bytes of a file is in the cache.
-    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
-        let node = self.node(path).await?;
-        Ok(self.kernel.resident_bytes(node, length))
-    }
-
-    /// Writes out what is still to be written, for the time by which it is.
-    pub async fn flush(&mut self, drive: u32) {
-        self.kernel.flush(&self.process, drive).await;
-    }
-
-    /// How many drives have file systems.
-    pub fn drives(&self) -> usize {
-        self.kernel.mounts.borrow().len()
-    }
-
-    async fn node(&self, path: &str) -> Result<Vnode> {
-        match self.kernel.find(&self.process, path).await? {
-            Found::Node(node) => Ok(node),
-            Found::Null | Found::Zero => Err(Errno::Invalid),
-        }
-    }
-}
-
 impl Kernel {
     /// Sleeps until a moment, giving the processor up.
     async fn nap(&self, process: &Rc<Process>, at: Time) {
@@ -514,54 +474,5 @@ impl Kernel {
         self.sim.sleep_until(at).await;
         process.book(Stage::Think, self.sim.now() - from);
         self.regain(process).await;
-    }
-
-    async fn resize(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
-        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
-        if bytes <= old {
-            self.truncate(process, node, bytes).await;
-            return Ok(());
-        }
-        // A file that grows ends in a hole; a tail of fragments may not stay
-        // in front of one.
-        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(bytes));
-        self.grow_tail(process, node, lbn).await?;
-        let within = self.fs(node.drive, |fs| fs.tail_growth(node.inode, bytes));
-        if let Some(growth) = within {
-            let (_, id) = self.grow(process, node, growth).await?;
-            self.bdwrite(process, id).await;
-        }
-        self.change(node.drive, |fs| fs.set_size(node.inode, bytes));
-        self.write_inode_block(process, node, When::Later).await;
-        Ok(())
-    }
-
-    fn cached_blocks(&self, node: Vnode) -> Vec<super::BlockKey> {
-        let blocks = self.fs(node.drive, |fs| {
-            let block_bytes = u64::from(fs.superblock().block_bytes());
-            fs.size_bytes(node.inode).div_ceil(block_bytes) as u32
-        });
-        (0..blocks)
-            .filter_map(|lbn| self.block_address(node, lbn))
-            .map(|address| self.key(node, address))
-            .filter(|key| self.buffers.borrow().find(*key).is_some())
-            .collect()
-    }
-
-    fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
-        let block_bytes = self.fs(node.drive, |fs| u64::from(fs.superblock().block_bytes()));
-        let resident = |lbn: &u32| {
-            let key = self.block_address(node, *lbn).map(|address| self.key(node, address));
-            let buffers = self.buffers.borrow();
-            // A hole is where a read of it takes no time: in memory.
-            key.is_none_or(|key| {
-                let found = buffers.find(key);
-                found.is_some_and(|id| buffers.all[id.0 as usize].done)
-            })
-        };
-        (0..length.div_ceil(block_bytes) as u32)
-            .filter(resident)
-            .map(|lbn| block_bytes.min(length - u64::from(lbn) * block_bytes))
-            .sum()
     }
 }

@@ -34,7 +34,10 @@ impl Kernel {
     ) -> super::buffers::BufferId {
         let (address, bytes) = self.fs(node.drive, |fs| {
             let superblock = fs.superblock();
-            (superblock.inode_block_address(node.inode), superblock.block_bytes())
+            (
+                superblock.inode_block_address(node.inode),
+                superblock.block_bytes(),
+            )
         });
         self.bread(process, self.key(node, address), bytes).await
     }
@@ -51,26 +54,52 @@ impl Kernel {
         }
     }
 
+    /// Keeps an inode from being freed while this process sleeps, at no cost:
+    /// for who has just come upon it.
+    pub(super) fn pin(&self, node: Vnode) {
+        self.in_core(node, |core| core.users += 1);
+    }
+
+    /// Ends [`Kernel::pin`].
+    pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
+        let last = self.in_core(node, |core| core.users == 1);
+        if last && self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
+            self.drop_inode(process, node).await;
+        } else {
+            self.in_core(node, |core| core.users -= 1);
+        }
+    }
+
     /// Is done with an inode; the last to be done with one that has no name
     /// any more frees it (iput).
     pub(crate) async fn drop_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let left = self.in_core(node, |core| {
-            assert!(core.users > 0, "an inode is dropped as often as it was taken");
-            core.users -= 1;
-            core.users
-        });
-        if left > 0 {
+        loop {
+            let (last, modified) = self.in_core(node, |core| {
+                assert!(
+                    core.users > 0,
+                    "an inode is dropped as often as it was taken"
+                );
+                let last = core.users == 1;
+                core.users -= u32::from(!last);
+                (last, core.modified)
+            });
+            if !last {
+                return;
+            }
+            // It stays taken while this process sleeps: somebody may come
+            // upon it, as long as it has a name.
+            if self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
+                self.truncate(process, node, 0).await;
+                self.free_inode(process, node).await;
+            } else if modified {
+                self.write_inode_block(process, node, When::Later).await;
+                continue;
+            }
+            self.mounts.borrow_mut()[node.drive as usize]
+                .inodes
+                .remove(&node.inode);
             return;
         }
-        if self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
-            self.truncate(process, node, 0).await;
-            self.free_inode(process, node).await;
-        } else if self.in_core(node, |core| core.modified) {
-            self.write_inode_block(process, node, When::Later).await;
-        }
-        self.mounts.borrow_mut()[node.drive as usize]
-            .inodes
-            .remove(&node.inode);
     }
 
     async fn free_inode(&self, process: &Rc<Process>, node: Vnode) {
@@ -131,6 +160,9 @@ impl Kernel {
         self.change(node.drive, |fs| {
             fs.release_blocks(node.inode, bytes, &mut steps);
         });
+        if bytes > 0 && bytes < old {
+            self.clear_tail(process, node, bytes).await;
+        }
         for step in steps {
             match step {
                 ReleaseStep::WriteInode => {
@@ -148,9 +180,6 @@ impl Kernel {
                         .await;
                 }
             }
-        }
-        if bytes > 0 && bytes < old {
-            self.clear_tail(process, node, bytes).await;
         }
     }
 
@@ -174,7 +203,10 @@ impl Kernel {
         {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
-            let page = buffer.page.as_ref().expect("a block that was read is there");
+            let page = buffer
+                .page
+                .as_ref()
+                .expect("a block that was read is there");
             let mut contents = page[..length as usize].to_vec();
             contents[start..].fill(0);
             buffer.page = Some(contents.into());
@@ -208,7 +240,9 @@ impl Kernel {
     /// Writes the block of a directory that holds this offset, and waits.
     pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
         let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(offset));
-        let address = self.block_address(node, lbn).expect("a directory has no holes");
+        let address = self
+            .block_address(node, lbn)
+            .expect("a directory has no holes");
         let key: BlockKey = self.key(node, address);
         let bytes = self.directory_bytes(node, lbn);
         let id = self.bread(process, key, bytes).await;
@@ -240,7 +274,8 @@ impl Kernel {
             fs.directory_add(parent.inode, name, inode)
         });
         self.in_core(parent, |core| core.modified = true);
-        self.write_directory(process, parent, place.offset_bytes).await;
+        self.write_directory(process, parent, place.offset_bytes)
+            .await;
         Ok(())
     }
 
@@ -249,6 +284,7 @@ impl Kernel {
         let place = self.change(parent.drive, |fs| fs.directory_remove(parent.inode, name));
         let place = place.expect("the name was looked up");
         self.in_core(parent, |core| core.modified = true);
-        self.write_directory(process, parent, place.offset_bytes).await;
+        self.write_directory(process, parent, place.offset_bytes)
+            .await;
     }
 }

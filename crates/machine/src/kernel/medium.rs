@@ -53,10 +53,9 @@ impl Medium {
     /// The `bytes` at a fragment.
     pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
         let (first, offset) = self.place(fragment);
-        if offset == 0 && bytes == self.block_bytes {
-            if let Some(page) = &self.blocks[first] {
-                return Rc::clone(page);
-            }
+        let whole = offset == 0 && bytes == self.block_bytes;
+        if let (true, Some(page)) = (whole, &self.blocks[first]) {
+            return Rc::clone(page);
         }
         let mut contents = vec![0; bytes as usize];
         let (mut block, mut offset, mut done) = (first, offset, 0);

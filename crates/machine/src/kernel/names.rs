@@ -1,7 +1,11 @@
 //! Names: finding, making, removing and changing them.
+//!
+//! A process that sleeps may find the directory changed when it wakes. Who
+//! changes names therefore holds their directories ([`Kernel::hold`]) and
+//! looks the names up again before it acts.
 
 use super::errno::{Errno, Result};
-use super::ffs::{FileSystem, InodeKind, InodeNumber, NAME_MAX_BYTES, NameError};
+use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
 use super::inode_io::When;
 use super::process::{Context, Process};
 use super::{Kernel, Vnode};
@@ -19,12 +23,12 @@ pub enum Found {
     Zero,
 }
 
-/// The directory that a path's last name is in, that name, and what it is
-/// there.
-struct Last<'a> {
-    parent: Vnode,
-    name: &'a str,
-    node: Option<Vnode>,
+/// The directory that a path's last name is in, that name, and what it was
+/// there when it was looked up.
+pub(super) struct Last<'a> {
+    pub(super) parent: Vnode,
+    pub(super) name: &'a str,
+    pub(super) node: Option<Vnode>,
 }
 
 /// The error of a name that cannot be made.
@@ -40,8 +44,9 @@ pub(crate) fn errno_of_name(error: NameError) -> Errno {
 /// Links that an inode may have, as on every system of the time.
 const MOST_LINKS: u32 = 32_767;
 
+/// Finding.
 impl Kernel {
-    /// What a path leads to.
+    /// What a path leads to. It may go away as soon as this process sleeps.
     pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
         match path {
             "/dev/null" => return Ok(Found::Null),
@@ -64,15 +69,15 @@ impl Kernel {
         if drive as usize >= self.mounts.borrow().len() {
             return Err(Errno::NoEntry);
         }
-        let root = Vnode {
-            drive,
-            inode: FileSystem::ROOT,
-        };
-        Ok((root, &rest[end..]))
+        Ok((root(drive), &rest[end..]))
     }
 
     /// Walks to the directory of a path's last name (namei).
-    async fn find_last<'a>(&self, process: &Rc<Process>, path: &'a str) -> Result<Last<'a>> {
+    pub(super) async fn find_last<'a>(
+        &self,
+        process: &Rc<Process>,
+        path: &'a str,
+    ) -> Result<Last<'a>> {
         let (root, rest) = self.mount_of(path)?;
         let mut parent = root;
         let mut names = names(rest).peekable();
@@ -84,9 +89,10 @@ impl Kernel {
             if name.len() > NAME_MAX_BYTES {
                 return Err(Errno::NameTooLong);
             }
-            let node = self.look_up(process, parent, name).await;
+            let node = self.look_up(process, parent, name).await?;
             if names.peek().is_none() {
-                if path.ends_with('/') && node.is_some_and(|node| self.kind(node) == InodeKind::File) {
+                let file = node.is_some_and(|node| self.kind(node) == InodeKind::File);
+                if path.ends_with('/') && file {
                     return Err(Errno::NotDirectory);
                 }
                 return Ok(Last { parent, name, node });
@@ -95,7 +101,13 @@ impl Kernel {
         }
     }
 
-    async fn look_up(&self, process: &Rc<Process>, parent: Vnode, name: &str) -> Option<Vnode> {
+    async fn look_up(
+        &self,
+        process: &Rc<Process>,
+        parent: Vnode,
+        name: &str,
+    ) -> Result<Option<Vnode>> {
+        self.pin(parent);
         self.spend(
             Context::Process(process),
             Stage::SystemCall,
@@ -111,28 +123,67 @@ impl Kernel {
         let to = place.map_or(size, |place| place.offset_bytes);
         self.scan_directory(process, parent, to).await;
         // Somebody may have changed the directory while this process slept.
+        let node = self.named(parent, name);
+        self.unpin(process, parent).await;
+        node
+    }
+
+    /// What a name of a directory is at this moment.
+    pub(super) fn named(&self, parent: Vnode, name: &str) -> Result<Option<Vnode>> {
+        if self.links(parent) == 0 {
+            return Err(Errno::NoEntry);
+        }
         let place = self.fs(parent.drive, |fs| fs.directory_lookup(parent.inode, name));
-        place.map(|place| Vnode {
+        Ok(place.map(|place| Vnode {
             drive: parent.drive,
             inode: place.inode,
-        })
+        }))
     }
 
     pub(crate) fn kind(&self, node: Vnode) -> InodeKind {
         self.fs(node.drive, |fs| fs.kind(node.inode))
     }
 
-    fn links(&self, node: Vnode) -> u32 {
+    pub(super) fn links(&self, node: Vnode) -> u32 {
         self.fs(node.drive, |fs| fs.links(node.inode))
     }
 
-    async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
+    pub(super) async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
         self.change(node.drive, |fs| fs.set_links(node.inode, links));
         self.write_inode_block(process, node, When::Now).await;
     }
+}
 
+/// Keeping others off names.
+impl Kernel {
+    /// Keeps others off some directories. All who hold several take them in
+    /// the same order, so that no two wait for each other.
+    pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
+        nodes.sort_unstable_by_key(|node| (node.drive, node.inode));
+        nodes.dedup();
+        for node in &nodes {
+            self.pin(*node);
+        }
+        for node in &nodes {
+            self.lock(process, *node).await;
+        }
+        nodes
+    }
+
+    pub(super) async fn let_go(&self, process: &Rc<Process>, held: Vec<Vnode>) {
+        for node in &held {
+            self.unlock(*node);
+        }
+        for node in held {
+            self.unpin(process, node).await;
+        }
+    }
+}
+
+/// Making.
+impl Kernel {
     /// Makes an empty file, or finds the one that is there; whether it was
-    /// made.
+    /// made, in which case it has been taken ([`Kernel::take_inode`]).
     pub(crate) async fn create(
         &self,
         process: &Rc<Process>,
@@ -142,25 +193,30 @@ impl Kernel {
         if matches!(path, "/dev/null" | "/dev/zero") {
             return self.find(process, path).await.map(|found| (found, false));
         }
-        let last = match self.find_last(process, path).await {
-            // The root of a file system is there, and is a directory.
-            Err(Errno::Busy) => return Err(Errno::IsDirectory),
-            last => last?,
-        };
-        if let Some(node) = last.node {
-            return if exclusive {
-                Err(Errno::Exists)
-            } else {
-                Ok((Found::Node(node), false))
+        loop {
+            let last = match self.find_last(process, path).await {
+                // The root of a file system is there, and is a directory.
+                Err(Errno::Busy) => return Err(Errno::IsDirectory),
+                last => last?,
             };
+            match last.node {
+                Some(_) if exclusive => return Err(Errno::Exists),
+                Some(node) => return Ok((Found::Node(node), false)),
+                None if path.ends_with('/') => return Err(Errno::IsDirectory),
+                None => {}
+            }
+            let held = self.hold(process, vec![last.parent]).await;
+            let made = match self.named(last.parent, last.name) {
+                Ok(None) => Some(self.make_file(process, &last).await),
+                // Somebody else made it.
+                Ok(Some(_)) => None,
+                Err(errno) => Some(Err(errno)),
+            };
+            self.let_go(process, held).await;
+            if let Some(made) = made {
+                return made.map(|node| (Found::Node(node), true));
+            }
         }
-        if path.ends_with('/') {
-            return Err(Errno::IsDirectory);
-        }
-        self.lock(process, last.parent).await;
-        let made = self.make_file(process, &last).await;
-        self.unlock(last.parent);
-        made.map(|node| (Found::Node(node), true))
     }
 
     async fn make_file(&self, process: &Rc<Process>, last: &Last<'_>) -> Result<Vnode> {
@@ -173,29 +229,7 @@ impl Kernel {
             self.drop_inode(process, node).await;
             return Err(errno);
         }
-        self.drop_inode(process, node).await;
         Ok(node)
-    }
-
-    /// unlink(2).
-    pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        let last = match self.find_last(process, path).await {
-            Err(Errno::Busy) => return Err(Errno::IsDirectory),
-            last => last?,
-        };
-        let node = last.node.ok_or(Errno::NoEntry)?;
-        if self.kind(node) == InodeKind::Directory {
-            return Err(Errno::IsDirectory);
-        }
-        self.lock(process, last.parent).await;
-        self.take_inode(process, node).await;
-        self.remove_name(process, (last.parent, last.name)).await;
-        self.unlock(last.parent);
-        let links = self.links(node) - 1;
-        self.change(node.drive, |fs| fs.set_links(node.inode, links));
-        self.in_core(node, |core| core.modified = true);
-        self.drop_inode(process, node).await;
-        Ok(())
     }
 
     /// mkdir(2).
@@ -207,12 +241,14 @@ impl Kernel {
         if last.node.is_some() {
             return Err(Errno::Exists);
         }
-        if self.links(last.parent) >= MOST_LINKS {
-            return Err(Errno::TooManyLinks);
-        }
-        self.lock(process, last.parent).await;
-        let made = self.make_directory(process, &last).await;
-        self.unlock(last.parent);
+        let held = self.hold(process, vec![last.parent]).await;
+        let made = match self.named(last.parent, last.name) {
+            Ok(None) if self.links(last.parent) >= MOST_LINKS => Err(Errno::TooManyLinks),
+            Ok(None) => self.make_directory(process, &last).await,
+            Ok(Some(_)) => Err(Errno::Exists),
+            Err(errno) => Err(errno),
+        };
+        self.let_go(process, held).await;
         made
     }
 
@@ -230,10 +266,14 @@ impl Kernel {
                     fs.set_links(node.inode, 2);
                 });
                 self.write_directory(process, node, 0).await;
-                self.set_links(process, parent, self.links(parent) + 1).await;
-                let entered = self.enter_name(process, (parent, last.name), node.inode).await;
+                self.set_links(process, parent, self.links(parent) + 1)
+                    .await;
+                let entered = self
+                    .enter_name(process, (parent, last.name), node.inode)
+                    .await;
                 if entered.is_err() {
-                    self.set_links(process, parent, self.links(parent) - 1).await;
+                    self.set_links(process, parent, self.links(parent) - 1)
+                        .await;
                 }
                 entered
             }
@@ -246,127 +286,88 @@ impl Kernel {
         self.drop_inode(process, node).await;
         entered
     }
+}
+
+/// Removing.
+impl Kernel {
+    /// unlink(2).
+    pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
+        let last = match self.find_last(process, path).await {
+            Err(Errno::Busy) => return Err(Errno::IsDirectory),
+            last => last?,
+        };
+        if last.node.is_none() {
+            return Err(Errno::NoEntry);
+        }
+        let held = self.hold(process, vec![last.parent]).await;
+        let unlinked = self.unlink_held(process, &last).await;
+        self.let_go(process, held).await;
+        unlinked
+    }
+
+    async fn unlink_held(&self, process: &Rc<Process>, last: &Last<'_>) -> Result<()> {
+        let node = self.named(last.parent, last.name)?.ok_or(Errno::NoEntry)?;
+        if self.kind(node) == InodeKind::Directory {
+            return Err(Errno::IsDirectory);
+        }
+        self.take_inode(process, node).await;
+        self.remove_name(process, (last.parent, last.name)).await;
+        let links = self.links(node) - 1;
+        self.change(node.drive, |fs| fs.set_links(node.inode, links));
+        self.in_core(node, |core| core.modified = true);
+        self.drop_inode(process, node).await;
+        Ok(())
+    }
 
     /// rmdir(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match path.trim_end_matches('/').rsplit('/').next() {
+        match names(path).last() {
             Some(".") => return Err(Errno::Invalid),
             Some("..") => return Err(Errno::NotEmpty),
             _ => {}
         }
-        let last = self.find_last(process, path).await?;
-        let node = last.node.ok_or(Errno::NoEntry)?;
-        if self.kind(node) != InodeKind::Directory {
-            return Err(Errno::NotDirectory);
+        loop {
+            let last = self.find_last(process, path).await?;
+            let node = last.node.ok_or(Errno::NoEntry)?;
+            if self.kind(node) != InodeKind::Directory {
+                return Err(Errno::NotDirectory);
+            }
+            let held = self.hold(process, vec![last.parent, node]).await;
+            let removed = match self.named(last.parent, last.name) {
+                Ok(now) if now != Some(node) => None,
+                Ok(_) => Some(self.rmdir_held(process, &last, node).await),
+                Err(errno) => Some(Err(errno)),
+            };
+            self.let_go(process, held).await;
+            if let Some(removed) = removed {
+                return removed;
+            }
         }
+    }
+
+    async fn rmdir_held(&self, process: &Rc<Process>, last: &Last<'_>, node: Vnode) -> Result<()> {
         if !self.fs(node.drive, |fs| fs.directory_is_empty(node.inode)) {
             return Err(Errno::NotEmpty);
         }
-        self.lock(process, last.parent).await;
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
-        self.set_links(process, last.parent, self.links(last.parent) - 1).await;
-        self.unlock(last.parent);
+        self.set_links(process, last.parent, self.links(last.parent) - 1)
+            .await;
         self.change(node.drive, |fs| fs.set_links(node.inode, 0));
         self.drop_inode(process, node).await;
         Ok(())
     }
+}
 
-    /// rename(2).
-    pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
-        let source = self.find_last(process, from).await?;
-        let node = source.node.ok_or(Errno::NoEntry)?;
-        let target = self.find_last(process, to).await?;
-        if source.parent.drive != target.parent.drive {
-            return Err(Errno::CrossDevice);
-        }
-        if target.node == Some(node) {
-            return Ok(());
-        }
-        let directory = self.kind(node) == InodeKind::Directory;
-        if to.ends_with('/') && !directory {
-            return Err(Errno::NotDirectory);
-        }
-        self.check_rename(node, directory, &target)?;
-        self.take_inode(process, node).await;
-        self.take_inode(process, target.parent).await;
-        let renamed = self.move_name(process, (node, directory), &source, &target).await;
-        self.drop_inode(process, target.parent).await;
-        self.drop_inode(process, node).await;
-        renamed
-    }
-
-    fn check_rename(&self, node: Vnode, directory: bool, target: &Last<'_>) -> Result<()> {
-        if directory {
-            let ancestry = self.fs(node.drive, |fs| fs.directory_ancestry(target.parent.inode));
-            if ancestry.contains(&node.inode) {
-                return Err(Errno::Invalid);
-            }
-        }
-        let Some(old) = target.node else {
-            return Ok(());
-        };
-        match (directory, self.kind(old) == InodeKind::Directory) {
-            (true, false) => Err(Errno::NotDirectory),
-            (false, true) => Err(Errno::IsDirectory),
-            (true, true) if !self.fs(old.drive, |fs| fs.directory_is_empty(old.inode)) => {
-                Err(Errno::NotEmpty)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    async fn move_name(
-        &self,
-        process: &Rc<Process>,
-        (node, directory): (Vnode, bool),
-        source: &Last<'_>,
-        target: &Last<'_>,
-    ) -> Result<()> {
-        match target.node {
-            Some(old) => self.replace_name(process, node, old, target).await,
-            None => {
-                let place = (target.parent, target.name);
-                self.enter_name(process, place, node.inode).await?;
-                if directory {
-                    self.set_links(process, target.parent, self.links(target.parent) + 1).await;
-                }
-            }
-        }
-        self.remove_name(process, (source.parent, source.name)).await;
-        if directory {
-            self.set_links(process, source.parent, self.links(source.parent) - 1).await;
-            self.change(node.drive, |fs| {
-                fs.directory_replace(node.inode, "..", target.parent.inode)
-            });
-            self.write_directory(process, node, 0).await;
-        }
-        Ok(())
-    }
-
-    /// The name of `old` becomes the name of `node`. Where both are
-    /// directories the parent keeps its link: `..` of the one that goes is
-    /// replaced by `..` of the one that comes.
-    async fn replace_name(&self, process: &Rc<Process>, node: Vnode, old: Vnode, target: &Last<'_>) {
-        let directory = self.kind(old) == InodeKind::Directory;
-        self.take_inode(process, old).await;
-        let place = self.change(node.drive, |fs| {
-            fs.directory_replace(target.parent.inode, target.name, node.inode)
-        });
-        let place = place.expect("the name was looked up");
-        self.write_directory(process, target.parent, place.offset_bytes).await;
-        let links = if directory { 0 } else { self.links(old) - 1 };
-        self.change(old.drive, |fs| fs.set_links(old.inode, links));
-        self.in_core(old, |core| core.modified = true);
-        self.drop_inode(process, old).await;
-    }
-
-    /// The number of an inode of a mount, for looking at it from outside.
-    pub(crate) fn root(drive: u32) -> (u32, InodeNumber) {
-        (drive, FileSystem::ROOT)
+/// The root of a file system.
+pub(super) fn root(drive: u32) -> Vnode {
+    Vnode {
+        drive,
+        inode: FileSystem::ROOT,
     }
 }
 
-fn names(path: &str) -> impl Iterator<Item = &str> {
+/// The names of a path.
+pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

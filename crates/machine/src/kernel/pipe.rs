@@ -69,7 +69,8 @@ impl Kernel {
             };
             if let Some(count) = taken {
                 let cost = self.costs.copy(count);
-                self.spend(Context::Process(process), Stage::Copy, cost).await;
+                self.spend(Context::Process(process), Stage::Copy, cost)
+                    .await;
                 self.wake_pipe(pipe);
                 return Ok(count);
             }
@@ -88,7 +89,11 @@ impl Kernel {
             let taken = {
                 let mut state = pipe.state.borrow_mut();
                 if state.readers == 0 {
-                    return if done == 0 { Err(Errno::BrokenPipe) } else { Ok(done) };
+                    return if done == 0 {
+                        Err(Errno::BrokenPipe)
+                    } else {
+                        Ok(done)
+                    };
                 }
                 let count = (PIPE_BYTES - state.bytes.len()).min(data.len() - done);
                 state.bytes.extend(&data[done..done + count]);
@@ -100,7 +105,8 @@ impl Kernel {
             }
             done += taken;
             let cost = self.costs.copy(taken);
-            self.spend(Context::Process(process), Stage::Copy, cost).await;
+            self.spend(Context::Process(process), Stage::Copy, cost)
+                .await;
             self.wake_pipe(pipe);
         }
         Ok(done)

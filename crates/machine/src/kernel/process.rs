@@ -170,26 +170,25 @@ impl Kernel {
     /// Spends processor time in a stage.
     #[inline]
     pub(crate) async fn spend(&self, context: Context<'_>, stage: Stage, cost: Time) {
-        let usage = self.processor.work(&self.sim, cost).await;
+        let usage = match self.processor.try_work(&self.sim, cost) {
+            Some(usage) => usage,
+            None => self.processor.work(&self.sim, cost).await,
+        };
         if let Context::Process(process) = context {
             process.book_usage(stage, usage);
         }
     }
 
-    /// Sleeps until [`Kernel::wake`]; the time up to then is for the caller
-    /// to book, the waiting for the processor after it is booked here.
-    pub(crate) async fn sleep(&self, process: &Process, what: &'static str) {
-        self.spend(
-            Context::Process(process),
-            Stage::SystemCall,
-            self.costs.sleep,
-        )
-        .await;
-        self.park(process, what).await;
+    /// Lets interrupts down to this level in again (splx).
+    pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
+        let interrupted = self.processor.unmask(&self.sim, level).await;
+        if let Context::Process(process) = context {
+            process.book(Stage::Interrupt, interrupted);
+        }
     }
 
-    /// As [`Kernel::sleep`] without the cost of going to sleep, which must
-    /// not come between a decision and acting on it.
+    /// Sleeps until [`Kernel::wake`]; the time up to then is for the caller
+    /// to book, the waiting for the processor after it is booked here.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
         self.processor.give_up(&self.sim);
         self.dispatch();
@@ -217,7 +216,7 @@ impl Kernel {
     }
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
-        while self.processor.process() != Some(process.task()) {
+        while !self.processor.runs(process.task()) {
             self.sim.wait(what).await;
         }
     }
@@ -285,7 +284,8 @@ impl Kernel {
     /// level it is interrupted; while it idles, to nobody.
     pub(crate) fn tick(&self) {
         let tick = Time(1_000_000_000 / self.costs.clock_hz);
-        self.sim.schedule_background(self.sim.now() + tick, Event::Tick);
+        self.sim
+            .schedule_background(self.sim.now() + tick, Event::Tick);
         if let Some(task) = self.processor.process() {
             let processes = self.processes.borrow();
             if let Some(process) = processes.iter().find(|process| process.task() == task) {
@@ -298,29 +298,12 @@ impl Kernel {
         if ticks.is_multiple_of(self.costs.clock_hz / 10) {
             self.scheduler.borrow_mut().reschedule = true;
         }
-        self.ticks_pending.set(self.ticks_pending.get() + 1);
-        self.sim.wake(self.clock_task.get().expect("the clock runs"));
-    }
-
-    /// Serves the clock's interrupts for ever.
-    pub(crate) async fn clock(self: Rc<Self>) {
-        loop {
-            while self.ticks_pending.get() == 0 {
-                self.sim.wait("the clock").await;
-            }
-            // Ticks that came while one was still waiting are lost, as a
-            // clock's are.
-            self.ticks_pending.set(0);
-            self.processor.enter(&self.sim, CLOCK).await;
-            self.spend(Context::Handler, Stage::Interrupt, self.costs.clock)
-                .await;
-            self.processor.leave(&self.sim);
-            if self.costs.soft_clock > Time::ZERO {
-                self.processor.enter(&self.sim, SOFT_CLOCK).await;
-                self.spend(Context::Handler, Stage::Interrupt, self.costs.soft_clock)
-                    .await;
-                self.processor.leave(&self.sim);
-            }
+        // A tick that comes while one is still masked waits behind it: on
+        // these machines a clock's interrupt takes far less than a tick.
+        self.processor.interrupt(&self.sim, CLOCK, self.costs.clock);
+        if self.costs.soft_clock > Time::ZERO {
+            self.processor
+                .interrupt(&self.sim, SOFT_CLOCK, self.costs.soft_clock);
         }
     }
 }

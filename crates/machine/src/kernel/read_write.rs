@@ -2,7 +2,8 @@
 
 use super::buffers::BufferId;
 use super::errno::{Errno, Result};
-use super::ffs::Fragment;
+use super::ffs::{Fragment, InodeKind};
+use super::inode_io::When;
 use super::process::{Context, Process};
 use super::{Kernel, Vnode};
 use diskperf_timeline::Stage;
@@ -54,7 +55,8 @@ impl Kernel {
             let piece = self.piece(node, at, left.min(size - at))?;
             let part = &mut into[done..done + piece.bytes as usize];
             let at_end = at + u64::from(piece.bytes) == size;
-            self.read_piece(process, node, (piece, at_end), part).await?;
+            self.read_piece(process, node, (piece, at_end), part)
+                .await?;
             done += piece.bytes as usize;
         }
         Ok(done)
@@ -81,7 +83,11 @@ impl Kernel {
         let (bytes, next_bytes, block_bytes) = self.fs(node.drive, |fs| {
             let superblock = fs.superblock();
             let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
-            (bytes(piece.lbn), bytes(piece.lbn + 1), superblock.block_bytes())
+            (
+                bytes(piece.lbn),
+                bytes(piece.lbn + 1),
+                superblock.block_bytes(),
+            )
         });
         let ahead = mapped
             .next
@@ -124,6 +130,7 @@ impl Kernel {
         if offset >= most && !data.is_empty() {
             return Err(Errno::FileTooLarge);
         }
+        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -140,11 +147,59 @@ impl Kernel {
             };
             match written {
                 Ok(bytes) => done += bytes,
-                Err(errno) if done == 0 => return Err(errno),
-                Err(_) => break,
+                Err(errno) => {
+                    let reached = if done == 0 { 0 } else { at };
+                    self.shorten_again(process, node, old.max(reached)).await;
+                    return if done == 0 { Err(errno) } else { Ok(done) };
+                }
             }
         }
         Ok(done)
+    }
+
+    /// Makes a file longer or shorter.
+    pub(crate) async fn resize(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        bytes: u64,
+    ) -> Result<()> {
+        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        if bytes <= old {
+            self.truncate(process, node, bytes).await;
+            return Ok(());
+        }
+        let lengthened = self.lengthen(process, node, bytes).await;
+        if lengthened.is_err() {
+            self.shorten_again(process, node, old).await;
+        }
+        lengthened
+    }
+
+    async fn lengthen(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
+        // A file that grows ends in a hole; a tail of fragments may not stay
+        // in front of one.
+        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(bytes));
+        self.grow_tail(process, node, lbn).await?;
+        let within = self.fs(node.drive, |fs| fs.tail_growth(node.inode, bytes));
+        if let Some(growth) = within {
+            let (_, id) = self.grow(process, node, growth).await?;
+            self.bdwrite(process, id).await;
+        }
+        self.change(node.drive, |fs| fs.set_size(node.inode, bytes));
+        self.write_inode_block(process, node, When::Later).await;
+        Ok(())
+    }
+
+    /// After a failure: a file whose tail was made a whole block, for what
+    /// then found no room behind it, is as long as it was.
+    async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+        let (size, kind) = self.fs(node.drive, |fs| {
+            (fs.size_bytes(node.inode), fs.kind(node.inode))
+        });
+        if size > bytes && kind == InodeKind::File {
+            self.truncate(process, node, bytes).await;
+        }
     }
 
     async fn write_piece(
@@ -159,8 +214,7 @@ impl Kernel {
             .await?;
         let context = Context::Process(process);
         let end = self.fs(node.drive, |fs| {
-            u64::from(piece.lbn) * u64::from(fs.superblock().block_bytes())
-                + u64::from(piece.end())
+            u64::from(piece.lbn) * u64::from(fs.superblock().block_bytes()) + u64::from(piece.end())
         });
         self.change(node.drive, |fs| {
             let size = fs.size_bytes(node.inode).max(end);
@@ -169,10 +223,12 @@ impl Kernel {
         let (bytes, block_bytes) = self.fs(node.drive, |fs| {
             let superblock = fs.superblock();
             let fragments = fs.fragments_of_block(node.inode, piece.lbn);
-            (fragments * superblock.fragment_bytes(), superblock.block_bytes())
+            (
+                fragments * superblock.fragment_bytes(),
+                superblock.block_bytes(),
+            )
         });
-        let checks = u64::from(bytes / 1024);
-        let cost = diskperf_sim::Time(self.costs.text_check_per_kb.0 * checks);
+        let cost = self.costs.text_check(bytes);
         self.spend(context, Stage::SystemCall, cost).await;
         let key = self.key(node, address);
         let whole = piece.start == 0 && piece.bytes == bytes;
@@ -200,7 +256,10 @@ impl Kernel {
         if whole {
             buffer.page = Some(self.pages.borrow_mut().of(data));
         } else {
-            let page = buffer.page.as_mut().expect("a block that was read is there");
+            let page = buffer
+                .page
+                .as_mut()
+                .expect("a block that was read is there");
             if Rc::get_mut(page).is_none() {
                 *page = Rc::from(&page[..]);
             }

@@ -15,6 +15,8 @@ pub struct Rendezvous {
 struct State {
     expected: usize,
     came: Vec<Rc<Process>>,
+    /// Meetings that have ended.
+    ended: u64,
     /// When the last meeting ended.
     released: Time,
     /// Somebody will never come.
@@ -28,10 +30,16 @@ impl Rendezvous {
             state: RefCell::new(State {
                 expected,
                 came: Vec::new(),
+                ended: 0,
                 released: Time::ZERO,
                 broken: false,
             }),
         })
+    }
+
+    /// Whether somebody said that it will never come.
+    pub fn is_broken(&self) -> bool {
+        self.state.borrow().broken
     }
 }
 
@@ -39,28 +47,34 @@ impl Kernel {
     /// Waits until all have come; the moment at which that was. None if one
     /// will never come.
     pub(crate) async fn meet(&self, process: &Rc<Process>, meeting: &Rendezvous) -> Option<Time> {
-        let came = {
+        let (came, meetings) = {
             let mut state = meeting.state.borrow_mut();
             if state.broken {
                 return None;
             }
-            if state.came.len() + 1 == state.expected {
+            let all_came = state.came.len() + 1 == state.expected;
+            if all_came {
                 state.released = self.sim.now();
-                std::mem::take(&mut state.came)
+                state.ended += 1;
             } else {
                 state.came.push(Rc::clone(process));
-                drop(state);
-                let from = self.sim.now();
-                self.park(process, "the other workers").await;
-                process.book(Stage::Think, process.runnable_at() - from);
-                let state = meeting.state.borrow();
-                return (!state.broken).then_some(state.released);
             }
+            let came = all_came.then(|| std::mem::take(&mut state.came));
+            (came, state.ended)
         };
-        for other in &came {
-            self.wake(other);
+        if let Some(came) = came {
+            for other in &came {
+                self.wake(other);
+            }
+            return Some(self.sim.now());
         }
-        Some(self.sim.now())
+        let from = self.sim.now();
+        self.park(process, "the other workers").await;
+        process.book(Stage::Think, process.runnable_at() - from);
+        // Who was released has met the others, even if one of them fails
+        // before it runs again.
+        let state = meeting.state.borrow();
+        (state.ended > meetings).then_some(state.released)
     }
 
     /// One that was expected will never come; those who wait need not.

@@ -57,7 +57,10 @@ impl Kernel {
     async fn write_superblock(&self, process: &Rc<Process>, drive: u32) {
         let (address, bytes) = self.fs(drive, |fs| {
             let superblock = fs.superblock();
-            (superblock.superblock_address(), superblock.superblock_bytes())
+            (
+                superblock.superblock_address(),
+                superblock.superblock_bytes(),
+            )
         });
         let key = BlockKey {
             drive,

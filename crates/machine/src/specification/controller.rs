@@ -48,22 +48,23 @@ impl ControllerSpecification {
             "when a drive may say that it has found its sector",
         );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
-        let latency_read = time("latency_read_ms", "from the last sector of a read to the interrupt");
-        let latency_write = time("latency_write_ms", "from the last sector of a write to the interrupt");
+        let search_poll = time(
+            "search_poll_ms",
+            "how often it looks for a command to search; 0 where searching is wired",
+        );
         let command = time("command_ms", "from a command to something acting on it");
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let config = MassbusConfig {
             attention,
-            latency_read,
-            latency_write,
+            search_poll,
             command,
-            data_late_read: share(
-                "data_late_per_sector_read",
-                "probability that a sector is late for memory while the processor uses it",
+            data_late: share(
+                "data_late_per_sector",
+                "probability that a sector is late while the processor works",
             ),
-            data_late_write: share(
-                "data_late_per_sector_write",
-                "probability that a sector is late from memory while the processor uses it",
+            data_late_idle_share: share(
+                "data_late_idle_share",
+                "share of that probability while the processor idles",
             ),
         };
         Self::Massbus { config, separate }
@@ -71,10 +72,20 @@ impl ControllerSpecification {
 }
 
 fn read_uda50(reader: &mut Reader<'_>, buffer_sectors: u32) -> Uda50Config {
-    let credits = reader.integer("credits", 2..=64, "commands that the host may have under way");
+    let credits = reader.integer(
+        "credits",
+        2..=64,
+        "commands that the host may have under way",
+    );
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
-    let decode = time("decode_ms", "its processor, for each command before anything moves");
-    let finish = time("finish_ms", "its processor, for each command when all has moved");
+    let decode = time(
+        "decode_ms",
+        "its processor, for each command before anything moves",
+    );
+    let finish = time(
+        "finish_ms",
+        "its processor, for each command when all has moved",
+    );
     let finish_per_sector = time("finish_per_sector_ms", "the same, for each sector of it");
     Uda50Config {
         buffer_sectors,

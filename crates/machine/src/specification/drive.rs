@@ -25,7 +25,8 @@ impl DriveSpecification {
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
         let geometry = read_geometry(reader);
         let seek = read_seek(reader, geometry.cylinders());
-        let time = |reader: &mut Reader<'_>, key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+        let time =
+            |reader: &mut Reader<'_>, key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let settle = time(reader, "settle_ms", "the arm coming to rest after a seek");
         let write_settle = time(reader, "write_settle_ms", "more of it before a write");
         let head_switch = time(reader, "head_switch_ms", "another head taking over");
@@ -101,8 +102,13 @@ fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
 
 fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     let cylinders = reader.integer("cylinders", 1..=1_000_000, "cylinders under the heads") as u32;
-    let heads = reader.integer("heads", 1..=255, "data heads, which are the tracks of a cylinder") as u32;
-    let per_track = reader.integer("sectors_per_track", 1..=100_000, "data sectors on a track") as u32;
+    let heads = reader.integer(
+        "heads",
+        1..=255,
+        "data heads, which are the tracks of a cylinder",
+    ) as u32;
+    let per_track =
+        reader.integer("sectors_per_track", 1..=100_000, "data sectors on a track") as u32;
     let sector_bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector") as u32;
     let interleave = reader.integer(
         "interleave",
@@ -152,7 +158,11 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     let from_tracks = tracks.iter().flat_map(|[from, to]| {
         (0..per_track).map(move |sector| (from * per_track + sector, to * per_track + sector))
     });
-    let moved: Vec<_> = moved.iter().map(|[from, to]| (*from, *to)).chain(from_tracks).collect();
+    let moved: Vec<_> = moved
+        .iter()
+        .map(|[from, to]| (*from, *to))
+        .chain(from_tracks)
+        .collect();
     let built = Geometry::zoned((cylinders, heads), zones, sector_bytes)
         .map(|geometry| geometry.skewed(track_skew, cylinder_skew))
         .map_err(|error| ("interleave", error))

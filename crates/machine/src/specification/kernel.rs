@@ -42,7 +42,8 @@ impl KernelSpecification {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number("speed", 0.01..=100_000.0, "against a VAX 11/780");
         let memory = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
-        let per_kb = |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
+        let per_kb =
+            |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
         let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
         let clear_per_kb = per_kb(&mut host, "clear_ms_per_kb", "zeroing a kilobyte of memory");
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
@@ -82,14 +83,20 @@ fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
         system_call: cost("system_call_ms", "entering and leaving the kernel"),
         read_write: cost("read_write_ms", "read and write around the blocks"),
         block_map: cost("block_map_ms", "finding a block of a file (bmap)"),
-        cache_lookup: cost("cache_lookup_ms", "finding a buffer (getblk, incore)"),
+        cache_lookup: cost(
+            "cache_lookup_ms",
+            "finding a buffer, or giving one back (getblk, brelse)",
+        ),
         new_buffer: cost("new_buffer_ms", "making a buffer one's own (getnewbuf)"),
-        release: cost("release_ms", "giving a buffer back (brelse)"),
         allocate: cost("allocate_ms", "choosing and booking a block (alloc)"),
-        text_check_per_kb: cost("text_check_ms_per_kb", "mfind, for a kilobyte written"),
-        sleep: cost("sleep_ms", "going to sleep"),
-        wakeup: cost("wakeup_ms", "waking somebody (iodone)"),
-        switch: cost("switch_ms", "coming back from sleep (swtch)"),
+        text_check_per_kb: cost(
+            "text_check_ms_per_kb",
+            "looking whether a kilobyte that is written is in a text segment (mfind)",
+        ),
+        switch: cost(
+            "switch_ms",
+            "sleeping and coming back (sleep, swtch, resume)",
+        ),
         interrupt: cost("interrupt_ms", "entering and leaving a handler"),
         clock: cost("clock_tick_ms", "a tick, at the clock's level"),
         soft_clock: cost("soft_clock_ms", "the same, of what is left for later"),
@@ -166,8 +173,10 @@ fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
     );
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     let strategy = cost("strategy_ms", "queueing a request");
-    let start = cost("start_ms", "deciding how to start one, and telling the drive");
-    let transfer = cost("transfer_ms", "loading the registers for a transfer");
+    let start = cost(
+        "start_ms",
+        "deciding how to start one, and telling the drive",
+    );
     let complete = cost("complete_ms", "seeing to a transfer that has ended");
     HpConfig {
         position_test,
@@ -175,7 +184,6 @@ fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
         order: QueueOrder::Scan,
         strategy,
         start,
-        transfer,
         complete,
         map_register: read_map_register(reader, speed),
     }
@@ -190,7 +198,11 @@ fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
     scaled(nanoseconds, speed)
 }
 
-fn read_lead(reader: &mut Reader<'_>, test: PositionTest, drive: &DriveSpecification) -> SearchLead {
+fn read_lead(
+    reader: &mut Reader<'_>,
+    test: PositionTest,
+    drive: &DriveSpecification,
+) -> SearchLead {
     let slots = u64::from(drive.mechanics.geometry.slots(0));
     let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
     let lead = sectors(
@@ -210,7 +222,11 @@ fn read_lead(reader: &mut Reader<'_>, test: PositionTest, drive: &DriveSpecifica
     };
     if lead >= slots {
         let allowed = format!("less than the {slots} sectors of a track");
-        reader.fail_allowing("search_lead_sectors", "a lead longer than a track", &allowed);
+        reader.fail_allowing(
+            "search_lead_sectors",
+            "a lead longer than a track",
+            &allowed,
+        );
     }
     SearchLead {
         lead_sectors: lead as u32,
@@ -223,9 +239,7 @@ fn read_lead(reader: &mut Reader<'_>, test: PositionTest, drive: &DriveSpecifica
 fn read_uda(reader: &mut Reader<'_>, speed: f64) -> UdaConfig {
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     UdaConfig {
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost("start_ms", "making a command of one"),
+        start: cost("start_ms", "queueing a request, and making a command of it"),
         complete: cost("complete_ms", "seeing to a response"),
-        map_register: read_map_register(reader, speed),
     }
 }

@@ -1,9 +1,9 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    CacheMode, Device, DeviceTraffic, Environment, Filesystem, Histogram, Nanoseconds, Overhead,
-    Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState, Statistic, WorkerMeasure,
-    World,
+    CacheMode, Device, DeviceTraffic, Environment, Filesystem, Histogram, Ledger, Nanoseconds,
+    Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState, Statistic,
+    WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -47,6 +47,7 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
         dropped_all_caches: false,
         state: RunState::Running,
         environment: Environment::default(),
+        model: None,
         overhead: None,
         results: Vec::new(),
         notes: Vec::new(),
@@ -126,6 +127,7 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         storage_read_bytes: None,
         read_latency,
         write_latency,
+        ledger: Ledger::default(),
     }
 }
 

@@ -379,6 +379,11 @@ impl Host {
         Usage::of_this_thread().map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
     }
 
+    pub(crate) fn give_up(&self) {
+        self.control.abandoned.store(true, Ordering::Relaxed);
+        self.control.rendezvous.give_up();
+    }
+
     pub(crate) fn close_all(&mut self) {
         self.files.clear();
         self.closed.clear();

@@ -33,7 +33,7 @@ pub(crate) type Body = for<'a> fn(&'a mut System, usize) -> Pin<Box<dyn Future<O
 /// What a volume must be.
 #[derive(Clone, Copy)]
 pub(crate) enum Volume {
-    /// With room for what a case writes: some MiB, and holes.
+    /// With room for what a case writes: less than 32 MiB, and holes.
     Ordinary,
     /// Full after at most [`SMALL_VOLUME_BYTES`].
     Small,
@@ -115,6 +115,9 @@ macro_rules! for_each_case {
                 a_very_large_offset_will_do,
                 the_largest_file_cannot_grow,
                 synced_data_is_still_there,
+                a_hole_may_lie_beside_any_border_of_pointers,
+                a_file_of_17_mib_is_read_back,
+                holes_lie_between_indirect_blocks,
             }
             alone seeking on Ordinary {
                 each_whence_counts_from_its_own_place,
@@ -178,6 +181,8 @@ macro_rules! for_each_case {
                 what_one_writes_another_reads,
                 a_pipeline_moves_more_than_a_pipe_holds,
                 a_pipeline_breaks_from_its_end,
+                an_exclusive_create_has_one_winner,
+                all_change_the_same_names,
             }
         }
     };

@@ -8,6 +8,9 @@
 mod cases;
 #[cfg(target_os = "linux")]
 mod host;
+mod model;
+#[path = "../modelled/mod.rs"]
+mod modelled;
 #[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
 mod support;

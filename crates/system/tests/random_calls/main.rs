@@ -6,6 +6,8 @@
 //! sequence that was found to fail.
 
 mod call;
+#[path = "../modelled/mod.rs"]
+mod modelled;
 mod reference;
 #[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
@@ -187,4 +189,75 @@ fn the_host_does_as_the_reference() {
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         diskperf_system::run_ready(compare(&mut system, calls))
     });
+}
+
+#[test]
+fn the_model_does_as_the_reference() {
+    for file_system in ["filesystem=8k", "filesystem=4k"] {
+        let specification = modelled::specification(modelled::ANY_SYSTEM, &[file_system]);
+        random_sequences(|calls| {
+            let machine = modelled::machine(&specification);
+            let calls = calls.to_vec();
+            let compared = modelled::run_alone(
+                &machine,
+                modelled::ports_alone(),
+                async move |mut system| {
+                    let result = compare(&mut system, &calls).await;
+                    (system, result)
+                },
+            );
+            compared.map_err(|deadlock| deadlock.to_string())??;
+            sound(&machine)
+        });
+    }
+}
+
+/// On a volume that is full most of the time every call may fail; what is
+/// there is still a file system.
+#[test]
+fn a_full_model_stays_sound() {
+    for file_system in ["filesystem=8k", "filesystem=4k"] {
+        let small = [file_system, "drive.partition_sectors=3000"];
+        let specification = modelled::specification(modelled::ANY_SYSTEM, &small);
+        random_sequences(|calls| {
+            let machine = modelled::machine(&specification);
+            let calls = calls.to_vec();
+            let made = modelled::run_alone(
+                &machine,
+                modelled::ports_alone(),
+                async move |mut system| {
+                    make_all(&mut system, &calls).await;
+                    (system, ())
+                },
+            );
+            made.map_err(|deadlock| deadlock.to_string())?;
+            sound(&machine)
+        });
+    }
+}
+
+/// Makes the calls, whatever comes of them.
+async fn make_all(system: &mut System, calls: &[Call]) {
+    let mut files = Vec::new();
+    for call in calls {
+        let file = match *call {
+            Call::Read { file, .. }
+            | Call::Write { file, .. }
+            | Call::Lseek { file, .. }
+            | Call::Ftruncate { file, .. }
+            | Call::Length { file }
+            | Call::Fsync { file }
+            | Call::Close { file } => Some(file),
+            _ => None,
+        };
+        if file.is_none_or(|file| file < files.len()) {
+            let _ = make(system, &mut files, call).await;
+        }
+    }
+}
+
+fn sound(machine: &diskperf_machine::Machine) -> Result<(), String> {
+    let checked = machine.check(0);
+    checked.map_err(|problems| format!("{problems:?}"))?;
+    Ok(())
 }

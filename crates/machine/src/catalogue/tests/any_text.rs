@@ -5,10 +5,11 @@ use super::super::{Component, Setting};
 use super::declarations;
 use super::{Catalogue, embedded_text};
 use super::{every_entry, overlaid};
+use crate::specification::Specification;
 use proptest::prelude::*;
 
 /// Reads a system, a variant and a bare entry with one file replaced, and
-/// renders what is wrong both ways.
+/// renders what is wrong both ways. By the machine's own declarations, too.
 fn survive(path: &str, content: &str, arguments: &[Setting]) {
     let (_folder, catalogue) = overlaid(&[(path, content)]);
     let catalogue = catalogue.expect("text files");
@@ -16,7 +17,11 @@ fn survive(path: &str, content: &str, arguments: &[Setting]) {
         "vax780-sc780-eagle:initial-arbitration",
         "vax780-si9900-cdc9775",
     ] {
-        if let Err(errors) = declarations::read(&catalogue, target, arguments) {
+        let machine = catalogue
+            .resolve(target, arguments)
+            .and_then(Specification::read);
+        let declared = declarations::read(&catalogue, target, arguments);
+        for errors in [machine.err(), declared.err()].into_iter().flatten() {
             assert!(errors.count() > 0);
             assert!(errors.render(false).contains("error: "));
             assert!(!errors.render(true).is_empty());
@@ -167,4 +172,33 @@ fn an_unknown_key_in_any_entry_is_refused() {
         assert_eq!(error.count(), 1, "{error}");
         assert!(error.to_string().contains(".toml:1:1"), "{error}");
     }
+}
+
+#[test]
+fn the_ends_of_every_range_are_read_or_refused() {
+    let catalogue = Catalogue::embedded();
+    let target = "vax780-sc780-eagle";
+    let read = |setting: Setting| {
+        let system = catalogue.resolve(target, &[setting]).expect("a system");
+        Specification::read(system)
+    };
+    let system = catalogue.resolve(target, &[]).expect("a system");
+    let (_, parameters) = Specification::read(system).expect("a system");
+    let mut tried = 0;
+    for parameter in parameters {
+        let Some((least, most)) = parameter.range.split_once(" to ") else {
+            continue;
+        };
+        for text in [least, most] {
+            let setting = Setting {
+                path: parameter.path.clone(),
+                text: text.to_string(),
+            };
+            if let Err(errors) = read(setting) {
+                assert!(errors.to_string().contains("error: "), "{}", parameter.path);
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 90, "{tried}");
 }

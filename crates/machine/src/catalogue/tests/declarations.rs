@@ -22,7 +22,7 @@ pub(super) fn read(
         Component::Controller,
     ] {
         let mut reader = system.reader(component, None);
-        as_written(&system, component, &mut reader);
+        as_written(&system, component, &mut reader, |_| true);
         reader.finish();
     }
     let mut revolutions_per_s = 60;
@@ -32,7 +32,7 @@ pub(super) fn read(
         reader.finish();
         revolutions_per_s = geometry.label_rpm / 60;
         let mut reader = system.reader(Component::Driver, None);
-        driver(&mut reader, &geometry);
+        driver(&system, &mut reader, &geometry);
         reader.finish();
     }
     let mut reader = system.reader(Component::Filesystem, None);
@@ -50,9 +50,9 @@ pub(super) fn read_entry(system: System, component: Component) -> Result<Vec<Par
         Component::Drive => {
             drive(&mut reader);
         }
-        Component::Driver => driver(&mut reader, &Geometry::of_type("rm05")),
+        Component::Driver => driver(&system, &mut reader, &Geometry::of_type("rm05")),
         Component::Host | Component::Bus | Component::Kernel | Component::Controller => {
-            as_written(&system, component, &mut reader);
+            as_written(&system, component, &mut reader, |_| true);
         }
     }
     reader.finish();
@@ -163,7 +163,12 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
 }
 
 /// Declares each key of a component's files by the value that it has there.
-fn as_written(system: &System, component: Component, reader: &mut Reader<'_>) {
+fn as_written(
+    system: &System,
+    component: Component,
+    reader: &mut Reader<'_>,
+    wanted: impl Fn(&str) -> bool,
+) {
     let mut shapes = BTreeMap::new();
     let files = system.parts[&(component, None)]
         .layers
@@ -171,7 +176,7 @@ fn as_written(system: &System, component: Component, reader: &mut Reader<'_>) {
         .filter(|layer| layer.is_file);
     for (key, entry) in files.flat_map(|layer| &layer.table.entries) {
         let about = ["description", "source", "extends"].contains(&key.as_str());
-        if about || key.ends_with("_source") {
+        if about || key.ends_with("_source") || !wanted(key) {
             continue;
         }
         let shape = match &entry.value.content {
@@ -200,15 +205,15 @@ fn as_written(system: &System, component: Component, reader: &mut Reader<'_>) {
     }
 }
 
-fn driver(reader: &mut Reader<'_>, geometry: &Geometry) {
+/// The driver's numbers for one type of drive. What its routines cost is as
+/// written.
+fn driver(system: &System, reader: &mut Reader<'_>, geometry: &Geometry) {
     reader.select("type", &geometry.driver_type);
-    for routine in ["strategy_ms", "start_ms", "complete_ms"] {
-        reader.milliseconds(routine, 0.0..=1000.0, "cost of a routine");
-    }
-    reader.microseconds("map_register_us", 0.0..=10_000.0, "to load a map register");
+    as_written(system, Component::Driver, reader, |key| {
+        key.ends_with("_ms") || key.ends_with("_us")
+    });
     let tests = [("none", 0), ("1981", 1981), ("1984", 1984), ("1987", 1987)];
     if reader.component_name().starts_with("hp") {
-        reader.milliseconds("transfer_ms", 0.0..=1000.0, "cost of a routine");
         reader.choice("position_test", &tests, "when a search is left out");
         let lead = reader.integer("search_lead_sectors", 0..=10_000, "search this much ahead");
         if lead >= geometry.sectors_per_track {

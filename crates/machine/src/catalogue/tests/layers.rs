@@ -12,7 +12,7 @@ fn a_variant_overrides_its_system_which_overrides_its_components() {
     assert_eq!(value(&base, "driver.search_lead_sectors"), "7");
     assert_eq!(value(&base, "controller.attention"), "while-transferring");
     assert_eq!(value(&base, "filesystem.rotdelay_ms"), "4");
-    assert_eq!(value(&base, "controller.data_late_per_sector_write"), "0");
+    assert_eq!(value(&base, "controller.data_late_per_sector"), "0");
     let early = parameters(
         &format!("{SYSTEM}:inadequate-lead-initial-arbitration"),
         &[],
@@ -33,7 +33,12 @@ fn a_system_may_extend_another() {
     let predicted = parameters("vax750-si9900-eagle", &[]).expect("a system");
     assert_eq!(value(&predicted, "host.speed"), "0.6");
     assert_eq!(value(&predicted, "filesystem.rotdelay_ms"), "2");
-    assert_eq!(value(&predicted, "controller.latency_read_ms"), "2.4");
+    let catalogue = Catalogue::embedded();
+    let system = catalogue
+        .resolve("vax750-si9900-eagle", &[])
+        .expect("a system");
+    assert_eq!(system.component_name(Component::Controller, None), "si9900");
+    assert_eq!(system.component_name(Component::Host, None), "vax750");
 }
 
 #[test]
@@ -142,7 +147,11 @@ fn the_driver_s_numbers_follow_the_type_of_drive() {
     let mixed = parameters("vax780-si9900-cdc9775", &[]).expect("a system");
     assert_eq!(value(&mixed, "driver.type.rm05.search_lead_sectors"), "3");
     assert_eq!(value(&mixed, "driver.type.eagle.search_lead_sectors"), "7");
-    assert_eq!(value(&mixed, "driver.strategy_ms"), "0.5");
+    assert!(
+        mixed
+            .iter()
+            .any(|parameter| parameter.path == "driver.start_ms")
+    );
     let path = "driver.type.eagle.search_lead_sectors=15";
     let changed = parameters("vax780-si9900-cdc9775", &[path]).expect("a setting");
     assert_eq!(value(&changed, "driver.type.rm05.search_lead_sectors"), "3");
@@ -205,21 +214,25 @@ fn a_run_keeps_every_text_that_took_part() {
 
 #[test]
 fn a_source_says_where_a_value_comes_from() {
-    let read = parameters("vax780-si9900-eagle", &[]).expect("a system");
-    let origin = |path: &str| {
+    let content = "extends = 'eagle'\nspindle_rpm = 3600\nsettle_ms = 1\n\
+        settle_ms_source = 'calibrated on: some-set; a remark'\nwrite_settle_ms = 2\n\
+        write_settle_ms_source = 'assumed: as good as any'\nsource = 'a data sheet'\n";
+    let (_folder, catalogue) = overlaid(&[("drives/mine.toml", content)]);
+    let settings = settings(&["drive=mine", "drive.head_switch_ms=1"]);
+    let read = declarations::read(&catalogue.expect("readable"), SYSTEM, &settings);
+    let read = read.unwrap_or_else(|errors| panic!("{errors}"));
+    let found = |path: &str| {
         let found = read.iter().find(|parameter| parameter.path == path);
-        found.expect("the path").origin()
+        found.expect("the path")
     };
-    assert_eq!(
-        origin("controller.latency_read_ms"),
-        Origin::Calibrated("si9900-8k-one-drive".to_string())
-    );
-    assert_eq!(origin("drive.spindle_rpm"), Origin::Documented);
-    assert_eq!(origin("bus.bytes_per_s"), Origin::Assumed);
-    assert_eq!(
-        origin("host.copy_ms_per_kb"),
-        Origin::Calibrated("massbus-one-drive".to_string())
-    );
+    assert_eq!(found("drive.spindle_rpm").source, "a data sheet");
+    assert_eq!(found("drive.spindle_rpm").origin(), Origin::Documented);
+    let set = Origin::Calibrated("some-set".to_string());
+    assert_eq!(found("drive.settle_ms").origin(), set);
+    assert_eq!(found("drive.write_settle_ms").origin(), Origin::Assumed);
+    assert_eq!(found("drive.head_switch_ms").source, "--set");
+    // What it inherits keeps the source that it was inherited with.
+    assert_eq!(found("drive.heads").source, "seed 000, drive table");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::ControllerEvent;
 use crate::event::Event;
 use crate::hardware::drive::Move;
 use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
-use diskperf_sim::{Stream, TaskId, Time};
+use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
 /// When a drive may say that it has found its sector.
@@ -24,17 +24,17 @@ pub enum Attention {
 pub struct MassbusConfig {
     /// See [`Attention`].
     pub attention: Attention,
-    /// From the last sector of a read to the interrupt.
-    pub latency_read: Time,
-    /// From the last sector of a write to the interrupt.
-    pub latency_write: Time,
+    /// How often a controller whose own processor does the searching looks
+    /// for a command to search: it acts up to this much after the command.
+    /// Zero where searching is wired.
+    pub search_poll: Time,
     /// From a command to the arm or the channel acting on it.
     pub command: Time,
-    /// How likely a sector that comes from memory is late while the processor
-    /// uses the memory too.
-    pub data_late_write: f64,
-    /// The same for a sector that goes to memory.
-    pub data_late_read: f64,
+    /// How likely a sector is late for memory, or from it, while the
+    /// processor works.
+    pub data_late: f64,
+    /// Share of that while the processor idles.
+    pub data_late_idle_share: f64,
 }
 
 /// The adaptor's state.
@@ -44,8 +44,6 @@ pub struct Massbus {
     /// The drives that hang on it, by their numbers.
     drives: Vec<usize>,
     channel: Option<Channel>,
-    /// A transfer that has ended, until the controller notices.
-    ended: Option<Done>,
     /// A transfer that has ended, until the driver has seen it.
     done: Option<Done>,
     /// Of each drive: whether it has found its sector.
@@ -55,6 +53,7 @@ pub struct Massbus {
     held: (Time, Time),
     channel_busy: Time,
     late: Stream,
+    poll: Stream,
     interrupt: Option<TaskId>,
     data_late_errors: u64,
 }
@@ -102,26 +101,24 @@ pub enum MassbusEvent {
     Sector(u32),
     /// The last sector has passed.
     LastSector,
-    /// The controller has noticed.
-    Done,
 }
 
 impl Massbus {
     /// An idle adaptor with these drives.
-    pub fn new(number: u8, config: MassbusConfig, drives: Vec<usize>, late: Stream) -> Self {
+    pub fn new(number: u8, config: MassbusConfig, drives: Vec<usize>, streams: Streams) -> Self {
         let count = drives.len();
         Self {
             number,
             config,
             drives,
             channel: None,
-            ended: None,
             done: None,
             attention: vec![false; count],
             searches: vec![None; count],
             held: (Time::ZERO, Time::ZERO),
             channel_busy: Time::ZERO,
-            late,
+            late: streams.stream(&format!("controller.{number}.data_late")),
+            poll: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
             data_late_errors: 0,
         }
@@ -150,7 +147,7 @@ impl Massbus {
 
     /// Whether the channel can take a transfer.
     pub fn is_idle(&self) -> bool {
-        self.channel.is_none() && self.ended.is_none() && self.done.is_none()
+        self.channel.is_none() && self.done.is_none()
     }
 
     /// For how long the channel was held.
@@ -193,13 +190,26 @@ impl Massbus {
         let place = self.place(transfer.drive);
         let drive = &mut parts.drives[transfer.drive];
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
-        let commanded = around.now() + self.config.command;
+        // Where the round of the polling stands when a command comes, nobody
+        // knows.
+        let noticed = match self.config.search_poll {
+            Time::ZERO => Time::ZERO,
+            interval => Time(self.poll.below(interval.0)),
+        };
+        let commanded = around.now() + self.config.command + noticed;
         transfer.request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.write);
         mark_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
         let found = arrived + drive.until_slot(arrived, slot);
-        let stage = late_stage(transfer, drive.last_transfer(), drive.rotation().period(), found, arm, Deadline::Search);
+        let stage = late_stage(
+            transfer,
+            drive.last_transfer(),
+            drive.rotation().period(),
+            found,
+            arm,
+            Deadline::Search,
+        );
         transfer.request.mark(stage, moment(found));
         let search = &mut self.searches[place];
         assert!(search.is_none(), "a drive that searches was told to search");
@@ -238,7 +248,14 @@ impl Massbus {
         let stage = if repeated {
             Stage::MissedRevolution(Deadline::DataLate)
         } else {
-            let missed = late_stage(transfer, since, drive.rotation().period(), first_sector, passage.to_track, Deadline::TransferCommand);
+            let missed = late_stage(
+                transfer,
+                since,
+                drive.rotation().period(),
+                first_sector,
+                passage.to_track,
+                Deadline::TransferCommand,
+            );
             self.blame_channel(missed, first_sector, drive.rotation().period())
         };
         transfer.request.mark(stage, moment(first_sector));
@@ -281,7 +298,6 @@ impl Massbus {
             MassbusEvent::FirstSector => self.first_sector(around, parts),
             MassbusEvent::Sector(number) => self.sector(around, parts, number),
             MassbusEvent::LastSector => self.last_sector(around, parts, false),
-            MassbusEvent::Done => self.notice(around),
         }
     }
 
@@ -311,20 +327,11 @@ impl Massbus {
         let channel = self.channel.as_mut().expect("the channel is held");
         channel.moving = true;
         parts.bus.start(around, channel.rate);
-        let transfer = &parts.transfers[channel.transfer.0 as usize];
         let (ends, first) = (channel.ends, channel.first_sector + channel.per_sector);
-        if self.lateness(transfer) > 0.0 {
+        if self.config.data_late > 0.0 {
             self.schedule(around, first, MassbusEvent::Sector(1));
         } else {
             self.schedule(around, ends, MassbusEvent::LastSector);
-        }
-    }
-
-    fn lateness(&self, transfer: &Transfer) -> f64 {
-        if transfer.write {
-            self.config.data_late_write
-        } else {
-            self.config.data_late_read
         }
     }
 
@@ -332,8 +339,12 @@ impl Massbus {
     /// with the processor, does not give or take in time is late.
     fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
-        let lateness = self.lateness(&parts.transfers[channel.transfer.0 as usize]);
-        if around.processor.is_busy() && self.late.chance(lateness) {
+        let lateness = if around.processor.is_busy() {
+            self.config.data_late
+        } else {
+            self.config.data_late * self.config.data_late_idle_share
+        };
+        if self.late.chance(lateness) {
             self.data_late_errors += 1;
             self.last_sector(around, parts, true);
         } else if number + 1 < channel.sectors {
@@ -352,11 +363,6 @@ impl Massbus {
         self.channel_busy += now - channel.since;
         self.held = (channel.since, now);
         let transfer = &mut parts.transfers[channel.transfer.0 as usize];
-        let latency = if transfer.write {
-            self.config.latency_write
-        } else {
-            self.config.latency_read
-        };
         let stage = if data_late {
             parts.drives[transfer.drive].cut_short(now);
             Stage::MissedRevolution(Deadline::DataLate)
@@ -364,25 +370,17 @@ impl Massbus {
             Stage::MediaTransfer
         };
         transfer.request.mark(stage, moment(now));
-        transfer.request.mark(Stage::Command, moment(now + latency));
-        self.ended = Some(Done {
+        self.done = Some(Done {
             transfer: channel.transfer,
             data_late,
         });
-        if latency == Time::ZERO {
-            self.notice(around);
-        } else {
-            self.schedule(around, now + latency, MassbusEvent::Done);
-        }
-    }
-
-    fn notice(&mut self, around: &Surroundings<'_>) {
-        self.done = self.ended.take();
         self.raise(around);
     }
 
     fn raise(&self, around: &Surroundings<'_>) {
-        let task = self.interrupt.expect("the adaptor's interrupt is connected");
+        let task = self
+            .interrupt
+            .expect("the adaptor's interrupt is connected");
         around.sim.wake(task);
     }
 

@@ -1,9 +1,10 @@
 //! DEC's UDA50: commands in a ring, a processor of its own that all drives
 //! share, and enough buffer to take a whole block before the UNIBUS does.
 //!
-//! Per drive: decode the command; for a write, fetch the data over the bus;
-//! seek, wait and transfer; for a read, the data goes over the bus while and
-//! after it comes from the medium; finish; tell the host. Unless decoding
+//! Per drive: decode the command; for a write, fetch data over the bus until
+//! the rest comes in time for the medium; seek, wait and transfer; for a read,
+//! the data goes over the bus while and after it comes from the medium; finish;
+//! tell the host. Unless decoding
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
 use super::ControllerEvent;
@@ -90,6 +91,8 @@ pub enum Uda50Event {
     FirstSector(TransferId),
     /// A drive's last sector has passed.
     LastSector(TransferId),
+    /// Of a write, so much is in the buffer that the medium may start.
+    Buffered(TransferId),
     /// The bus has moved the first of what waits for it.
     BusDone,
 }
@@ -170,6 +173,7 @@ impl Uda50 {
             Uda50Event::EngineDone => self.engine_done(around, parts),
             Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
             Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
+            Uda50Event::Buffered(id) => self.buffered(around, parts, id),
             Uda50Event::BusDone => self.bus_done(around, parts),
         }
     }
@@ -183,7 +187,11 @@ impl Uda50 {
 
     /// Hands a drive's next command to the processor, if it may be decoded.
     fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, drive: usize) {
-        let limit = if self.config.overlap_decode { u32::MAX } else { 1 };
+        let limit = if self.config.overlap_decode {
+            u32::MAX
+        } else {
+            1
+        };
         let order = self.config.order;
         let buffer_free = self.buffer_free;
         let unit = self.unit(drive);
@@ -309,7 +317,9 @@ impl Uda50 {
 
     fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::MediaTransfer, moment(around.now()));
+        transfer
+            .request
+            .mark(Stage::MediaTransfer, moment(around.now()));
         let drive = transfer.drive;
         if transfer.write {
             self.finish(around, parts, id);
@@ -350,7 +360,18 @@ impl Uda50 {
         let one = parts.bus.time(sector_bytes);
         let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
         let ends = (now + all).max(not_before + one);
-        parts.bus.start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
+        if transfer.write {
+            let drive = &parts.drives[transfer.drive];
+            let slots = drive.geometry().slots(drive.cylinder());
+            let media = drive.rotation().slots(transfer.sectors, slots);
+            // The slower bus needs this much of a start; the buffer takes up
+            // the difference.
+            let lead = Time(all.0.saturating_sub(media.0)) + one;
+            self.schedule(around, now + lead.min(all), Uda50Event::Buffered(id));
+        }
+        parts
+            .bus
+            .start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
         self.schedule(around, ends, Uda50Event::BusDone);
         self.bus.front_mut().expect("it is there").1 = now;
     }
@@ -360,17 +381,26 @@ impl Uda50 {
         self.bus_working = false;
         let now = around.now();
         let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::BusTransfer, moment(now));
-        let drive = transfer.drive;
-        let sector_bytes = u64::from(parts.drives[drive].geometry().sector_bytes());
-        parts.bus.stop(around, bus_rate(transfer.sectors, sector_bytes, now - since));
-        if transfer.write {
-            self.unit(drive).ready.push_back(id);
-            self.move_next(around, parts, drive);
-        } else {
+        let sector_bytes = u64::from(parts.drives[transfer.drive].geometry().sector_bytes());
+        parts.bus.stop(
+            around,
+            bus_rate(transfer.sectors, sector_bytes, now - since),
+        );
+        if !transfer.write {
+            transfer.request.mark(Stage::BusTransfer, moment(now));
             self.finish(around, parts, id);
         }
         self.use_bus(around, parts);
+    }
+
+    fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer
+            .request
+            .mark(Stage::BusTransfer, moment(around.now()));
+        let drive = transfer.drive;
+        self.unit(drive).ready.push_back(id);
+        self.move_next(around, parts, drive);
     }
 
     fn schedule(&self, around: &Surroundings<'_>, at: Time, event: Uda50Event) {
@@ -396,7 +426,11 @@ fn choose(
             let drive = &parts.drives[drive];
             let distance = |id: &TransferId| {
                 let sector = parts.transfers[id.0 as usize].sector;
-                drive.geometry().locate(sector).cylinder.abs_diff(drive.cylinder())
+                drive
+                    .geometry()
+                    .locate(sector)
+                    .cylinder
+                    .abs_diff(drive.cylinder())
             };
             // The first of equals: `min_by_key` keeps the earlier one.
             (0..queue.len()).min_by_key(|place| distance(&queue[*place]))

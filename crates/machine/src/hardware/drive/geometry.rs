@@ -102,7 +102,9 @@ impl Geometry {
         }
         let mut first_sector = 0;
         for index in 0..zones.len() {
-            let next = zones.get(index + 1).map_or(cylinders, |zone| zone.first_cylinder);
+            let next = zones
+                .get(index + 1)
+                .map_or(cylinders, |zone| zone.first_cylinder);
             let zone = &mut zones[index];
             if zone.interleave == 0 || zone.interleave > zone.slots() {
                 return Err(GeometryError::Interleave);
@@ -212,7 +214,9 @@ impl Geometry {
         if let [zone] = &self.zones[..] {
             return zone;
         }
-        let after = self.zones.partition_point(|zone| zone.first_cylinder <= cylinder);
+        let after = self
+            .zones
+            .partition_point(|zone| zone.first_cylinder <= cylinder);
         &self.zones[after - 1]
     }
 
@@ -230,7 +234,10 @@ impl Geometry {
     }
 
     fn locate_around_defects(&self, sector: u64) -> Place {
-        if let Ok(index) = self.revectored.binary_search_by_key(&sector, |(from, _)| *from) {
+        if let Ok(index) = self
+            .revectored
+            .binary_search_by_key(&sector, |(from, _)| *from)
+        {
             let mut place = self.locate_physical(self.revectored[index].1);
             place.contiguous = 1;
             return place;
@@ -251,10 +258,14 @@ impl Geometry {
         let next_moved = self.revectored.partition_point(|(from, _)| *from < sector);
         let limits = [
             next_slipped.map(|slot| slot - physical),
-            self.revectored.get(next_moved).map(|(from, _)| from - sector),
+            self.revectored
+                .get(next_moved)
+                .map(|(from, _)| from - sector),
         ];
         for limit in limits.into_iter().flatten() {
-            place.contiguous = place.contiguous.min(u32::try_from(limit).unwrap_or(u32::MAX));
+            place.contiguous = place
+                .contiguous
+                .min(u32::try_from(limit).unwrap_or(u32::MAX));
         }
         place
     }
@@ -270,11 +281,15 @@ impl Geometry {
         let (track, on_track) = (offset / per_track, (offset % per_track) as u32);
         let cylinder = zone.first_cylinder + (track / u64::from(self.heads)) as u32;
         let head = (track % u64::from(self.heads)) as u32;
-        assert!(cylinder < self.cylinders, "sector {sector} is not on the drive");
+        assert!(
+            cylinder < self.cylinders,
+            "sector {sector} is not on the drive"
+        );
         let slots = zone.slots();
         let mut slot = zone.slot_of_sector[on_track as usize];
         if self.track_skew | self.cylinder_skew != 0 {
-            let turns = u64::from(self.track_skew) * (u64::from(cylinder) * u64::from(self.heads - 1) + u64::from(head))
+            let turns = u64::from(self.track_skew)
+                * (u64::from(cylinder) * u64::from(self.heads - 1) + u64::from(head))
                 + u64::from(self.cylinder_skew) * u64::from(cylinder);
             slot = ((u64::from(slot) + turns) % u64::from(slots)) as u32;
         }

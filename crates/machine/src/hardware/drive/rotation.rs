@@ -18,8 +18,10 @@ impl Angle {
     /// Where a slot starts, of a track divided into `slots`.
     #[inline]
     pub fn of_slot(slot: u32, slots: u32) -> Self {
-        Self((CIRCLE / u64::from(slots)) * u64::from(slot)
-            + (CIRCLE % u64::from(slots)) * u64::from(slot) / u64::from(slots))
+        Self(
+            (CIRCLE / u64::from(slots)) * u64::from(slot)
+                + (CIRCLE % u64::from(slots)) * u64::from(slot) / u64::from(slots),
+        )
     }
 
     /// A share of a revolution, in parts of 2^32.
@@ -70,7 +72,11 @@ impl Rotation {
         // number of revolutions, and below that the product fits.
         let turned = (now.0 % CIRCLE) * self.speed % CIRCLE;
         let angle = turned + self.phase;
-        Angle(if angle >= CIRCLE { angle - CIRCLE } else { angle })
+        Angle(if angle >= CIRCLE {
+            angle - CIRCLE
+        } else {
+            angle
+        })
     }
 
     /// From `now` until `angle` comes by: less than a revolution, and nothing

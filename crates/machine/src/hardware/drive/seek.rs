@@ -42,12 +42,14 @@ impl SeekCurve {
             times.iter_mut().skip(1).for_each(|time| *time = minimum);
             return Ok(Self { times });
         }
+        if cylinders == 3 {
+            // Two distances, and no average to choose.
+            let times = vec![Time::ZERO, minimum, maximum];
+            return Ok(Self { times });
+        }
         let far = f64::from(cylinders - 2);
         let (mean_root, mean_line) = means(cylinders);
-        let (rise, mean_rise) = (
-            (maximum - minimum).0 as f64,
-            (average - minimum).0 as f64,
-        );
+        let (rise, mean_rise) = ((maximum - minimum).0 as f64, (average - minimum).0 as f64);
         // Two equations: root sqrt(far) + line far = rise, and the same for
         // the means.
         let determinant = far.sqrt() * mean_line - far * mean_root;

@@ -96,7 +96,13 @@ mod tests {
         }
         for number in 0..requests.len() {
             let is_write = |id: BufferId| requests[id.0 as usize].1;
-            insert(order, &mut queue, &buffers, BufferId(number as u32), is_write);
+            insert(
+                order,
+                &mut queue,
+                &buffers,
+                BufferId(number as u32),
+                is_write,
+            );
         }
         queue
             .iter()

@@ -59,8 +59,6 @@ pub struct HpConfig {
     pub strategy: Time,
     /// Deciding how to start one, and telling the drive.
     pub start: Time,
-    /// Loading the registers for a transfer.
-    pub transfer: Time,
     /// One map register, which maps 512 bytes.
     pub map_register: Time,
     /// Seeing to a transfer that has ended.
@@ -142,7 +140,7 @@ impl Kernel {
             self.hp_start_unit(hp, context, drive).await;
             self.hp_start_channel(hp, context, adaptor).await;
         }
-        self.processor.mask(&self.sim, level);
+        self.unmask(context, level).await;
     }
 
     /// Decides what to do for the first request of a drive: queue it for the
@@ -207,7 +205,7 @@ impl Kernel {
         let bytes = u64::from(self.buffers.borrow().all[first.0 as usize].count);
         // One more than the pages: a buffer may start within one.
         let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-        let cost = hp.config.transfer + Time(hp.config.map_register.0 * registers);
+        let cost = Time(hp.config.map_register.0 * registers);
         self.spend(context, Stage::Driver, cost).await;
         self.mark(first, Stage::Driver);
         let mut hardware = self.hardware.borrow_mut();
@@ -325,9 +323,10 @@ impl Kernel {
             unit.found = None;
             unit.queue.remove(0)
         };
-        assert!(id.transfer() == done.transfer, "the first of the queue was transferred");
-        self.spend(Context::Handler, Stage::Driver, self.costs.wakeup)
-            .await;
+        assert!(
+            id.transfer() == done.transfer,
+            "the first of the queue was transferred"
+        );
         self.biodone(id);
         self.hp_start_unit(hp, Context::Handler, drive).await;
     }

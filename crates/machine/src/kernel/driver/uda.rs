@@ -14,12 +14,9 @@ use std::rc::Rc;
 /// The driver's costs.
 #[derive(Clone, Debug)]
 pub struct UdaConfig {
-    /// Queueing a request.
-    pub strategy: Time,
-    /// Making a command of one and giving it to the controller.
+    /// Queueing a request, making a command of it and giving that to the
+    /// controller.
     pub start: Time,
-    /// One map register of the UNIBUS adaptor, which maps 512 bytes.
-    pub map_register: Time,
     /// Seeing to a response.
     pub complete: Time,
 }
@@ -34,8 +31,6 @@ pub(crate) struct Uda {
     /// Whether somebody is giving commands already.
     starting: Cell<bool>,
 }
-
-const MAPPED_BYTES: u64 = 512;
 
 impl Uda {
     /// The driver of this many drives.
@@ -66,7 +61,6 @@ impl Uda {
 impl Kernel {
     pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: BufferId) {
         let level = self.processor.mask(&self.sim, BIO);
-        self.spend(context, Stage::Driver, uda.config.strategy).await;
         let drive = {
             let mut hardware = self.hardware.borrow_mut();
             let transfer = hardware.transfer(id.transfer());
@@ -75,33 +69,37 @@ impl Kernel {
         };
         uda.queues.borrow_mut()[drive].push_back(id);
         self.uda_start(uda, context).await;
-        self.processor.mask(&self.sim, level);
+        self.unmask(context, level).await;
     }
 
     /// Gives the controller as many commands as it takes.
     async fn uda_start(&self, uda: &Uda, context: Context<'_>) {
         assert!(!uda.starting.replace(true), "the level masks the interrupt");
         loop {
-            let takes = self.hardware.borrow_mut().controllers[0].uda50().takes_commands();
+            let takes = self.hardware.borrow_mut().controllers[0]
+                .uda50()
+                .takes_commands();
             let Some(id) = takes.then(|| uda.next()).flatten() else {
                 break;
             };
             let now = moment(self.sim.now());
-            let bytes = {
-                let mut hardware = self.hardware.borrow_mut();
-                let request = &mut hardware.transfer(id.transfer()).request;
-                request.mark(Stage::DriverQueue, now);
-                u64::from(self.buffers.borrow().all[id.0 as usize].count)
-            };
-            let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-            let cost = uda.config.start + Time(uda.config.map_register.0 * registers);
-            self.spend(context, Stage::Driver, cost).await;
+            self.hardware
+                .borrow_mut()
+                .transfer(id.transfer())
+                .request
+                .mark(Stage::DriverQueue, now);
+            self.spend(context, Stage::Driver, uda.config.start).await;
             let mut hardware = self.hardware.borrow_mut();
             let now = moment(self.sim.now());
-            hardware.transfer(id.transfer()).request.mark(Stage::Driver, now);
+            hardware
+                .transfer(id.transfer())
+                .request
+                .mark(Stage::Driver, now);
             let (controller, mut parts) = hardware.controller(0);
             let around = self.surroundings();
-            controller.uda50().command(&around, &mut parts, id.transfer());
+            controller
+                .uda50()
+                .command(&around, &mut parts, id.transfer());
         }
         uda.starting.set(false);
     }
@@ -121,8 +119,6 @@ impl Kernel {
             while let Some(TransferId(number)) = self.uda_take_done() {
                 self.spend(Context::Handler, Stage::Driver, uda.config.complete)
                     .await;
-                self.spend(Context::Handler, Stage::Driver, self.costs.wakeup)
-                    .await;
                 self.biodone(BufferId(number));
             }
             self.uda_start(uda, Context::Handler).await;
@@ -131,10 +127,14 @@ impl Kernel {
     }
 
     fn uda_interrupts_now(&self) -> bool {
-        self.hardware.borrow_mut().controllers[0].uda50().interrupts()
+        self.hardware.borrow_mut().controllers[0]
+            .uda50()
+            .interrupts()
     }
 
     fn uda_take_done(&self) -> Option<TransferId> {
-        self.hardware.borrow_mut().controllers[0].uda50().take_done()
+        self.hardware.borrow_mut().controllers[0]
+            .uda50()
+            .take_done()
     }
 }

@@ -85,3 +85,93 @@ pub(crate) async fn a_pipeline_breaks_from_its_end(system: &mut System, worker: 
     assert_eq!(errno, Some(Errno::BrokenPipe));
     system.close(before).await.unwrap();
 }
+
+/// Of those who create a file for themselves alone, one does.
+pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut System, worker: usize) {
+    for round in 0..20 {
+        let prize = format!("/mnt0/prize{round}");
+        system.barrier().await.unwrap();
+        match system.open(&prize, Open::WRITE.create_new()).await {
+            Ok(file) => {
+                write_all(system, file, &[worker as u8]).await;
+                system.close(file).await.unwrap();
+                make(system, &format!("{prize}.won{worker}"), b"").await;
+            }
+            Err(error) => assert_eq!(error.errno(), Some(Errno::Exists), "{error}"),
+        }
+        system.barrier().await.unwrap();
+        let mut winners = Vec::new();
+        for candidate in 0..TOGETHER {
+            let claim = format!("{prize}.won{candidate}");
+            if let Ok(file) = system.open(&claim, Open::READ).await {
+                system.close(file).await.unwrap();
+                winners.push(candidate as u8);
+            }
+        }
+        assert_eq!(contents(system, &prize).await, winners);
+        assert_eq!(winners.len(), 1);
+    }
+}
+
+/// All make, rename and remove the same few names at once. Who comes too late
+/// is told so; what is left can be removed.
+pub(crate) async fn all_change_the_same_names(system: &mut System, worker: usize) {
+    let names = ["a", "b", "c", "a/x", "b/x", "c/x", "a/x/y"].map(|name| format!("/mnt0/{name}"));
+    let mut choice = worker * 7919;
+    let mut next = |below: usize| {
+        choice = (choice * 1103 + 12_345) % 65_536;
+        (choice * below) >> 16
+    };
+    for _ in 0..300 {
+        let name = &names[next(names.len())];
+        let result = match next(6) {
+            0 => system.mkdir(name).await,
+            1 => system.rmdir(name).await,
+            2 => system.unlink(name).await,
+            3 | 4 => system.rename(name, &names[next(names.len())]).await,
+            _ => match system.open(name, Open::READ_WRITE.create()).await {
+                Ok(file) => {
+                    write_all(system, file, &pattern(3000)).await;
+                    system.close(file).await
+                }
+                Err(error) => Err(error),
+            },
+        };
+        if let Err(error) = result {
+            let late = [
+                Errno::NoEntry,
+                Errno::Exists,
+                Errno::NotEmpty,
+                Errno::IsDirectory,
+                Errno::NotDirectory,
+                Errno::Invalid,
+            ];
+            let errno = error.errno().expect("nobody ended the run");
+            assert!(late.contains(&errno), "{error}");
+        }
+    }
+    system.barrier().await.unwrap();
+    if worker == 0 {
+        remove_all(system).await;
+    }
+}
+
+/// Removes what can have become of names of the letters a, b, c, x and y.
+async fn remove_all(system: &mut System) {
+    let mut directories = vec!["/mnt0".to_owned()];
+    let mut searched = 0;
+    while searched < directories.len() {
+        for letter in ["a", "b", "c", "x", "y"] {
+            let path = format!("{}/{letter}", directories[searched]);
+            match system.unlink(&path).await {
+                Ok(()) => {}
+                Err(error) if error.errno() == Some(Errno::IsDirectory) => directories.push(path),
+                Err(error) => assert_eq!(error.errno(), Some(Errno::NoEntry), "{error}"),
+            }
+        }
+        searched += 1;
+    }
+    for directory in directories[1..].iter().rev() {
+        system.rmdir(directory).await.unwrap();
+    }
+}

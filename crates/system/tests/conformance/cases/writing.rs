@@ -134,3 +134,83 @@ pub(crate) async fn synced_data_is_still_there(system: &mut System) {
     system.drop_cached("/mnt0/file").await.unwrap();
     assert_eq!(contents(system, "/mnt0/file").await, data);
 }
+
+/// Where pointers of another kind begin in a file of blocks of 4 and of 8 KiB
+/// with twelve direct pointers and pointers of four bytes: behind the direct
+/// ones, behind the single indirect block, and behind the first block that
+/// hangs on the double one.
+const POINTER_BORDERS: [u64; 6] = [
+    12 * 4096,
+    12 * 8192,
+    (12 + 1024) * 4096,
+    (12 + 1024 + 1024) * 4096,
+    (12 + 2048) * 8192,
+    (12 + 2048 + 2048) * 8192,
+];
+
+pub(crate) async fn a_hole_may_lie_beside_any_border_of_pointers(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"").await;
+    let (data, beside) = (pattern(20_000), 10_000);
+    for border in POINTER_BORDERS {
+        seek(system, file, border - beside).await;
+        write_all(system, file, &data).await;
+        assert_eq!(system.length(file).await, Ok(border + beside));
+    }
+    let mut expected = vec![0; 40_000];
+    expected[10_000..30_000].copy_from_slice(&data);
+    for border in POINTER_BORDERS {
+        seek(system, file, border - 2 * beside).await;
+        let mut found = Vec::new();
+        while found.len() < 40_000 {
+            let piece = read(system, file, 40_000 - found.len()).await;
+            if piece.is_empty() {
+                break;
+            }
+            found.extend(piece);
+        }
+        found.resize(40_000, 0);
+        assert_eq!(found, expected, "at {border}");
+    }
+    for border in POINTER_BORDERS.into_iter().rev() {
+        system.ftruncate(file, border + 1).await.unwrap();
+        system.ftruncate(file, border + beside).await.unwrap();
+        seek(system, file, border - 1).await;
+        let mut expected = data[9_999..10_001].to_vec();
+        expected.resize(beside as usize + 1, 0);
+        assert_eq!(read(system, file, 20_000).await, expected, "at {border}");
+    }
+}
+
+/// Past the single indirect block of blocks of 8 KiB, without a hole.
+pub(crate) async fn a_file_of_17_mib_is_read_back(system: &mut System) {
+    let length = 17 << 20;
+    let data = pattern(length);
+    make(system, "/mnt0/file", &data).await;
+    assert!(contents(system, "/mnt0/file").await == data);
+    let file = system.open("/mnt0/file", Open::READ_WRITE).await.unwrap();
+    for kept in [length - 1, 16 << 20, 5 << 20, 4 << 20, 100_000, 50_000] {
+        system.ftruncate(file, kept as u64).await.unwrap();
+        assert!(whole(system, file).await == data[..kept]);
+    }
+}
+
+/// Every third piece of 4 KiB is there, from the direct blocks to those behind
+/// the double indirect one.
+pub(crate) async fn holes_lie_between_indirect_blocks(system: &mut System) {
+    let file = make_open(system, "/mnt0/file", b"").await;
+    let data = pattern(4096);
+    let places = || (0..4500).step_by(3).map(|place| place * 4096);
+    for place in places() {
+        seek(system, file, place).await;
+        write_all(system, file, &data).await;
+    }
+    system.fsync(file).await.unwrap();
+    system.drop_cached("/mnt0/file").await.unwrap();
+    let mut expected = data.clone();
+    expected.resize(3 * 4096, 0);
+    for place in places() {
+        seek(system, file, place).await;
+        let found = read(system, file, 3 * 4096).await;
+        assert!(found == expected[..found.len()], "at {place}");
+    }
+}

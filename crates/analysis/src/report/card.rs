@@ -1,0 +1,340 @@
+//! The accuracy card: tables, JSON, CSV.
+
+use super::csv::{Field, optional, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::accuracy::{Bar, Card, Cell, FreeParameter, Quantity, Statement};
+
+/// The card as a report.
+pub(super) fn blocks(card: &Card) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!(
+        "Accuracy: {}",
+        card.documents.join(", ")
+    ))];
+    blocks.push(Block::Text(circumstances(card)));
+    if !card.bars.is_empty() {
+        blocks.push(Block::Section("How near".to_owned()));
+        blocks.push(Block::List(card.bars.iter().map(bar).collect()));
+    }
+    for (published, table) in tables(card) {
+        let cells: Vec<&Cell> = card
+            .cells
+            .iter()
+            .filter(|cell| cell.published == published && cell.table == table)
+            .collect();
+        blocks.push(Block::Section(format!("{published}, {table}")));
+        blocks.push(Block::Grid(grid(&cells)));
+    }
+    blocks.extend(notes(card));
+    blocks.extend(statements(card));
+    blocks.extend(parameters(card));
+    blocks
+}
+
+/// How the page in the repository begins.
+const INTRODUCTION: &str = "Every number that the documents print is here beside the one that the \
+models give: the programs of the battery, run on the modelled computer under the protocol of the \
+document. This page is what diskperf prints with: diskperf reproduce --format markdown; a test \
+fails when it is stale. A cell counts where it is scored, under one id where two tables print the \
+same measurement. calibration: a free parameter of its system was chosen by it; prediction: none \
+was. not scored: the document suspects its hardware, or gives it as context; not measured: the \
+document prints n.m., and the model predicts. A free parameter is one whose source is no document, \
+no source file and no arithmetic on those.";
+
+/// The card as the page in the repository.
+pub(super) fn page(card: &Card) -> Vec<Block> {
+    let mut blocks = blocks(card);
+    blocks.insert(1, Block::Text(INTRODUCTION.to_owned()));
+    blocks
+}
+
+/// What all figures share.
+fn circumstances(card: &Card) -> String {
+    let mut text = format!(
+        "printed: as published; modelled: the same programs on the modelled system, seed {}; \
+         error: modelled over printed less 1, of a CPU share modelled less printed in points. Two \
+         drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
+         with the least and the most.",
+        card.seed,
+        card.two_drives.phases,
+        decimals(100.0 * card.two_drives.speed_difference_share)
+    );
+    if !card.settings.is_empty() {
+        text += &format!(" With {}.", card.settings.join(", "));
+    }
+    text
+}
+
+/// The tables of the documents, in their order.
+fn tables(card: &Card) -> Vec<(&str, &str)> {
+    let mut tables: Vec<(&str, &str)> = Vec::new();
+    for cell in &card.cells {
+        let table = (cell.published.as_str(), cell.table.as_str());
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    tables
+}
+
+fn bar(bar: &Bar) -> String {
+    let points = bar.name.contains("points");
+    let limit = |within: f64| match (points, within) {
+        (true, within) => format!("{within:.0} points"),
+        (false, 0.0) => "the printed range".to_owned(),
+        (false, within) => format!("{:.0} %", 100.0 * within),
+    };
+    let shares: Vec<String> = bar
+        .shares
+        .iter()
+        .map(|share| {
+            format!(
+                "{} within {} ({:.0} asked)",
+                share.cells,
+                limit(share.within),
+                (share.asked * bar.cells as f64 - 1e-9).ceil()
+            )
+        })
+        .collect();
+    let mut text = format!("{}: {} cells, {}", bar.name, bar.cells, shares.join(", "));
+    if bar.unexplained > 0 {
+        text += &format!(", {} marked unexplained", bar.unexplained);
+    }
+    if let Some(outer) = bar.limit {
+        text += &match bar.beyond.len() {
+            0 => format!(", all others within {}", limit(outer)),
+            _ => format!(", beyond {}: {}", limit(outer), bar.beyond.join(" ")),
+        };
+    }
+    text + if bar.met { ": met" } else { ": NOT MET" }
+}
+
+/// One row for each cell, its CPU share beside it.
+fn grid(cells: &[&Cell]) -> Grid {
+    let rows: Vec<(&Cell, Option<&Cell>)> = cells
+        .iter()
+        .filter(|cell| cell.quantity != Quantity::CpuPercent)
+        .map(|cell| {
+            let id = format!("{}#cpu", cell.id);
+            let share = cells.iter().find(|other| other.id == id);
+            (*cell, share.copied())
+        })
+        .collect();
+    let column = |of: &dyn Fn(&Cell) -> String| -> Vec<String> {
+        rows.iter().map(|(cell, _)| of(cell)).collect()
+    };
+    let share = |of: &dyn Fn(&Cell) -> String| -> Vec<String> {
+        let of = |(_, share): &(&Cell, Option<&Cell>)| share.map_or_else(String::new, of);
+        rows.iter().map(of).collect()
+    };
+    let words = Group::of(
+        "",
+        vec![
+            Column::words(
+                "fs",
+                column(&|cell| cell.filesystem.clone().unwrap_or_default()),
+            ),
+            Column::words(
+                "program",
+                column(&|cell| cell.test.clone().unwrap_or_default()),
+            ),
+            Column::figures("drives", column(&|cell| cell.drives.to_string())),
+            Column::figures("printed", column(&printed)),
+            Column::figures("modelled", column(&modelled)),
+            Column::figures("error", column(&error)),
+            Column::figures("spread", column(&spread)),
+            Column::figures("CPU %", share(&printed)),
+            Column::figures("modelled ", share(&modelled)),
+            Column::figures("points", share(&error)),
+            Column::words("", column(&marks)),
+        ],
+    );
+    let system = |cell: &Cell| cell.target.clone().unwrap_or_else(|| "none".to_owned());
+    Grid {
+        key: Column::words("system", column(&system)),
+        groups: vec![words],
+    }
+}
+
+/// A figure with three digits or so.
+fn figure(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::KbPerS | Quantity::CpuPercent => format!("{value:.0}"),
+        Quantity::BlocksPerS | Quantity::Seconds | Quantity::Minutes => format!("{value:.1}"),
+        Quantity::Ratio => format!("{value:.2}"),
+    }
+}
+
+fn printed(cell: &Cell) -> String {
+    match (cell.printed, cell.printed_low, cell.printed_high) {
+        (Some(printed), ..) => figure(cell.quantity, printed),
+        (None, Some(low), Some(high)) => format!("{low} to {high}"),
+        (None, ..) => "n.m.".to_owned(),
+    }
+}
+
+fn modelled(cell: &Cell) -> String {
+    let value = cell.modelled;
+    value.map_or_else(String::new, |value| figure(cell.quantity, value))
+}
+
+fn error(cell: &Cell) -> String {
+    match (cell.error, cell.quantity) {
+        (None, _) => String::new(),
+        (Some(points), Quantity::CpuPercent) => format!("{points:+.0}"),
+        (Some(share), _) => format!("{:+.1}%", 100.0 * share),
+    }
+}
+
+fn spread(cell: &Cell) -> String {
+    cell.spread.map_or_else(String::new, |spread| {
+        let figure = |value| figure(cell.quantity, value);
+        format!("{} to {}", figure(spread.low), figure(spread.high))
+    })
+}
+
+/// What else must be known of a cell, in a word or two.
+fn marks(cell: &Cell) -> String {
+    let mut marks = vec![match (cell.printed.or(cell.printed_low), cell.scored) {
+        (None, _) => "not measured",
+        (Some(_), true) => cell.role.words(),
+        (Some(_), false) => "not scored",
+    }];
+    if cell.same_as.is_some() {
+        marks.push("printed twice");
+    }
+    if cell.suspect {
+        marks.push("suspect");
+    }
+    if cell.unexplained {
+        marks.push("unexplained");
+    }
+    marks.join(", ")
+}
+
+/// The notes, each once, with the cells that it is about.
+fn notes(card: &Card) -> Vec<Block> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    let rates = card.cells.iter();
+    for cell in rates.filter(|cell| cell.quantity != Quantity::CpuPercent && cell.same_as.is_none())
+    {
+        let Some(note) = cell.note.as_deref() else {
+            continue;
+        };
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, ids)) => ids.push(&cell.id),
+            None => notes.push((note, vec![&cell.id])),
+        }
+    }
+    if notes.is_empty() {
+        return Vec::new();
+    }
+    let line = |(note, ids): (&str, Vec<&str>)| format!("{}: {note}", ids.join(", "));
+    vec![
+        Block::Section("Notes".to_owned()),
+        Block::List(notes.into_iter().map(line).collect()),
+    ]
+}
+
+fn statements(card: &Card) -> Vec<Block> {
+    if card.statements.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Section("Statements".to_owned())];
+    for statement in &card.statements {
+        blocks.push(Block::Text(format!(
+            "{} {} {}",
+            statement.statement,
+            verdict(statement),
+            statement.conclusion
+        )));
+        let findings = statement.findings.iter();
+        let line = findings
+            .map(|found| format!("{}: {} {}", found.what, decimals(found.value), found.unit));
+        blocks.push(Block::List(line.collect()));
+    }
+    blocks
+}
+
+fn verdict(statement: &Statement) -> &'static str {
+    match statement.holds {
+        Some(true) => "(The models agree.)",
+        Some(false) => "(The models do NOT agree.)",
+        None => "(The models say how much.)",
+    }
+}
+
+/// A number without needless zeros, to one decimal.
+fn decimals(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn parameters(card: &Card) -> Vec<Block> {
+    let list = &card.parameters.list;
+    let column =
+        |of: &dyn Fn(&FreeParameter) -> String| -> Vec<String> { list.iter().map(of).collect() };
+    let title = format!("Free parameters: {}", card.parameters.calibrated);
+    let mut blocks = vec![Block::Section(title)];
+    if list.is_empty() {
+        return blocks;
+    }
+    blocks.push(Block::Grid(Grid {
+        key: Column::words("parameter", column(&|one| one.path.clone())),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("value", column(&|one| one.value.clone())),
+                Column::words("file", column(&|one| one.file.clone())),
+                Column::figures(
+                    "cells",
+                    column(&|one| match one.cells.len() {
+                        0 => String::new(),
+                        cells => cells.to_string(),
+                    }),
+                ),
+                Column::words("source", column(&|one| one.source.clone())),
+            ],
+        )],
+    }));
+    blocks
+}
+
+/// The `reproduce` contract.
+pub(super) fn json(card: &Card) -> String {
+    pretty(card)
+}
+
+/// One line for each cell.
+pub(super) fn csv(card: &Card) -> String {
+    let records: Vec<Vec<Field>> = card.cells.iter().map(record).collect();
+    written(&records)
+}
+
+fn record(cell: &Cell) -> Vec<Field> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    vec![
+        ("id", cell.id.clone()),
+        ("published", cell.published.clone()),
+        ("table", cell.table.clone()),
+        ("target", text(&cell.target)),
+        ("quantity", cell.quantity.name().to_owned()),
+        ("printed", optional(cell.printed)),
+        ("printed_low", optional(cell.printed_low)),
+        ("printed_high", optional(cell.printed_high)),
+        ("modelled", optional(cell.modelled)),
+        ("error", optional(cell.error)),
+        ("scored", cell.scored.to_string()),
+        ("same_as", text(&cell.same_as)),
+        ("role", cell.role.words().to_owned()),
+        ("phases", cell.phases.to_string()),
+        ("spread_low", optional(cell.spread.map(|spread| spread.low))),
+        (
+            "spread_high",
+            optional(cell.spread.map(|spread| spread.high)),
+        ),
+        ("suspect", cell.suspect.to_string()),
+        ("unexplained", cell.unexplained.to_string()),
+        ("note", text(&cell.note)),
+    ]
+}

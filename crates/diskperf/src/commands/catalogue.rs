@@ -1,0 +1,215 @@
+//! Lists and entries of the catalogue.
+
+use super::Outcome;
+use crate::arguments::{Listed, OutputFormat};
+use crate::drawing;
+use crate::listing::Listing;
+use crate::output::{print, width};
+use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::battery::program::nearest;
+use diskperf_laboratory::catalogue::{
+    self, ComponentEntry, DriveFigures, SystemEntry, components, components_named, documents,
+    systems,
+};
+use diskperf_laboratory::machine::catalogue::{Catalogue, Component, Parameter};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// The list of one kind of entry; `None` of what is no part of the catalogue.
+pub(super) fn listing(
+    catalogue: &Catalogue,
+    listed: Listed,
+) -> Result<Option<Listing>, LaboratoryError> {
+    let of = |name, kind, entries: Vec<(String, String)>| {
+        let rows = entries.into_iter().map(|(name, what)| vec![name, what]);
+        Ok(Some(Listing {
+            name,
+            heading: vec![kind, "meaning"],
+            rows: rows.collect(),
+        }))
+    };
+    let kind =
+        |name, component: Component| of(name, component.name(), components(catalogue, component));
+    match listed {
+        Listed::Systems => of("systems", "system", systems(catalogue)),
+        Listed::Drives => kind("drives", Component::Drive),
+        Listed::Controllers => kind("controllers", Component::Controller),
+        Listed::Buses => kind("buses", Component::Bus),
+        Listed::Hosts => kind("hosts", Component::Host),
+        Listed::Kernels => kind("kernels", Component::Kernel),
+        Listed::Drivers => kind("drivers", Component::Driver),
+        Listed::Filesystems => kind("filesystems", Component::Filesystem),
+        Listed::Published => published(catalogue).map(Some),
+        Listed::Suites | Listed::Programs | Listed::Runs | Listed::Parameters => Ok(None),
+    }
+}
+
+fn published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
+    let row = |document: catalogue::Document| {
+        let modelled = if document.modelled { "yes" } else { "no" };
+        vec![
+            document.name,
+            document.cells.to_string(),
+            document.scored.to_string(),
+            modelled.to_owned(),
+        ]
+    };
+    Ok(Listing {
+        name: "published",
+        heading: vec!["document", "cells", "scored", "modelled"],
+        rows: documents(catalogue)?.into_iter().map(row).collect(),
+    })
+}
+
+/// All numbers of a system, or of a component.
+pub(super) fn parameters(list: &[Parameter]) -> Listing {
+    let row = |parameter: &Parameter| {
+        vec![
+            parameter.path.clone(),
+            parameter.value.clone(),
+            parameter.unit.to_owned(),
+            parameter.range.clone(),
+            parameter.source.clone(),
+            parameter.doc.clone(),
+        ]
+    };
+    Listing {
+        name: "parameters",
+        heading: vec!["path", "value", "unit", "allowed", "source", "meaning"],
+        rows: list.iter().map(row).collect(),
+    }
+}
+
+/// The entry of this name, if the catalogue has one; a component may be asked
+/// for with its kind as well (`driver/uda`).
+pub(super) fn show(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Option<Outcome> {
+    if catalogue.system_names().iter().any(|known| known == name) || is_file(name) {
+        return Some(show_system(catalogue, name, format));
+    }
+    let (kind, plain) = match name.split_once('/') {
+        Some((kind, plain)) => (Component::of_name(kind), plain),
+        None => (None, name),
+    };
+    let mut found = components_named(catalogue, plain);
+    found.retain(|component| kind.is_none_or(|kind| kind == *component));
+    if found.is_empty() || (name.contains('/') && kind.is_none()) {
+        return None;
+    }
+    Some(show_components(catalogue, plain, &found, format))
+}
+
+/// Where no run has this name, but an entry of the catalogue has one much like
+/// it, that is said as well.
+pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
+    let known = Catalogue::embedded();
+    let mut names = known.system_names();
+    for component in Component::ALL {
+        names.extend(known.component_names(component));
+    }
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) if !name.contains('/') => {
+            LaboratoryError::Request(format!("{error}; the catalogue has an entry `{near}`"))
+        }
+        _ => error,
+    }
+}
+
+fn is_file(name: &str) -> bool {
+    name.ends_with(".toml") && std::path::Path::new(name).is_file()
+}
+
+fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outcome {
+    let entry = catalogue::system(catalogue, name, &[])?;
+    let list = parameters(&entry.parameters);
+    print(&match format {
+        OutputFormat::Table => {
+            let mut text = format!("{}\n{}\n", entry.name, entry.description);
+            for (component, name) in &entry.components {
+                text += &format!("  {component:<11} {name}\n");
+            }
+            format!("{text}\n{}", list.render(format, width()))
+        }
+        OutputFormat::Json => system_json(&entry).to_string(),
+        format => list.render(format, width()),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_components(
+    catalogue: &Catalogue,
+    name: &str,
+    found: &[Component],
+    format: OutputFormat,
+) -> Outcome {
+    let mut texts = Vec::new();
+    for component in found {
+        let entry = catalogue::component(catalogue, *component, name)?;
+        let list = parameters(&entry.parameters);
+        texts.push(match format {
+            OutputFormat::Table => {
+                let title = format!("{} {}", entry.component, entry.name);
+                let mut text = format!("{title}\n{}\n", entry.description);
+                if let Some(drive) = &entry.drive {
+                    text += &drawn(drive);
+                }
+                format!("{text}\n{}", list.render(format, width()))
+            }
+            OutputFormat::Json => component_json(&entry).to_string(),
+            format => list.render(format, width()),
+        });
+    }
+    print(&texts.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A drive's figures, and its seek curve.
+fn drawn(drive: &DriveFigures) -> String {
+    let mut text = String::new();
+    for (what, value, unit) in &drive.figures {
+        text += &format!("  {what:<25} {value:>9.2} {unit}\n");
+    }
+    text + "\n" + &drawing::curve(&drive.seek, "cylinders", "ms")
+}
+
+fn parameters_json(list: &[Parameter]) -> Value {
+    let one = |parameter: &Parameter| {
+        json!({
+            "path": parameter.path,
+            "value": parameter.value,
+            "unit": parameter.unit,
+            "allowed": parameter.range,
+            "source": parameter.source,
+            "file": parameter.file,
+            "line": parameter.line,
+            "meaning": parameter.doc,
+        })
+    };
+    Value::Array(list.iter().map(one).collect())
+}
+
+fn system_json(entry: &SystemEntry) -> Value {
+    let components = entry.components.iter();
+    let components = components.map(|(kind, name)| (kind.clone(), json!(name)));
+    json!({
+        "system": entry.name,
+        "description": entry.description,
+        "components": Value::Object(components.collect()),
+        "parameters": parameters_json(&entry.parameters),
+    })
+}
+
+fn component_json(entry: &ComponentEntry) -> Value {
+    let mut value = json!({
+        "component": entry.component.name(),
+        "name": entry.name,
+        "description": entry.description,
+        "parameters": parameters_json(&entry.parameters),
+    });
+    if let Some(drive) = &entry.drive {
+        let figure = |(what, value, unit): &(&str, f64, &str)| json!({"what": what, "value": value, "unit": unit});
+        let point = |(cylinders, ms): &(u32, f64)| json!([cylinders, ms]);
+        value["figures"] = Value::Array(drive.figures.iter().map(figure).collect());
+        value["seek_ms_by_cylinders"] = Value::Array(drive.seek.iter().map(point).collect());
+    }
+    value
+}

@@ -1,0 +1,145 @@
+//! What can be wrong with a modelled run.
+
+use crate::support::User;
+
+const VAX: &str = "vax780-sc780-eagle";
+
+#[test]
+fn requests_that_make_no_sense_say_what_does() {
+    let user = User::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--on", "vax780-sc780-egle"],
+            &[
+                "no system `vax780-sc780-egle`",
+                "did you mean",
+                "vax780-sc780-eagle",
+            ],
+        ),
+        (
+            &["--on", "vax780-sc780-eagle:initial-arbitrasion"],
+            &["did you mean", "initial-arbitration"],
+        ),
+        (&["--on", "absent.toml"], &["absent.toml"]),
+        (
+            &["--on", VAX, "--set", "filesystem.rotdlay_ms=4"],
+            &["unknown key `rotdlay_ms`", "rotdelay_ms"],
+        ),
+        (
+            &["--on", VAX, "--set", "filesytem.rotdelay_ms=4"],
+            &["filesytem"],
+        ),
+        (
+            &["--on", VAX, "--set", "filesystem.rotdelay_us=4000"],
+            &["rotdelay_us", "rotdelay_ms"],
+        ),
+        (
+            &["--on", VAX, "--set", "filesystem.rotdelay_ms=4ms"],
+            &["write the number alone"],
+        ),
+        (
+            &["--on", VAX, "--set", "drive=eagel"],
+            &["no drive `eagel`", "`eagle`"],
+        ),
+        (&["--on", VAX, "--set", "drive.heads=0"], &["out of range"]),
+        (
+            &["--on", VAX, "--set", "driver.search_lead_sectors=48"],
+            &["longer than a track"],
+        ),
+        (
+            &["--on", VAX, "--set", "filesystem.rotdelay_ms=40"],
+            &["rotdelay_ms"],
+        ),
+        (
+            &["--on", VAX, "--drives", "3"],
+            &["2 configured", "--set drives=3"],
+        ),
+        (
+            &["--on", VAX, "--drives", "2", "--set", "drives=1"],
+            &["1 configured"],
+        ),
+        (&["--on", VAX, "--together"], &["--drives 2"]),
+        (
+            &["--on", VAX, "--other", "."],
+            &["--other is of real storage"],
+        ),
+        (
+            &["--on", VAX, "--size", "1G"],
+            &["not enough space", "partition"],
+        ),
+        (&["--on", VAX, "--direct"], &["cannot run", "O_DIRECT"]),
+        (
+            &["seqread", "--on", VAX, "--set", "program.layer=device"],
+            &["cannot run", "device"],
+        ),
+        (
+            &[
+                "copy",
+                "--on",
+                VAX,
+                "--drives",
+                "2",
+                "--set",
+                "program.destination=other",
+            ],
+            &["cannot run", "another drive"],
+        ),
+        (
+            &["--on", ".", "--drives", "2"],
+            &["--drives is of modelled systems"],
+        ),
+        (
+            &["--on", ".", "--set", "drive.heads=3"],
+            &["real storage has no component"],
+        ),
+        (&["--on", VAX, "--catalogue", "./absent"], &["absent"]),
+    ];
+    for (words, parts) in cases {
+        let all: Vec<&str> = ["run"].iter().chain(*words).copied().collect();
+        user.run(&all).expect(2, parts);
+    }
+    assert!(user.stored().is_empty(), "nothing was run");
+}
+
+#[test]
+fn a_mistake_in_a_file_has_its_line_and_column() {
+    let user = User::new();
+    let text = "extends = \"vax780-sc780-eagle\"\n[drive]\nspindle_rpm = \"fast\"\n";
+    std::fs::write(user.file("wrong.toml"), text).unwrap();
+    user.run(&["run", "ffs83", "--on", "wrong.toml"])
+        .expect(2, &["wrong.toml:3:15", "spindle_rpm"]);
+    let folder = user.file("overlay/drives");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("mine.toml"),
+        "extends = \"eagle\"\nheads = 2000\n",
+    )
+    .unwrap();
+    let words = [
+        "run",
+        "ffs83",
+        "--on",
+        "vax780-sc780-eagle",
+        "--catalogue",
+        "overlay",
+        "--set",
+        "drive=mine",
+    ];
+    user.run(&words).expect(2, &["mine.toml:2:9", "1 to 255"]);
+}
+
+#[test]
+fn lists_and_entries_name_what_is_near() {
+    let user = User::new();
+    user.run(&["show", "eagel"]).expect(2, &["`eagle`"]);
+    user.run(&["list", "parameters", "vax780-uda50-ra8"])
+        .expect(2, &["did you mean", "vax780-uda50-ra81"]);
+    user.run(&["list", "drives", "eagle"])
+        .expect(2, &["only `list parameters`"]);
+    user.run(&["reproduce", "speck-bas-1984"])
+        .expect(2, &["speck-bass-1984"]);
+    user.run(&["reproduce", "--set", "host.sped=2"])
+        .expect(2, &["sped"]);
+    user.run(&["reproduce", "--cell", "nothing*"])
+        .expect(2, &["no cell is"]);
+}

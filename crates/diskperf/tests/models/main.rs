@@ -1,0 +1,9 @@
+//! Modelled computers on the command line: runs, the catalogue, the accuracy
+//! card, and all that can be wrong with them.
+
+mod catalogue;
+mod errors;
+mod reproduce;
+mod runs;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,168 @@
+//! Runs on modelled computers.
+
+use crate::support::User;
+use serde_json::Value;
+
+const VAX: &str = "vax780-sc780-eagle";
+
+fn results(run: &Value) -> &Vec<Value> {
+    run["results"].as_array().expect("a run has results")
+}
+
+#[test]
+fn the_suite_runs_on_both_of_the_papers_file_systems() {
+    let user = User::new();
+    let outcome = user.run(&["run", "ffs83", "--on", VAX, "--format", "json"]);
+    let json = outcome.expect(0, &["stored as run"]).json();
+    let run = &json["runs"][0];
+    assert_eq!(run["world"], "model");
+    assert_eq!(run["target"], VAX);
+    assert_eq!(run["seed"], 1983);
+    assert!(
+        run["model"]["model_version"]
+            .as_str()
+            .unwrap()
+            .contains('+')
+    );
+    assert!(!run["model"]["catalogue"].as_array().unwrap().is_empty());
+    assert_eq!(results(run).len(), 8);
+    for result in results(run) {
+        assert_eq!(result["size_bytes"], 8 << 20);
+        assert_eq!(result["drives"], 1);
+        assert_eq!(result["repetitions"].as_array().unwrap().len(), 3);
+        let kb_per_s = result["kb_per_s"].as_f64().unwrap();
+        assert!((100.0..2000.0).contains(&kb_per_s), "{result}");
+        assert_eq!(result["interval"]["low"], result["kb_per_s"]);
+        assert_eq!(result["interval"]["high"], result["kb_per_s"]);
+        let wrote = result["program"] != "read_8192";
+        assert_eq!(result["durable_kb_per_s"].is_f64(), wrote, "{result}");
+        for repetition in result["repetitions"].as_array().unwrap() {
+            for worker in repetition["workers"].as_array().unwrap() {
+                let entries = worker["ledger"].as_array().unwrap();
+                let sum: u64 = entries.iter().map(|one| one["ns"].as_u64().unwrap()).sum();
+                let elapsed_s = worker["elapsed_s"].as_f64().unwrap();
+                assert_eq!(sum, (elapsed_s * 1e9).round() as u64);
+            }
+        }
+    }
+    let filesystems: Vec<&Value> = results(run).iter().map(|one| &one["filesystem"]).collect();
+    assert_eq!(filesystems[0], "ffs/8192");
+    assert_eq!(filesystems[7], "ffs/4096");
+    let row = user.run(&["show", "last", "--format", "markdown"]);
+    row.expect(0, &[]).shows(&["read\\_8192", "%)"]);
+    user.assert_nothing_left("after a modelled run");
+}
+
+#[test]
+fn the_same_plan_gives_the_same_results() {
+    let user = User::new();
+    let run = |seed: &str| {
+        let words = [
+            "run",
+            "random_mix",
+            "--on",
+            VAX,
+            "--drives",
+            "2",
+            "--seed",
+            seed,
+            "--runs",
+            "2",
+            "--format",
+            "json",
+        ];
+        let json = user.run(&words).expect(0, &[]).json();
+        let run = json["runs"][0].clone();
+        (
+            run["results"].to_string(),
+            run["model"]["fingerprint"].clone(),
+        )
+    };
+    let first = run("7");
+    assert!(first == run("7"), "the same seed");
+    let other = run("8");
+    assert!(first.0 != other.0 && first.1 != other.1, "another seed");
+}
+
+#[test]
+fn here_and_the_vax_stand_in_one_table_by_default() {
+    let user = User::new();
+    let outcome = user.run(&["run", "--size", "8M"]);
+    let outcome = outcome.expect(0, &[]);
+    let heading = outcome
+        .stdout
+        .lines()
+        .position(|line| line.starts_with("program"))
+        .unwrap_or_else(|| panic!("{}", outcome.stdout));
+    let titles = outcome.stdout.lines().nth(heading - 1).unwrap();
+    assert!(titles.contains("ffs/8192"), "{}", outcome.stdout);
+    assert_eq!(
+        outcome.stdout.matches("KB/s (CPU)").count(),
+        3,
+        "{}",
+        outcome.stdout
+    );
+    assert_eq!(user.stored().len(), 2);
+}
+
+#[test]
+fn a_setting_without_effect_is_told_and_one_with_effect_is_not() {
+    let user = User::new();
+    let run = |setting: &str| {
+        let words = [
+            "run",
+            "read_8192",
+            "--on",
+            VAX,
+            "--runs",
+            "1",
+            "--set",
+            setting,
+        ];
+        user.run(&words).expect(0, &[]).stderr
+    };
+    let idle = run("kernel.update_interval_s=30");
+    assert!(idle.contains("had no effect"), "{idle}");
+    let felt = run("drive.spindle_rpm=1800");
+    assert!(!felt.contains("had no effect"), "{felt}");
+}
+
+#[test]
+fn modelled_figures_are_compared_exactly() {
+    let user = User::new();
+    let run = |label: &str, setting: &str| {
+        let words = [
+            "run", "ffs83", "--on", VAX, "--label", label, "--set", setting,
+        ];
+        user.run(&words).expect(0, &[]);
+    };
+    run("before", "filesystem.rotdelay_ms=4");
+    run("again", "filesystem.rotdelay_ms=4");
+    run("slower", "drive.spindle_rpm=1800");
+    let same = user.run(&["compare", "before", "again", "--fail-over", "1%"]);
+    let same = same.expect(0, &[]).shows(&["no difference seen"]);
+    assert!(!same.stdout.contains("too few"), "{}", same.stdout);
+    user.run(&["compare", "before", "slower", "--fail-over", "1%"])
+        .expect(1, &["slower"])
+        .shows(&["settings differ"]);
+}
+
+#[test]
+fn a_system_of_the_users_own_runs_and_other_suites_do() {
+    let user = User::new();
+    let text = format!("extends = \"{VAX}\"\ndescription = \"Mine.\"\n[host]\nspeed = 2\n");
+    std::fs::write(user.file("mine.toml"), text).unwrap();
+    let outcome = user.run(&["run", "ffs83", "--on", "mine.toml", "--format", "json"]);
+    let json = outcome.expect(0, &[]).json();
+    assert_eq!(json["runs"][0]["target"], "mine.toml");
+    for what in ["vme87", "seqread89"] {
+        let words = ["run", what, "--on", VAX, "--runs", "1", "--size", "1M"];
+        user.run(&words).expect(0, &[]).shows(&[what]);
+    }
+    user.run(&["run", "ffs83", "--on", VAX, "--dry-run"])
+        .expect(0, &[])
+        .shows(&["a modelled computer", "2 drives"]);
+    user.run(&["show", "mine.toml"])
+        .expect(0, &[])
+        .shows(&["Mine.", "host.speed"]);
+}

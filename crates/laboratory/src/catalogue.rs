@@ -1,0 +1,227 @@
+//! The catalogue, listed and looked at: entries with their numbers, units and
+//! sources, and what follows from them.
+
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_machine::specification::DriveSpecification;
+
+/// Entries of one kind, each with its description.
+///
+/// The descriptions of files that do not parse are empty; whoever uses such a
+/// file is told what is wrong with it.
+pub fn components(catalogue: &Catalogue, component: Component) -> Vec<(String, String)> {
+    let names = catalogue.component_names(component).into_iter();
+    names
+        .map(|name| {
+            let description = catalogue.description(component, &name);
+            (name, description.unwrap_or_default())
+        })
+        .collect()
+}
+
+/// All systems and variants, each with its description.
+pub fn systems(catalogue: &Catalogue) -> Vec<(String, String)> {
+    let names = catalogue.system_names().into_iter();
+    names
+        .map(|name| {
+            let description = catalogue.system_description(&name);
+            (name, description.unwrap_or_default())
+        })
+        .collect()
+}
+
+/// A document with published numbers.
+pub struct Document {
+    /// Its name: `kridle-mckusick-1983`.
+    pub name: String,
+    /// How many of its cells have an id.
+    pub cells: usize,
+    /// How many of them are scored.
+    pub scored: usize,
+    /// Whether the catalogue has a system for any.
+    pub modelled: bool,
+}
+
+/// All documents with published numbers.
+///
+/// # Errors
+///
+/// A file of `published/` that is wrong.
+pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError> {
+    let published = crate::reproduce::published(catalogue)?;
+    let systems = catalogue.system_names();
+    let document = |name: &str| {
+        let cells = published.of_document(name).unwrap_or_default();
+        Document {
+            name: name.to_owned(),
+            cells: cells.len(),
+            scored: cells.iter().filter(|cell| cell.scored).count(),
+            modelled: cells
+                .iter()
+                .filter_map(|cell| cell.full_target())
+                .any(|target| systems.contains(&target)),
+        }
+    };
+    Ok(published.documents().into_iter().map(document).collect())
+}
+
+/// A system with all its numbers.
+pub struct SystemEntry {
+    /// As it was asked for.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Its components and drives by their names in the catalogue.
+    pub components: Vec<(String, String)>,
+    /// Every number.
+    pub parameters: Vec<Parameter>,
+}
+
+/// Looks at a system.
+///
+/// # Errors
+///
+/// Whatever is wrong with it or with the settings.
+pub fn system(
+    catalogue: &Catalogue,
+    name: &str,
+    settings: &[Setting],
+) -> Result<SystemEntry, LaboratoryError> {
+    let computer = Computer::read(catalogue, name, settings)?;
+    let of_all = computer
+        .components
+        .iter()
+        .filter(|(component, _)| **component != Component::Drive)
+        .map(|(component, name)| (component.name().to_owned(), name.clone()));
+    let drives = computer
+        .drive_names
+        .iter()
+        .enumerate()
+        .map(|(number, name)| (format!("drive {}", number + 1), name.clone()));
+    Ok(SystemEntry {
+        components: of_all.chain(drives).collect(),
+        name: computer.name,
+        description: computer.description,
+        parameters: computer.parameters,
+    })
+}
+
+/// A component with its numbers.
+pub struct ComponentEntry {
+    /// Its name.
+    pub name: String,
+    /// What kind of component it is.
+    pub component: Component,
+    /// What it is.
+    pub description: String,
+    /// Its numbers.
+    pub parameters: Vec<Parameter>,
+    /// Of a drive, what follows from them.
+    pub drive: Option<DriveFigures>,
+}
+
+/// What follows from a drive's numbers.
+pub struct DriveFigures {
+    /// Figures with what they are and their units.
+    pub figures: Vec<(&'static str, f64, &'static str)>,
+    /// The seek curve: cylinders, and milliseconds for that distance.
+    pub seek: Vec<(u32, f64)>,
+}
+
+/// What an entry of this name is: a drive and a driver may share one.
+pub fn components_named(catalogue: &Catalogue, name: &str) -> Vec<Component> {
+    let has = |component: &Component| {
+        let names = catalogue.component_names(*component);
+        names.iter().any(|known| known == name)
+    };
+    Component::ALL.into_iter().filter(has).collect()
+}
+
+/// Looks at a component, in a system where it can stand.
+///
+/// # Errors
+///
+/// What is wrong with it where it stands in no system.
+pub fn component(
+    catalogue: &Catalogue,
+    component: Component,
+    name: &str,
+) -> Result<ComponentEntry, LaboratoryError> {
+    let computer = in_some_system(catalogue, component, name)?;
+    let prefix = format!("{}.", component.name());
+    let parameters = computer
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.path.starts_with(&prefix))
+        .cloned();
+    Ok(ComponentEntry {
+        name: name.to_owned(),
+        component,
+        description: catalogue.description(component, name).unwrap_or_default(),
+        parameters: parameters.collect(),
+        drive: (component == Component::Drive)
+            .then(|| drive_figures(&computer.specification.drives[0])),
+    })
+}
+
+/// A system that has the component: one that lists it so, else one that takes
+/// it in place of its own.
+fn in_some_system(
+    catalogue: &Catalogue,
+    component: Component,
+    name: &str,
+) -> Result<Computer, LaboratoryError> {
+    let mut names = catalogue.system_names();
+    // A variant differs from its system in numbers that are not the entry's.
+    names.retain(|system| !system.contains(':'));
+    let own = names
+        .iter()
+        .filter_map(|system| Computer::read(catalogue, system, &[]).ok())
+        .find(|computer| computer.components[&component] == name);
+    if let Some(computer) = own {
+        return Ok(computer);
+    }
+    let setting = [Setting {
+        path: component.name().to_owned(),
+        text: name.to_owned(),
+    }];
+    let mut refused = None;
+    for system in &names {
+        match Computer::read(catalogue, system, &setting) {
+            Ok(computer) => return Ok(computer),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        LaboratoryError::Request("the catalogue has no system to look at a part in".to_owned())
+    }))
+}
+
+/// Points of a seek curve: enough for a drawing.
+const SEEK_POINTS: u32 = 61;
+
+fn drive_figures(drive: &DriveSpecification) -> DriveFigures {
+    let geometry = &drive.mechanics.geometry;
+    let seek = &drive.mechanics.seek;
+    let rpm = drive.hundredths_of_rpm as f64 / 100.0;
+    let revolution_ms = 60_000.0 / rpm;
+    let track_bytes = f64::from(geometry.sectors_per_track(0)) * f64::from(geometry.sector_bytes());
+    let media_rate = track_bytes / (revolution_ms / 1e3);
+    let longest = geometry.cylinders().saturating_sub(1);
+    let steps = SEEK_POINTS - 1;
+    let distance = |step: u32| (u64::from(step) * u64::from(longest) / u64::from(steps)) as u32;
+    DriveFigures {
+        figures: vec![
+            ("capacity", geometry.capacity_bytes() as f64 / 1e6, "MB"),
+            ("revolution", revolution_ms, "ms"),
+            ("track", track_bytes / 1024.0, "KB"),
+            ("media rate over a track", media_rate / 1e6, "MB/s"),
+            ("mean seek of the curve", seek.average().millis(), "ms"),
+            ("mean rotational latency", revolution_ms / 2.0, "ms"),
+        ],
+        seek: (0..=steps)
+            .map(|step| (distance(step), seek.time(distance(step)).millis()))
+            .collect(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What one worker does in one repetition: the same body on both worlds.
+
+use diskperf_battery::program::Input;
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_system::{Buffer, Error, Open, System, Whence, sum_residency};
+use diskperf_timeline::{CacheMode, Repetition, Residency, WorkerMeasure};
+
+/// A program about to be repeated.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) cache: CacheMode,
+    pub(crate) size_bytes: u64,
+}
+
+/// The ground that a program's workers stand on.
+pub(crate) struct Ground {
+    /// What each drive is to the programs, drive by drive.
+    pub(crate) drives: Vec<Medium>,
+    /// The directory of each file system that the files are in.
+    pub(crate) folder: &'static str,
+    /// The mount that stands for another file system.
+    pub(crate) other_mount: Option<u32>,
+    /// The run's seed.
+    pub(crate) seed: u64,
+    /// Drop the caches of the whole machine before each repetition.
+    pub(crate) drop_all_caches: bool,
+}
+
+/// What one worker has to do.
+#[derive(Clone)]
+pub(crate) struct Assignment {
+    pub(crate) program: Program,
+    cache: CacheMode,
+    pub(crate) worker: Worker,
+    /// The inputs whose residency this worker looks after: of several that
+    /// read one file, the first.
+    inputs: Vec<Input>,
+    /// The first worker of the first drive drops the machine's caches for all.
+    drop_all_caches: bool,
+}
+
+/// What one worker brings home.
+pub(crate) struct Outcome {
+    measure: WorkerMeasure,
+    residency: Option<Residency>,
+}
+
+impl Ground {
+    /// The workers of a program on all drives.
+    pub(crate) fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+        let mut assignments: Vec<Assignment> = Vec::new();
+        for (number, medium) in self.drives.iter().enumerate() {
+            for index in 0..task.program.workers() {
+                let worker = self.worker(task, (number as u32, *medium), index);
+                let taken = |input: &Input| {
+                    assignments
+                        .iter()
+                        .any(|earlier| earlier.inputs.contains(input))
+                };
+                let mut inputs = task.program.inputs(&worker);
+                inputs.retain(|input| !taken(input));
+                let drop_all_caches = self.drop_all_caches && assignments.is_empty();
+                assignments.push(Assignment {
+                    program: task.program.clone(),
+                    cache: task.cache,
+                    worker,
+                    inputs,
+                    drop_all_caches,
+                });
+            }
+        }
+        assignments
+    }
+
+    fn worker(&self, task: Task<'_>, (drive, medium): (u32, Medium), index: u32) -> Worker {
+        Worker {
+            index,
+            drive,
+            medium,
+            folder: self.folder,
+            other_mount: self.other_mount,
+            size_bytes: task.size_bytes,
+            direct: task.cache == CacheMode::Direct,
+            // Workers draw from streams of their own: a golden-ratio step
+            // keeps their seeds apart.
+            seed: self.seed.wrapping_add(
+                (u64::from(index) << 32 | u64::from(drive)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ),
+            think: task.program.think(),
+        }
+    }
+}
+
+/// What a worker does in one repetition, on either world.
+pub(crate) async fn measured(
+    system: &mut System,
+    assignment: &Assignment,
+    buffer: &mut Buffer,
+) -> Result<Outcome, ProgramError> {
+    let Assignment {
+        program,
+        cache,
+        worker,
+        inputs,
+        drop_all_caches,
+    } = assignment;
+    program.prepare(system, worker).await?;
+    system.barrier().await?;
+    if *drop_all_caches {
+        system.drop_all_caches().await?;
+    }
+    system.barrier().await?;
+    let mut residencies = Vec::new();
+    for input in inputs {
+        make_ready(system, input, *cache).await?;
+        residencies.push(if input.read {
+            residency(system, input).await?
+        } else {
+            None
+        });
+    }
+    system.barrier().await?;
+    let origin = system.barrier().await?;
+    system
+        .sleep_until(origin + program.start_offset(worker))
+        .await?;
+    system.start_measuring(origin)?;
+    program.run(system, worker, buffer).await?;
+    let mut measure = system.finish_measuring().await?;
+    measure.drive = worker.drive;
+    measure.payload_bytes = program.payload_bytes(worker, &measure);
+    for (input, residency) in inputs.iter().zip(&mut residencies) {
+        if let Some(residency) = residency {
+            residency.after_bytes = system
+                .resident_bytes(&input.path, input.length_bytes)
+                .await?
+                .unwrap_or(0);
+        }
+    }
+    system.close_all().await;
+    let residency = sum_residency(residencies.into_iter().flatten());
+    Ok(Outcome { measure, residency })
+}
+
+/// Brings an input into the state that the cache mode asks for.
+async fn make_ready(
+    system: &mut System,
+    input: &Input,
+    cache: CacheMode,
+) -> Result<(), ProgramError> {
+    match cache {
+        CacheMode::Cold | CacheMode::Direct => Ok(system.drop_cached(&input.path).await?),
+        CacheMode::Warm => warm(system, input).await,
+    }
+}
+
+/// Reads an input into the page cache; again where the kernel has already
+/// paged some of it out. The file stays open: a block device loses its pages
+/// when nobody has it open.
+async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
+    let mut buffer = vec![0; 1 << 20];
+    let file = system.open(&input.path, Open::READ).await?;
+    for _ in 0..WARMING_PASSES {
+        let resident = system
+            .resident_bytes(&input.path, input.length_bytes)
+            .await?;
+        if resident.is_some_and(|bytes| bytes >= input.length_bytes) {
+            break;
+        }
+        system.lseek(file, 0, Whence::Start).await?;
+        let mut left = input.length_bytes;
+        while left > 0 {
+            let wanted = buffer.len().min(left as usize);
+            match system.read(file, &mut buffer[..wanted]).await? {
+                0 => break,
+                count => left -= count as u64,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One pass fills the cache; a second one makes up for what was paged out
+/// meanwhile. What two do not bring in does not fit.
+const WARMING_PASSES: u32 = 2;
+
+async fn residency(system: &mut System, input: &Input) -> Result<Option<Residency>, ProgramError> {
+    let resident = system
+        .resident_bytes(&input.path, input.length_bytes)
+        .await?;
+    Ok(resident.map(|before_bytes| Residency {
+        file_bytes: input.length_bytes,
+        before_bytes,
+        after_bytes: 0,
+    }))
+}
+
+/// All outcomes, or the error that came first of those that are not only the
+/// consequence of another worker's.
+pub(crate) fn collect(
+    outcomes: Vec<Result<Outcome, ProgramError>>,
+) -> Result<Repetition, ProgramError> {
+    let consequence =
+        |error: &ProgramError| matches!(error, ProgramError::System(Error::PeerFailed));
+    let mut workers = Vec::new();
+    let mut residencies = Vec::new();
+    let mut failure = None;
+    for outcome in outcomes {
+        match outcome {
+            Ok(outcome) => {
+                workers.push(outcome.measure);
+                residencies.extend(outcome.residency);
+            }
+            Err(error) if failure.as_ref().is_none_or(consequence) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(Repetition {
+            workers,
+            residency: sum_residency(residencies),
+            ..Repetition::default()
+        }),
+    }
+}

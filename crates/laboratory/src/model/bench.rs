@@ -1,0 +1,198 @@
+//! One modelled machine, and programs repeated on it.
+
+use crate::error::LaboratoryError;
+use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
+use diskperf_battery::{Medium, ProgramError};
+use diskperf_machine::specification::Specification;
+use diskperf_machine::{Circumstances, Machine, Rendezvous};
+use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::{Buffer, System};
+use diskperf_timeline::Repetition;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// The directory that the script of seed 000 makes for its files.
+const FOLDER: &str = "foo/";
+
+/// How a machine is used.
+#[derive(Clone)]
+pub(crate) struct Usage {
+    /// How many of the drives run a program at once.
+    pub(crate) drives: usize,
+    /// Whether one more has a file system, for copies to another one.
+    pub(crate) other: bool,
+    /// Of all random choices, the machine's and the programs'.
+    pub(crate) seed: u64,
+    /// How far each drive is turned against the one before it at the start,
+    /// in parts of 2^32 of a revolution.
+    pub(crate) phase: u32,
+    /// Share by which each drive turns slower than the one before it.
+    pub(crate) speed_difference: f64,
+    /// Whether the virtual time of each call is recorded.
+    pub(crate) time_calls: bool,
+    /// Drop every cache before each repetition.
+    pub(crate) drop_all_caches: bool,
+    /// Set when the user ends the run.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// A machine with fresh file systems. Its clock goes on from repetition to
+/// repetition, as that of the machine in the paper did.
+pub(crate) struct Bench {
+    pub(crate) machine: Machine,
+    usage: Usage,
+    /// The number of the next process.
+    next: Cell<usize>,
+    /// What the workers write, by file, call size and seed: it is the same in
+    /// every repetition, and making it would take longer than writing it.
+    buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
+}
+
+/// What a worker's process leaves behind when it ends.
+type WorkerOutcome = Result<Outcome, ProgramError>;
+
+type BufferKey = (&'static str, u64, u64);
+
+impl Bench {
+    /// Builds the machine, and makes the directory of the script.
+    ///
+    /// # Errors
+    ///
+    /// A machine that comes to a standstill.
+    pub(crate) fn build(
+        specification: &Specification,
+        usage: Usage,
+    ) -> Result<Self, LaboratoryError> {
+        let circumstances = Circumstances {
+            seed: usage.seed,
+            drives: usage.drives + usize::from(usage.other),
+            phase: usage.phase,
+            speed_difference: usage.speed_difference,
+            ..Circumstances::default()
+        };
+        let drives = circumstances.drives;
+        let bench = Self {
+            machine: Machine::build(specification, circumstances),
+            usage,
+            next: Cell::new(0),
+            buffers: Rc::default(),
+        };
+        bench.make_folders(drives)?;
+        Ok(bench)
+    }
+
+    fn make_folders(&self, drives: usize) -> Result<(), LaboratoryError> {
+        let failed = Rc::new(RefCell::new(None));
+        let meeting = Rendezvous::new(1);
+        let ports = self.ports(&meeting, &Arc::default());
+        let kernel = Rc::clone(self.machine.kernel());
+        let outcome = Rc::clone(&failed);
+        self.machine.spawn("mkdir", async move {
+            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+            for drive in 0..drives {
+                let folder = FOLDER.trim_end_matches('/');
+                if let Err(error) = system.mkdir(&format!("/mnt{drive}/{folder}")).await {
+                    *outcome.borrow_mut() = Some(error);
+                }
+            }
+            system.end().await;
+        });
+        self.machine.run().map_err(LaboratoryError::work)?;
+        match failed.take() {
+            Some(error) => Err(LaboratoryError::work(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn ports(&self, meeting: &Rc<Rendezvous>, moved_bytes: &Arc<AtomicU64>) -> ModelPorts {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        ModelPorts {
+            number,
+            pipe_ends: Vec::new(),
+            meeting: Rc::clone(meeting),
+            time_calls: self.usage.time_calls,
+            stop: Arc::clone(&self.usage.stop),
+            moved_bytes: Arc::clone(moved_bytes),
+        }
+    }
+
+    /// The workers that a program has here.
+    pub(crate) fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+        let ground = Ground {
+            drives: vec![Medium::Directory; self.usage.drives],
+            folder: FOLDER,
+            other_mount: self.usage.other.then_some(self.usage.drives as u32),
+            seed: self.usage.seed,
+            drop_all_caches: self.usage.drop_all_caches,
+        };
+        ground.assignments(task)
+    }
+
+    /// Runs a program once on all drives in use. `moved_bytes` has a place for
+    /// each worker.
+    ///
+    /// # Errors
+    ///
+    /// What the first worker failed with, and a machine that comes to a
+    /// standstill.
+    pub(crate) fn repetition(
+        &self,
+        assignments: Vec<Assignment>,
+        moved_bytes: &[Arc<AtomicU64>],
+    ) -> Result<Result<Repetition, ProgramError>, LaboratoryError> {
+        let meeting = Rendezvous::new(assignments.len());
+        let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
+        let outcomes = Rc::new(RefCell::new(none_yet));
+        for (number, (assignment, moved)) in assignments.into_iter().zip(moved_bytes).enumerate() {
+            let ports = self.ports(&meeting, moved);
+            let kernel = Rc::clone(self.machine.kernel());
+            let outcomes = Rc::clone(&outcomes);
+            let buffers = Rc::clone(&self.buffers);
+            let name = format!("worker {number}");
+            self.machine.spawn(&name, async move {
+                let program = &assignment.program;
+                let seed = assignment.worker.seed;
+                let key = (program.file_name(), program.call_bytes(), seed);
+                let kept = buffers.borrow_mut().remove(&key);
+                let mut buffer =
+                    kept.unwrap_or_else(|| assignment.program.buffer(&assignment.worker));
+                let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+                let outcome = measured(&mut system, &assignment, &mut buffer).await;
+                if outcome.is_err() {
+                    system.give_up();
+                }
+                system.end().await;
+                buffers.borrow_mut().insert(key, buffer);
+                outcomes.borrow_mut()[number] = Some(outcome);
+            });
+        }
+        self.machine.run().map_err(LaboratoryError::work)?;
+        let outcomes = outcomes.take().into_iter();
+        let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
+        Ok(collect(outcomes.collect()))
+    }
+
+    /// Checks every file system as fsck does.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with one: nothing measured on it is worth anything.
+    pub(crate) fn check(&self) -> Result<(), LaboratoryError> {
+        let drives = self.usage.drives + usize::from(self.usage.other);
+        for drive in 0..drives {
+            self.machine.check(drive).map_err(|problems| {
+                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                LaboratoryError::Work(format!(
+                    "the file system of drive {} is not consistent: {}",
+                    drive + 1,
+                    problems.join("; ")
+                ))
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! A modelled computer: a system of the catalogue, or of a file of the user's.
+
+use crate::error::LaboratoryError;
+use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_machine::kernel::ffs::FileSystem;
+use diskperf_machine::specification::Specification;
+use std::collections::BTreeMap;
+
+/// A system with its settings, ready to be built.
+#[derive(Clone, Debug)]
+pub(crate) struct Computer {
+    /// `NAME`, `NAME:VARIANT` or the path of a file.
+    pub(crate) name: String,
+    /// What it is, in words.
+    pub(crate) description: String,
+    /// What it is built from.
+    pub(crate) specification: Specification,
+    /// Every number of it, with its source.
+    pub(crate) parameters: Vec<Parameter>,
+    /// The files of the catalogue that it consists of, by name.
+    pub(crate) texts: BTreeMap<String, String>,
+    /// The catalogue's name of each component.
+    pub(crate) components: BTreeMap<Component, String>,
+    /// The catalogue's name of each drive.
+    pub(crate) drive_names: Vec<String>,
+}
+
+impl Computer {
+    /// Reads a system.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the system's name, its files and the
+    /// settings, each with its place.
+    pub(crate) fn read(
+        catalogue: &Catalogue,
+        name: &str,
+        settings: &[Setting],
+    ) -> Result<Self, LaboratoryError> {
+        let system = catalogue
+            .resolve(name, settings)
+            .map_err(LaboratoryError::catalogue)?;
+        let texts = system
+            .texts()
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect();
+        let components = Component::ALL
+            .into_iter()
+            .map(|component| (component, system.component_name(component, None).to_owned()))
+            .collect();
+        let drive_names = (1..=system.drives())
+            .map(|number| {
+                system
+                    .component_name(Component::Drive, Some(number))
+                    .to_owned()
+            })
+            .collect();
+        let description = system.description().to_owned();
+        let (specification, parameters) =
+            Specification::read(system).map_err(LaboratoryError::catalogue)?;
+        Ok(Self {
+            name: name.to_owned(),
+            description,
+            specification,
+            parameters,
+            texts,
+            components,
+            drive_names,
+        })
+    }
+
+    /// The kind and block size of its file systems, as the tables name them.
+    pub(crate) fn filesystem(&self) -> String {
+        format!("ffs/{}", self.specification.filesystem.block_bytes)
+    }
+
+    /// Drives that are configured.
+    pub(crate) fn configured_drives(&self) -> usize {
+        self.specification.drives.len()
+    }
+
+    /// Bytes that an ordinary user may write to a fresh file system of this
+    /// drive, counted from 0.
+    pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+        let partition = self.specification.drives[drive].partition;
+        let filesystem = FileSystem::newfs(partition, self.specification.filesystem)
+            .expect("the specification was checked");
+        let fragments = filesystem.free_space_fragments().max(0) as u64;
+        fragments * u64::from(self.specification.filesystem.fragment_bytes)
+    }
+}

@@ -1,0 +1,321 @@
+//! Carries the plan of a modelled run out.
+
+use super::bench::{Bench, Usage};
+use super::computer::Computer;
+use super::version::{MODEL_VERSION, fingerprint};
+use crate::error::{LaboratoryError, Names};
+use crate::measured::Task;
+use crate::observer::{Event, Observer};
+use crate::plan::{ModelPlan, title};
+use crate::recorder::Recorder;
+use crate::reproduce::two_drives;
+use diskperf_battery::Step;
+use diskperf_machine::catalogue::Component;
+use diskperf_timeline::{
+    Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
+    World,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A modelled run under way.
+pub(crate) struct Execution<'a> {
+    pub(crate) plan: &'a ModelPlan,
+    pub(crate) stop: &'a Arc<AtomicBool>,
+    pub(crate) run: Run,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) recorder: &'a mut Recorder,
+}
+
+impl Execution<'_> {
+    /// All programs on all file systems, then what the settings did.
+    pub(crate) fn carry_out(&mut self) -> Result<(), LaboratoryError> {
+        self.recorder.begin_run(&self.run);
+        self.observer.event(Event::RunStarted(&self.run));
+        for note in &self.plan.notes {
+            self.observer.event(Event::Note(note));
+        }
+        for computer in &self.plan.computers {
+            self.on_computer(computer)?;
+        }
+        for note in self.idle_settings()? {
+            self.observer.event(Event::Note(&note));
+            self.run.notes.push(note);
+        }
+        Ok(())
+    }
+
+    fn on_computer(&mut self, computer: &Computer) -> Result<(), LaboratoryError> {
+        let bench = Bench::build(&computer.specification, self.usage())?;
+        let steps = self.plan.suite.steps.len();
+        let before = self.run.results.len();
+        for (number, step) in self.plan.suite.steps.iter().enumerate() {
+            self.observer.event(Event::StepStarted {
+                title: &title(step),
+                number: before + number,
+                of: steps * self.plan.computers.len(),
+            });
+            self.step(step, computer, &bench)?;
+        }
+        bench.check()
+    }
+
+    fn usage(&self) -> Usage {
+        usage(self.plan, self.stop)
+    }
+
+    fn step(
+        &mut self,
+        step: &Step,
+        computer: &Computer,
+        bench: &Bench,
+    ) -> Result<(), LaboratoryError> {
+        let mut result = new_result(self.plan, step, computer);
+        self.recorder.begin_result(&self.run, &result);
+        let outcome = self.repeat(&mut result, step, bench);
+        self.recorder.finish_result(&self.run, &result);
+        self.observer.event(Event::StepFinished(&result));
+        self.run.results.push(result);
+        outcome
+    }
+
+    fn repeat(
+        &mut self,
+        result: &mut ProgramResult,
+        step: &Step,
+        bench: &Bench,
+    ) -> Result<(), LaboratoryError> {
+        let protocol = result.protocol;
+        let assignments = bench.assignments(task(self.plan, step));
+        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        let workers = assignments.len() as u64;
+        for number in 0..protocol.repetitions {
+            self.observer.event(Event::RepetitionStarted {
+                number,
+                of: protocol.repetitions,
+                total_bytes: result.size_bytes * workers * step.program.passes(),
+                moved_bytes: &moved,
+            });
+            let outcome = bench.repetition(assignments.clone(), &moved)?;
+            let mut repetition = outcome.map_err(|error| {
+                let names = Names::of_model(&self.plan.target, self.plan.drives);
+                LaboratoryError::program(&title(step), &names, &error)
+            })?;
+            repetition.discarded = number < protocol.discarded;
+            self.recorder.add_repetition(&self.run, &repetition);
+            self.observer.event(Event::RepetitionFinished(&repetition));
+            result.repetitions.push(repetition);
+            if crate::execute::is_sure(result, &protocol) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings of the system that changed nothing in this run: each is
+    /// left away in turn, and the repetitions compared.
+    fn idle_settings(&self) -> Result<Vec<String>, LaboratoryError> {
+        let mut notes = Vec::new();
+        for (number, setting) in self.plan.settings.iter().enumerate() {
+            let mut without = self.plan.settings.clone();
+            without.remove(number);
+            let same = same_without(self.plan, &without, self.stop, &self.run.results)?;
+            if same {
+                notes.push(format!(
+                    "--set {}={} had no effect in this run: without it every repetition is the same",
+                    setting.path, setting.text
+                ));
+            }
+        }
+        Ok(notes)
+    }
+}
+
+fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
+    Usage {
+        drives: plan.drives,
+        other: plan.other,
+        seed: plan.seed,
+        phase: plan.phase(),
+        speed_difference: two_drives().speed_difference_share,
+        time_calls: plan.time_calls,
+        drop_all_caches: plan.drop_all_caches,
+        stop: Arc::clone(stop),
+    }
+}
+
+fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
+    Task {
+        program: &step.program,
+        cache: step.program.cache_mode(plan.cache),
+        size_bytes: plan.size(step),
+    }
+}
+
+/// Whether a run with these settings does the same. One that is not possible
+/// without the setting is not.
+fn same_without(
+    plan: &ModelPlan,
+    settings: &[diskperf_machine::catalogue::Setting],
+    stop: &Arc<AtomicBool>,
+    results: &[ProgramResult],
+) -> Result<bool, LaboratoryError> {
+    let Ok(computers) = plan.computers_with(settings) else {
+        return Ok(false);
+    };
+    let enough =
+        |computer: &Computer| computer.configured_drives() >= plan.drives + usize::from(plan.other);
+    if computers.len() != plan.computers.len() || !computers.iter().all(enough) {
+        return Ok(false);
+    }
+    let mut of_run = results.iter();
+    for computer in &computers {
+        let bench = Bench::build(&computer.specification, usage(plan, stop))?;
+        for step in &plan.suite.steps {
+            let Some(result) = of_run.next() else {
+                return Ok(false);
+            };
+            let assignments = bench.assignments(task(plan, step));
+            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+            for repetition in &result.repetitions {
+                let Ok(other) = bench.repetition(assignments.clone(), &moved)? else {
+                    return Ok(false);
+                };
+                let other = Repetition {
+                    discarded: repetition.discarded,
+                    ..other
+                };
+                if other != *repetition {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
+    ProgramResult {
+        program: step.program.name().to_owned(),
+        parameters: step.program.parameter_values(),
+        distinguishing: step.distinguishing.clone(),
+        row: step.row,
+        drives: plan.drives as u32,
+        filesystem: computer.filesystem(),
+        size_bytes: plan.size(step),
+        cache: step.program.cache_mode(plan.cache),
+        protocol: plan.suite.protocol,
+        repetitions: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A modelled run with nothing measured yet.
+pub(crate) fn new_run(plan: &ModelPlan, (id, started_unix_ms): (String, u64)) -> Run {
+    Run {
+        id,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        suite: plan.suite.name.clone(),
+        target: plan.target.clone(),
+        world: World::Model,
+        label: plan.label.clone(),
+        seed: plan.seed,
+        started_unix_ms,
+        command_line: plan.command_line.clone(),
+        cache: plan.cache,
+        dropped_all_caches: plan.drop_all_caches,
+        state: RunState::Running,
+        environment: environment(plan),
+        model: Some(modelled(plan)),
+        overhead: None,
+        results: Vec::new(),
+        notes: plan.notes.clone(),
+    }
+}
+
+/// What it takes to make the run again.
+fn modelled(plan: &ModelPlan) -> Modelled {
+    let settings: Vec<String> = plan
+        .settings
+        .iter()
+        .map(|setting| format!("{}={}", setting.path, setting.text))
+        .collect();
+    let catalogue: BTreeMap<String, String> = plan
+        .computers
+        .iter()
+        .flat_map(|computer| computer.texts.clone())
+        .collect();
+    let mut identity = vec![
+        MODEL_VERSION.to_owned(),
+        plan.target.clone(),
+        plan.seed.to_string(),
+        plan.drives.to_string(),
+        plan.cache.name().to_owned(),
+        plan.drop_all_caches.to_string(),
+    ];
+    for step in &plan.suite.steps {
+        let values = step.program.parameter_values();
+        identity.push(format!(
+            "{} {values:?} {} {:?}",
+            step.program.name(),
+            plan.size(step),
+            plan.suite.protocol
+        ));
+    }
+    identity.extend(settings.iter().cloned());
+    for (name, text) in &catalogue {
+        identity.extend([name.clone(), text.clone()]);
+    }
+    Modelled {
+        model_version: MODEL_VERSION.to_owned(),
+        fingerprint: fingerprint(identity.iter().map(String::as_str)),
+        settings,
+        configured_drives: plan.computers[0].configured_drives() as u32,
+        phase: plan.phase(),
+        catalogue,
+    }
+}
+
+/// The modelled computer, described as a real one is.
+fn environment(plan: &ModelPlan) -> Environment {
+    let computer = &plan.computers[0];
+    let name = |component: Component| computer.components[&component].clone();
+    let memory = computer
+        .parameters
+        .iter()
+        .find(|parameter| parameter.path == "host.memory_bytes")
+        .and_then(|parameter| parameter.value.replace('_', "").parse().ok());
+    let places = (0..plan.drives + usize::from(plan.other)).map(|drive| {
+        let specification = &computer.specification.drives[drive];
+        let size_bytes = specification.mechanics.geometry.capacity_bytes();
+        Place {
+            path: format!("drive {} of {}", drive + 1, plan.target),
+            filesystem: Some(Filesystem {
+                kind: "ffs".to_owned(),
+                source: format!("drive {}", drive + 1),
+                mount_point: format!("/mnt{drive}"),
+                block_bytes: u64::from(computer.specification.filesystem.block_bytes),
+                total_bytes: u64::from(specification.partition.partition_sectors)
+                    * u64::from(specification.partition.sector_bytes),
+                available_bytes: computer.room_bytes(drive),
+                ..Filesystem::default()
+            }),
+            devices: vec![Device {
+                name: computer.drive_names[drive].clone(),
+                size_bytes,
+                rotational: Some(true),
+                ..Device::default()
+            }],
+        }
+    });
+    Environment {
+        kernel: name(Component::Kernel),
+        cpu_model: name(Component::Host),
+        cpus: 1,
+        memory_bytes: memory.unwrap_or(0),
+        load_average: 0.0,
+        call_clock: "virtual".to_owned(),
+        places: places.collect(),
+    }
+}

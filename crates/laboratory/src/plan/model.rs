@@ -1,0 +1,327 @@
+//! A run on a modelled computer.
+
+use super::{apply_repetitions, apply_settings, leave_out, suite, title};
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use crate::model::load_catalogue;
+use crate::request::{Request, SizeChoice};
+use diskperf_battery::suite::Needs;
+use diskperf_battery::{Medium, Step, Suite};
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_timeline::CacheMode;
+use diskperf_timeline::units::{MIB, format_size};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What every program moves, unless the user says otherwise: 1983's size. In
+/// virtual time it costs nothing to wait for.
+pub(crate) const MODEL_BYTES: u64 = 8 * MIB;
+
+/// The paper's two file systems, for its own suite.
+const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
+
+/// One run on a modelled computer.
+#[derive(Clone, Debug)]
+pub struct ModelPlan {
+    /// The suite, with the user's settings in its steps.
+    pub suite: Suite,
+    /// As the user named it.
+    pub target: String,
+    /// The catalogue, with the user's folder laid over it.
+    pub(crate) catalogue: Catalogue,
+    /// The user's settings of the system.
+    pub(crate) settings: Vec<Setting>,
+    /// The system with each of its file systems, one after the other.
+    pub(crate) computers: Vec<Computer>,
+    /// Drives that run each program at once.
+    pub(crate) drives: usize,
+    /// Whether one more has a file system, for copies to another one.
+    pub(crate) other: bool,
+    /// Bytes that each program moves.
+    pub size_bytes: u64,
+    /// What is asked of the buffer cache.
+    pub cache: CacheMode,
+    /// Drop every cache before each repetition.
+    pub drop_all_caches: bool,
+    /// Whether each call is timed.
+    pub time_calls: bool,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// The user's own name for the run.
+    pub label: Option<String>,
+    /// The command line, word by word.
+    pub command_line: Vec<String>,
+    /// What a reader must know: steps that were left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Options that a modelled system has no use for; `alone` where no other
+/// target has.
+pub(super) fn check_options(request: &Request, alone: bool) -> Result<(), LaboratoryError> {
+    if request.together {
+        return Err(LaboratoryError::request(
+            "--together is of real storage; the drives of a modelled system run a program at once with --drives 2",
+        ));
+    }
+    let useless = [
+        (
+            request.other.is_some(),
+            "--other",
+            "a modelled system copies to its own next drive",
+        ),
+        (
+            request.fresh.is_some(),
+            "--fresh",
+            "a modelled system's file systems always are",
+        ),
+        (
+            !request.destroy_data_on.is_empty(),
+            "--destroy-data-on",
+            "a modelled system has no such device",
+        ),
+    ];
+    match useless.into_iter().find(|(given, ..)| *given && alone) {
+        Some((_, option, why)) => Err(LaboratoryError::Request(format!(
+            "{option} is of real storage: {why}; leave it away"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The plan of one target.
+pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, LaboratoryError> {
+    let name = target.to_string_lossy().into_owned();
+    let catalogue = load_catalogue(request.catalogue.as_deref())?;
+    check_name(&catalogue, &name, target)?;
+    let mut suite = suite(request.what.as_deref(), Medium::Directory)?;
+    let (of_program, of_system): (Vec<String>, Vec<String>) = request
+        .settings
+        .iter()
+        .cloned()
+        .partition(|setting| setting.starts_with("program."));
+    apply_settings(&mut suite, &of_program)?;
+    apply_repetitions(&mut suite, request.repetitions);
+    let settings = crate::model::settings(&of_system)?;
+    let computers = computers(&catalogue, &name, &suite, &settings)?;
+    let drives = drives(&computers[0], request.drives)?;
+    let mut plan = ModelPlan {
+        other: drives < computers[0].configured_drives(),
+        suite,
+        target: name,
+        catalogue,
+        settings,
+        computers,
+        drives,
+        size_bytes: match request.size {
+            SizeChoice::Auto => MODEL_BYTES,
+            SizeChoice::Bytes(bytes) => bytes,
+        },
+        cache: request.cache,
+        drop_all_caches: request.drop_all_caches,
+        time_calls: request.time_calls,
+        seed: request.seed,
+        label: request.label.clone(),
+        command_line: request.command_line.clone(),
+        notes: Vec::new(),
+    };
+    plan.leave_out_what_cannot_run()?;
+    plan.other &= plan
+        .suite
+        .steps
+        .iter()
+        .any(|step| step.program.needs_other());
+    plan.check_sizes()?;
+    plan.note_phase();
+    Ok(plan)
+}
+
+/// A file or a directory may have been meant.
+fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<(), LaboratoryError> {
+    let file = name.ends_with(".toml");
+    if file || catalogue.system_names().iter().any(|known| known == name) {
+        return Ok(());
+    }
+    if target.exists() {
+        return Err(LaboratoryError::Request(format!(
+            "target `{name}`: a path contains a `/`, or is `.`; write ./{name}"
+        )));
+    }
+    match catalogue.resolve(name, &[]) {
+        Ok(_) => Ok(()),
+        Err(errors) => Err(LaboratoryError::Request(format!(
+            "{errors}\n`diskperf list systems` names all; a path contains a `/`, or is `.`"
+        ))),
+    }
+}
+
+/// The system with its file systems: for the paper's suite its two, the
+/// largest blocks first, unless a setting says which.
+fn computers(
+    catalogue: &Catalogue,
+    name: &str,
+    suite: &Suite,
+    settings: &[Setting],
+) -> Result<Vec<Computer>, LaboratoryError> {
+    let said = settings.iter().any(|setting| {
+        [
+            "filesystem",
+            "filesystem.block_bytes",
+            "filesystem.fragment_bytes",
+        ]
+        .contains(&setting.path.as_str())
+    });
+    if suite.name != "ffs83" || said {
+        return Ok(vec![Computer::read(catalogue, name, settings)?]);
+    }
+    let with = |filesystem: &&str| {
+        let filesystem = Setting {
+            path: "filesystem".to_owned(),
+            text: (**filesystem).to_owned(),
+        };
+        let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
+        Computer::read(catalogue, name, &all)
+    };
+    FILESYSTEMS.iter().map(with).collect()
+}
+
+/// How many drives run at once: one, or as many as asked for.
+fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
+    let configured = computer.configured_drives();
+    let drives = asked.unwrap_or(1) as usize;
+    if (1..=configured).contains(&drives) {
+        return Ok(drives);
+    }
+    Err(LaboratoryError::Request(format!(
+        "--drives {drives}: {} has {configured} configured; give 1 to {configured}, or configure more with --set drives={drives}",
+        computer.name
+    )))
+}
+
+impl ModelPlan {
+    /// The system with its file systems and other settings.
+    pub(crate) fn computers_with(
+        &self,
+        settings: &[Setting],
+    ) -> Result<Vec<Computer>, LaboratoryError> {
+        computers(&self.catalogue, &self.target, &self.suite, settings)
+    }
+
+    /// Why a step cannot run here, if it cannot.
+    fn obstacle(&self, step: &Step) -> Option<String> {
+        let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        match step.needs(Medium::Directory) {
+            Needs::OtherMedium => Some(format!(
+                "it reads a block device, and the programs on {} have only files",
+                self.target
+            )),
+            Needs::OtherFilesystem if !self.other => Some(format!(
+                "it copies to the file system of another drive, and all that {} has configured run the program",
+                self.target
+            )),
+            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
+                && step.program.touches_target())
+            .then(|| {
+                "it reads and writes with O_DIRECT, and 4.2BSD knows no way past its buffer cache"
+                    .to_owned()
+            }),
+        }
+    }
+
+    fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
+        let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
+        let obstacle = |step: &Step| self.obstacle(step);
+        let (kept, left_out) = leave_out((&name, &self.target), steps, obstacle)?;
+        self.suite.steps = kept;
+        self.notes.extend(left_out);
+        Ok(())
+    }
+
+    /// The size of a step: what was asked for, in whole calls.
+    pub(crate) fn size(&self, step: &Step) -> u64 {
+        let call_bytes = step.program.call_bytes();
+        if self.size_bytes == MODEL_BYTES {
+            return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
+        }
+        self.size_bytes
+    }
+
+    fn check_sizes(&self) -> Result<(), LaboratoryError> {
+        for step in &self.suite.steps {
+            step.program.check(self.size(step))?;
+        }
+        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+        for step in &self.suite.steps {
+            let bytes = files.entry(step.program.file_name()).or_default();
+            *bytes = step.program.file_bytes(self.size(step)).max(*bytes);
+        }
+        let needed = files
+            .values()
+            .fold(0, |sum, bytes| bytes.saturating_add(sum));
+        for computer in &self.computers {
+            for drive in 0..self.drives + usize::from(self.other) {
+                let room = computer.room_bytes(drive);
+                if needed > room {
+                    return Err(no_room(&self.target, drive, needed, room));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How the drives stand to each other is nobody's choice but the seed's.
+    fn note_phase(&mut self) {
+        if self.drives > 1 {
+            self.notes.push(format!(
+                "the drives turn as the seed has it, {:.3} of a revolution apart at the start; `diskperf reproduce` takes the mean over all phases",
+                f64::from(self.phase()) / f64::from(u32::MAX)
+            ));
+        }
+    }
+
+    /// How far each drive is turned against the one before it at the start.
+    pub(crate) fn phase(&self) -> u32 {
+        if self.drives < 2 {
+            return 0;
+        }
+        // A golden-ratio step spreads seeds that follow each other evenly.
+        (self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    }
+
+    /// What would be run, on what, for how long.
+    pub(super) fn describe(&self) -> String {
+        let mut text = format!("{} on {}\n", self.suite.name, self.target);
+        let computer = &self.computers[0];
+        text += &format!("  a modelled computer: {}\n", computer.description);
+        for computer in &self.computers {
+            text += &format!(
+                "  {} of {} drives, each with a fresh {} and {} free\n",
+                self.drives + usize::from(self.other),
+                computer.configured_drives(),
+                computer.filesystem(),
+                format_size(computer.room_bytes(0))
+            );
+        }
+        for step in &self.suite.steps {
+            text += &format!(
+                "  {:<44} up to {} times, {}\n",
+                title(step),
+                self.suite.protocol.repetitions,
+                format_size(self.size(step))
+            );
+        }
+        text += "  nothing is written on this machine but the run's row in the store; time: below a second\n";
+        for note in &self.notes {
+            text += &format!("  {note}\n");
+        }
+        text
+    }
+}
+
+fn no_room(target: &str, drive: usize, needed: u64, room: u64) -> LaboratoryError {
+    LaboratoryError::Request(format!(
+        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set drive.partition_sectors=N)",
+        format_size(needed),
+        drive + 1,
+        format_size(room)
+    ))
+}

@@ -1,0 +1,218 @@
+//! Programs on machines, many at a time: one machine on each thread.
+
+use crate::error::{LaboratoryError, Names};
+use crate::measured::Task;
+use crate::model::bench::{Bench, Usage};
+use crate::model::computer::Computer;
+use diskperf_battery::Program;
+use diskperf_timeline::{CacheMode, Nanoseconds, Repetition, Stage};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One machine, and what is run on it, in order.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub(crate) computer: Arc<Computer>,
+    /// How many drives run each program at once.
+    pub(crate) drives: usize,
+    /// How far the second drive is turned against the first, in parts of 2^32
+    /// of a revolution.
+    pub(crate) phase: u32,
+    /// Share by which the second drive turns slower.
+    pub(crate) speed_difference: f64,
+    /// The programs, in the order of running.
+    pub(crate) programs: Vec<Program>,
+    /// Bytes that each of them moves on each drive.
+    pub(crate) size_bytes: u64,
+    /// Repetitions of each, and how many of the first do not count.
+    pub(crate) repetitions: (u32, u32),
+    /// Of all random choices.
+    pub(crate) seed: u64,
+}
+
+/// What one program did in a job.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Figure {
+    /// The median of the kept repetitions, the sum of the drives.
+    pub(crate) kb_per_s: f64,
+    /// The same, of all programs' shares of the processor.
+    pub(crate) cpu_percent: f64,
+    /// Requests that the drives completed in the kept repetitions.
+    pub(crate) requests: u64,
+    /// Of these, how many lost a revolution that they need not have.
+    pub(crate) missed: u64,
+    /// How long the processor worked in the kept repetitions, for whomever.
+    pub(crate) processor: Nanoseconds,
+    /// Of that, for the driver: its routines in processes and in handlers.
+    pub(crate) driver: Nanoseconds,
+}
+
+/// The figures of a job's programs, or why there are none.
+type JobOutcome = Result<Vec<Figure>, LaboratoryError>;
+
+/// Who carries jobs out.
+pub(crate) struct Workshop<'a> {
+    /// Machines at a time.
+    pub(crate) threads: usize,
+    /// Set when the user ends it.
+    pub(crate) stop: &'a Arc<AtomicBool>,
+    /// Told how many jobs are done, and of how many.
+    pub(crate) progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Workshop<'_> {
+    /// Carries all jobs out; the results in the order of the jobs, whoever did
+    /// which.
+    ///
+    /// # Errors
+    ///
+    /// That of the first job that failed, in the order of the jobs.
+    pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let results: Vec<Mutex<Option<JobOutcome>>> =
+            jobs.iter().map(|_| Mutex::new(None)).collect();
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = jobs.get(number) else { break };
+                let result = if self.stop.load(Ordering::Relaxed) {
+                    Err(LaboratoryError::Interrupted)
+                } else {
+                    job.run(self.stop)
+                };
+                *lock(&results[number]) = Some(result);
+                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+            }
+        };
+        std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..self.threads.min(jobs.len()))
+                .map(|_| scope.spawn(work))
+                .collect();
+            work();
+            for helper in helpers {
+                helper
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+        });
+        let take = |slot: Mutex<Option<_>>| {
+            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            result.expect("every job was done")
+        };
+        results.into_iter().map(take).collect()
+    }
+}
+
+fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Job {
+    /// Builds the machine and runs the programs on it.
+    pub(crate) fn run(&self, stop: &Arc<AtomicBool>) -> Result<Vec<Figure>, LaboratoryError> {
+        let usage = Usage {
+            drives: self.drives,
+            other: false,
+            seed: self.seed,
+            phase: self.phase,
+            speed_difference: self.speed_difference,
+            time_calls: false,
+            drop_all_caches: false,
+            stop: Arc::clone(stop),
+        };
+        let bench = Bench::build(&self.computer.specification, usage)?;
+        self.programs
+            .iter()
+            .map(|program| self.figure(&bench, program))
+            .collect()
+    }
+
+    fn figure(&self, bench: &Bench, program: &Program) -> Result<Figure, LaboratoryError> {
+        let task = Task {
+            program,
+            cache: program.cache_mode(CacheMode::Cold),
+            size_bytes: self.size_bytes,
+        };
+        let assignments = bench.assignments(task);
+        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        let (repetitions, discarded) = self.repetitions;
+        let mut kept: Vec<Repetition> = Vec::new();
+        let mut before = Counts::of(bench);
+        for number in 0..repetitions {
+            if number == discarded {
+                before = Counts::of(bench);
+            }
+            let outcome = bench.repetition(assignments.clone(), &moved)?;
+            let repetition = outcome.map_err(|error| {
+                let names = Names::of_model(&self.computer.name, self.drives);
+                LaboratoryError::program(program.name(), &names, &error)
+            })?;
+            if number >= discarded {
+                kept.push(repetition);
+            }
+        }
+        let spent = Counts::of(bench).since(&before);
+        Ok(Figure {
+            kb_per_s: middle(&kept, Repetition::kb_per_s),
+            cpu_percent: middle(&kept, Repetition::cpu_percent),
+            requests: spent.requests,
+            missed: spent.missed,
+            processor: spent.processor,
+            driver: self.driver(&kept, spent),
+        })
+    }
+
+    /// The driver's part of the processor's time: its routines in the
+    /// processes, and all that handlers did but the clock's.
+    fn driver(&self, kept: &[Repetition], spent: Counts) -> Nanoseconds {
+        let costs = &self.computer.specification.kernel.costs;
+        let workers = kept.iter().flat_map(|repetition| &repetition.workers);
+        let in_processes: Nanoseconds = workers
+            .map(|worker| worker.ledger.stage(Stage::Driver))
+            .sum();
+        let ticks = u128::from(spent.elapsed.0) * u128::from(costs.clock_hz) / 1_000_000_000;
+        let clock = ticks as u64 * (costs.clock.0 + costs.soft_clock.0);
+        in_processes + spent.in_handlers.since(Nanoseconds(clock))
+    }
+}
+
+/// What a machine has counted by some moment.
+#[derive(Clone, Copy)]
+struct Counts {
+    requests: u64,
+    missed: u64,
+    processor: Nanoseconds,
+    in_handlers: Nanoseconds,
+    elapsed: Nanoseconds,
+}
+
+impl Counts {
+    fn of(bench: &Bench) -> Self {
+        let drives = bench.machine.statistics().drives;
+        let (processor, in_handlers) = bench.machine.processor_busy();
+        Self {
+            requests: drives.iter().map(|drive| drive.requests).sum(),
+            missed: drives.iter().map(|drive| drive.missed).sum(),
+            processor: Nanoseconds(processor.0),
+            in_handlers: Nanoseconds(in_handlers.0),
+            elapsed: Nanoseconds(bench.machine.now().0),
+        }
+    }
+
+    fn since(self, before: &Self) -> Self {
+        Self {
+            requests: self.requests - before.requests,
+            missed: self.missed - before.missed,
+            processor: self.processor.since(before.processor),
+            in_handlers: self.in_handlers.since(before.in_handlers),
+            elapsed: self.elapsed.since(before.elapsed),
+        }
+    }
+}
+
+/// The median, as a run's summary has it.
+fn middle(kept: &[Repetition], of: impl Fn(&Repetition) -> f64) -> f64 {
+    let values: Vec<f64> = kept.iter().map(of).collect();
+    diskperf_analysis::statistics::median(&values).expect("at least one repetition is kept")
+}

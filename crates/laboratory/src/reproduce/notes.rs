@@ -1,0 +1,144 @@
+//! What is said beside cells, and what all pairs of drives share: data, in
+//! `catalogue/published/notes.toml`.
+
+use super::glob::matches;
+use crate::error::LaboratoryError;
+use diskperf_analysis::accuracy::{FreeParameter, TwoDrives};
+use serde::Deserialize;
+use std::path::Path;
+
+const EMBEDDED: &str = include_str!("../../../../catalogue/published/notes.toml");
+/// Its name in messages and in the list of free parameters.
+const NAME: &str = "catalogue/published/notes.toml";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    two_drives: Option<Pair>,
+    #[serde(default)]
+    note: Vec<Note>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pair {
+    phases: u32,
+    speed_difference_share: f64,
+    speed_difference_share_source: String,
+}
+
+/// A note on some cells.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    /// Patterns of ids, in which `*` stands for any characters.
+    cells: Vec<String>,
+    text: String,
+}
+
+/// All notes: those of the user's folder before those of the program.
+pub(crate) struct Notes(Vec<Note>);
+
+fn embedded() -> File {
+    toml::from_str(EMBEDDED).expect("a test reads the file that is part of the program")
+}
+
+impl Notes {
+    /// The notes, with those of a folder laid over the catalogue in front.
+    ///
+    /// # Errors
+    ///
+    /// A file of the folder that is not as the program's own.
+    pub(crate) fn load(folder: Option<&Path>) -> Result<Self, LaboratoryError> {
+        let mut notes = Vec::new();
+        let path = folder.map(|folder| folder.join("published/notes.toml"));
+        if let Some(path) = path.filter(|path| path.is_file()) {
+            let wrong = |reason: String| LaboratoryError::File {
+                path: path.clone(),
+                reason,
+            };
+            let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+            let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            notes.extend(file.note);
+        }
+        notes.extend(embedded().note);
+        Ok(Self(notes))
+    }
+
+    /// All that is said of a cell.
+    pub(crate) fn on(&self, id: &str) -> Option<String> {
+        let texts: Vec<&str> = self
+            .0
+            .iter()
+            .filter(|note| note.cells.iter().any(|pattern| matches(pattern, id)))
+            .map(|note| note.text.trim())
+            .collect();
+        (!texts.is_empty()).then(|| texts.join(" "))
+    }
+}
+
+/// What all pairs of drives share.
+pub fn two_drives() -> TwoDrives {
+    let pair = embedded()
+        .two_drives
+        .expect("the program's own file has it");
+    TwoDrives {
+        phases: pair.phases,
+        speed_difference_share: pair.speed_difference_share,
+    }
+}
+
+/// The difference of speeds as what it is: a free parameter.
+pub(crate) fn speed_difference() -> FreeParameter {
+    let pair = embedded()
+        .two_drives
+        .expect("the program's own file has it");
+    FreeParameter {
+        path: "two_drives.speed_difference_share".to_owned(),
+        file: NAME.to_owned(),
+        value: pair.speed_difference_share.to_string(),
+        source: pair.speed_difference_share_source,
+        cells: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_machine::catalogue::Catalogue;
+
+    #[test]
+    fn every_note_is_about_a_cell() {
+        let published = Catalogue::embedded().published().unwrap();
+        let ids: Vec<&str> = published
+            .cells
+            .iter()
+            .filter_map(|cell| cell.id.as_deref())
+            .collect();
+        for note in embedded().note {
+            for pattern in &note.cells {
+                assert!(
+                    ids.iter().any(|id| matches(pattern, id)),
+                    "{pattern} is no cell's"
+                );
+            }
+            assert!(!note.text.trim().is_empty());
+        }
+        let pair = two_drives();
+        assert!(pair.phases >= 2 && pair.speed_difference_share < 0.05);
+    }
+
+    #[test]
+    fn every_unexplained_and_every_suspect_cell_has_a_note() {
+        let published = Catalogue::embedded().published().unwrap();
+        let notes = Notes::load(None).unwrap();
+        for document in ["kridle-mckusick-1983", "speck-bass-1984"] {
+            for cell in published.of_document(document).unwrap() {
+                let id = cell.id.as_deref().unwrap();
+                if cell.unexplained || cell.suspect {
+                    assert!(notes.on(id).is_some(), "{id}");
+                }
+            }
+        }
+    }
+}

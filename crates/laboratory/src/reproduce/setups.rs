@@ -1,0 +1,222 @@
+//! What a cell of seed 000 was measured on, and the runs that it takes.
+
+use super::jobs::{Figure, Job, Workshop};
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_analysis::accuracy::{Spread, TwoDrives};
+use diskperf_battery::{Medium, Program, Suite};
+use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes that each program of seed 000 moves.
+pub(crate) const SIZE_BYTES: u64 = 8 << 20;
+
+/// A file system on drives of a system: one machine runs all programs on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Setup {
+    /// `NAME` or `NAME:VARIANT`.
+    pub(crate) target: String,
+    /// The file system's name in the catalogue: `8k`.
+    pub(crate) filesystem: String,
+    /// Drives that run a program at once.
+    pub(crate) drives: u32,
+}
+
+/// One program on a setup: what a cell is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) setup: Setup,
+    /// The program's name.
+    pub(crate) program: String,
+}
+
+/// A figure over all phases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct OverPhases {
+    pub(crate) mean: f64,
+    pub(crate) spread: Spread,
+}
+
+/// What the model gives for a place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Modelled {
+    pub(crate) kb_per_s: OverPhases,
+    pub(crate) cpu_percent: OverPhases,
+    /// Requests that lost a revolution, of all.
+    pub(crate) missed_share: f64,
+    /// The driver's share of the processor's work.
+    pub(crate) driver_share: f64,
+    pub(crate) phases: u32,
+}
+
+impl Setup {
+    /// The system with this file system and the user's settings.
+    pub(crate) fn computer(
+        &self,
+        catalogue: &Catalogue,
+        settings: &[Setting],
+    ) -> Result<Computer, LaboratoryError> {
+        let filesystem = Setting {
+            path: "filesystem".to_owned(),
+            text: self.filesystem.clone(),
+        };
+        let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
+        Computer::read(catalogue, &self.target, &all)
+    }
+}
+
+impl Place {
+    /// What a cell is about; `None` where it is no throughput of a program on
+    /// a modelled system.
+    pub(crate) fn of(cell: &Cell) -> Option<Self> {
+        if cell.kind != "fs_throughput" {
+            return None;
+        }
+        // `8K/1K`: the block size names the catalogue's file system.
+        let filesystem = cell.filesystem.as_deref()?.split('/').next()?;
+        let program = cell.test.clone()?;
+        Program::named(&program)?;
+        Some(Self {
+            setup: Setup {
+                target: cell.full_target()?,
+                filesystem: filesystem.to_lowercase(),
+                drives: cell.drives.unwrap_or(1),
+            },
+            program,
+        })
+    }
+}
+
+/// The programs of the suite, in the order of running, up to the last that is
+/// asked for: what runs after it has no bearing on it.
+fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
+    let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
+    let mut programs: Vec<Program> = suite.steps.into_iter().map(|step| step.program).collect();
+    let asked = |program: &Program| {
+        places
+            .iter()
+            .any(|place| place.setup == *setup && place.program == program.name())
+    };
+    while programs.last().is_some_and(|last| !asked(last)) {
+        programs.pop();
+    }
+    programs
+}
+
+/// Runs everything that these places need, each setup once, and each setup of
+/// several drives once for each phase.
+pub(crate) fn figures(
+    catalogue: &Catalogue,
+    settings: &[Setting],
+    (places, seed): (&[&Place], u64),
+    two_drives: &TwoDrives,
+    workshop: &Workshop<'_>,
+) -> Result<BTreeMap<Place, Modelled>, LaboratoryError> {
+    let mut setups: Vec<&Setup> = places.iter().map(|place| &place.setup).collect();
+    setups.sort_unstable();
+    setups.dedup();
+    let mut jobs = Vec::new();
+    let mut ranges = Vec::new();
+    for setup in &setups {
+        let computer = Arc::new(setup.computer(catalogue, settings)?);
+        check_drives(&computer, setup.drives)?;
+        let programs = programs(places, setup);
+        let first = jobs.len();
+        for phase in phases(setup.drives, two_drives.phases) {
+            jobs.push(Job {
+                computer: Arc::clone(&computer),
+                drives: setup.drives as usize,
+                phase,
+                speed_difference: two_drives.speed_difference_share,
+                programs: programs.clone(),
+                size_bytes: SIZE_BYTES,
+                repetitions: (3, 1),
+                seed,
+            });
+        }
+        ranges.push((first..jobs.len(), programs));
+    }
+    let done = workshop.carry_out(&jobs)?;
+    let mut figures = BTreeMap::new();
+    for (setup, (range, programs)) in setups.into_iter().zip(ranges) {
+        for (number, program) in programs.iter().enumerate() {
+            let over: Vec<&Figure> = done[range.clone()].iter().map(|job| &job[number]).collect();
+            let place = Place {
+                setup: setup.clone(),
+                program: program.name().to_owned(),
+            };
+            figures.insert(place, Modelled::of(&over));
+        }
+    }
+    Ok(figures)
+}
+
+fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError> {
+    let configured = computer.configured_drives();
+    if drives as usize <= configured {
+        return Ok(());
+    }
+    Err(LaboratoryError::Request(format!(
+        "{} has {configured} drives configured, and cells of {drives} are asked for",
+        computer.name
+    )))
+}
+
+/// The phases of the second drive: evenly spaced over a revolution; of one
+/// drive, which has none, one.
+pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
+    if drives < 2 {
+        return vec![0];
+    }
+    let part = |number: u32| (u64::from(number) << 32) / u64::from(phases);
+    (0..phases).map(|number| part(number) as u32).collect()
+}
+
+impl Modelled {
+    fn of(figures: &[&Figure]) -> Self {
+        let over = |of: fn(&Figure) -> f64| {
+            let values: Vec<f64> = figures.iter().map(|figure| of(figure)).collect();
+            OverPhases::of(&values)
+        };
+        let share = |part: fn(&Figure) -> u64, whole: fn(&Figure) -> u64| {
+            let sum = |of: fn(&Figure) -> u64| figures.iter().map(|figure| of(figure)).sum::<u64>();
+            sum(part) as f64 / sum(whole).max(1) as f64
+        };
+        Self {
+            kb_per_s: over(|figure| figure.kb_per_s),
+            cpu_percent: over(|figure| figure.cpu_percent),
+            missed_share: share(|figure| figure.missed, |figure| figure.requests),
+            driver_share: share(|figure| figure.driver.0, |figure| figure.processor.0),
+            phases: figures.len() as u32,
+        }
+    }
+}
+
+impl OverPhases {
+    fn of(values: &[f64]) -> Self {
+        let fold = |start, of: fn(f64, f64) -> f64| values.iter().copied().fold(start, of);
+        Self {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            spread: Spread {
+                low: fold(f64::INFINITY, f64::min),
+                high: fold(f64::NEG_INFINITY, f64::max),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_divide_a_revolution_evenly() {
+        assert_eq!(phases(1, 16), [0]);
+        let sixteen = phases(2, 16);
+        assert_eq!(sixteen.len(), 16);
+        for (number, phase) in sixteen.iter().enumerate() {
+            assert_eq!(*phase, number as u32 * (1 << 28));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The accuracy card: the page in the repository is what the models give, and
+//! what they give does not depend on who runs them.
+
+use diskperf_laboratory::analysis::accuracy::{Card, Quantity, Role};
+use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
+use diskperf_laboratory::reproduce::{Options, reproduce};
+use std::collections::BTreeSet;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ACCURACY.md");
+
+fn card(options: Options) -> Card {
+    reproduce(&Catalogue::embedded(), &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_page_is_what_the_models_give_on_any_number_of_threads() {
+    let two = card(Options {
+        threads: 2,
+        ..Options::default()
+    });
+    let one = card(Options {
+        threads: 1,
+        ..Options::default()
+    });
+    assert!(one == two, "the card depends on the number of threads");
+    let page = report::card(&two, Format::Markdown, 0);
+    let kept = std::fs::read_to_string(PAGE).unwrap_or_default();
+    let differing = kept.lines().zip(page.lines()).find(|(old, new)| old != new);
+    assert!(
+        kept == page,
+        "ACCURACY.md is stale; make it anew: diskperf reproduce --format markdown > ACCURACY.md\n\
+         the first line that differs: {differing:#?}"
+    );
+    every_published_cell_is_there(&two);
+    free_parameters_are_free(&two);
+}
+
+fn every_published_cell_is_there(card: &Card) {
+    let published = Catalogue::embedded().published().unwrap();
+    let ids: BTreeSet<&str> = card.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids.len(), card.cells.len(), "an id stands twice");
+    for document in &card.documents {
+        for printed in published.of_document(document).unwrap() {
+            let id = printed.id.as_deref().unwrap();
+            let cell = card.cells.iter().find(|cell| cell.id == id);
+            let cell = cell.unwrap_or_else(|| panic!("{id} is missing"));
+            assert_eq!(cell.scored, printed.scored, "{id}");
+            assert_eq!(cell.same_as, printed.same_as, "{id}");
+            assert_eq!(
+                cell.printed,
+                printed.kb_per_s.or(printed.blocks_per_s),
+                "{id}"
+            );
+            assert!(cell.modelled.is_some_and(|value| value > 0.0), "{id}");
+            assert_eq!(cell.phases, if cell.drives > 1 { 16 } else { 1 }, "{id}");
+            assert_eq!(cell.spread.is_some(), cell.phases > 1, "{id}");
+            if printed.cpu_given {
+                let share = card
+                    .cells
+                    .iter()
+                    .find(|cell| cell.id == format!("{id}#cpu"));
+                let share = share.unwrap_or_else(|| panic!("{id}#cpu is missing"));
+                assert_eq!(share.quantity, Quantity::CpuPercent);
+                assert_eq!(
+                    share.scored,
+                    printed.scored && printed.drives == Some(1),
+                    "{id}"
+                );
+            }
+            if !printed.measured {
+                assert_eq!(cell.role, Role::Prediction, "{id}");
+                assert_eq!(cell.error, None, "{id}");
+            }
+        }
+    }
+}
+
+fn free_parameters_are_free(card: &Card) {
+    assert_eq!(card.parameters.calibrated, card.parameters.list.len());
+    for parameter in &card.parameters.list {
+        let calibrated = parameter.source.starts_with("calibrated on:");
+        assert!(
+            calibrated || parameter.source.starts_with("assumed"),
+            "{}: {}",
+            parameter.path,
+            parameter.source
+        );
+        assert_eq!(
+            calibrated,
+            !parameter.cells.is_empty(),
+            "{}",
+            parameter.path
+        );
+    }
+}
+
+#[test]
+fn a_part_of_the_card_is_as_in_the_whole() {
+    let part = card(Options {
+        cell: Some("*T2/vax780-sc780-eagle/8K/*/1".to_owned()),
+        ..Options::default()
+    });
+    assert_eq!(
+        part.cells.len(),
+        8,
+        "four programs, each with its CPU share"
+    );
+    assert!(
+        part.statements.is_empty(),
+        "statements need the whole document"
+    );
+    assert!(part.cells.iter().all(|cell| cell.table == "T2"));
+    let changed = card(Options {
+        cell: Some("*T2/vax780-sc780-eagle/8K/*/1".to_owned()),
+        settings: vec![Setting {
+            path: "drive.spindle_rpm".to_owned(),
+            text: "1980".to_owned(),
+        }],
+        ..Options::default()
+    });
+    for (before, after) in part.cells.iter().zip(&changed.cells) {
+        if before.quantity == Quantity::KbPerS {
+            assert!(after.modelled < before.modelled, "{}", before.id);
+        }
+    }
+    assert_eq!(changed.settings, ["drive.spindle_rpm=1980"]);
+}
+
+#[test]
+fn what_cannot_be_reproduced_is_said() {
+    let error = |options: Options| {
+        let error = reproduce(&Catalogue::embedded(), &options).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+        error.to_string()
+    };
+    let misspelt = error(Options {
+        documents: vec!["kridle-mckusik-1983".to_owned()],
+        ..Options::default()
+    });
+    assert!(misspelt.contains("kridle-mckusick-1983"), "{misspelt}");
+    let unmodelled = error(Options {
+        documents: vec!["zachariassen-1987".to_owned()],
+        ..Options::default()
+    });
+    assert!(unmodelled.contains("no models"), "{unmodelled}");
+    let nothing = error(Options {
+        table: Some("T9".to_owned()),
+        ..Options::default()
+    });
+    assert!(
+        nothing.contains("T9") && nothing.contains("T2"),
+        "{nothing}"
+    );
+}

@@ -1,0 +1,198 @@
+//! Controllers without a kernel: a script commands them and is what their
+//! interrupts wake.
+
+mod massbus;
+mod uda50;
+
+use super::bus::Bus;
+use super::controller::Controller;
+use super::drive::{Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve};
+use super::{Hardware, Parts, Surroundings, Transfer, TransferId, moment};
+use crate::event::Event;
+use diskperf_sim::{Processor, Sim, Stream, Streams, TieBreak, Time};
+use diskperf_timeline::Stage;
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+const SLOTS: u32 = 48;
+const CYLINDERS: u32 = 100;
+const HEADS: u32 = 2;
+const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
+const SPEED: u64 = 396_100;
+
+/// A drive of the shape of an Eagle, but with fewer cylinders, at this share
+/// of a revolution at time zero.
+fn drive(phase: u32) -> Drive {
+    let times = [5, 9, 15].map(Time::from_millis);
+    let mechanics = Mechanics {
+        geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
+        seek: SeekCurve::fit(CYLINDERS, (times[0], times[1], times[2])).expect("a curve"),
+        settle: Time::ZERO,
+        write_settle: Time::ZERO,
+        head_switch: Time::ZERO,
+    };
+    Drive::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
+}
+
+fn stream(name: &str) -> Stream {
+    Streams::new(1).stream(name)
+}
+
+fn period() -> Time {
+    Rotation::new(SPEED, Angle::ZERO).period()
+}
+
+/// So many slots of a track.
+fn slots(count: u32) -> Time {
+    Rotation::new(SPEED, Angle::ZERO).slots(count, SLOTS)
+}
+
+/// Asserts that two times are the same but for this many roundings to a
+/// whole nanosecond.
+#[track_caller]
+fn assert_near(one: Time, other: Time, roundings: u64) {
+    let apart = one.0.abs_diff(other.0);
+    assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
+}
+
+/// A computer without software.
+struct Bench {
+    sim: Sim<Event>,
+    processor: Processor,
+    hardware: RefCell<Hardware>,
+}
+
+impl Bench {
+    /// One controller, and these drives on it.
+    fn new(drives: Vec<Drive>, controller: Controller, bus: Bus) -> Rc<Self> {
+        Rc::new(Self {
+            sim: Sim::new(TieBreak::Insertion),
+            processor: Processor::default(),
+            hardware: RefCell::new(Hardware {
+                drives,
+                controllers: vec![controller],
+                bus,
+                transfers: vec![Transfer::default(); 600],
+            }),
+        })
+    }
+
+    /// Runs the script to its end.
+    fn run(self: &Rc<Self>, script: impl Future<Output = ()> + 'static) {
+        let task = self.sim.spawn("script", true, script);
+        match &mut self.hardware.borrow_mut().controllers[0] {
+            Controller::Massbus(massbus) => massbus.connect(task),
+            Controller::Uda50(uda50) => uda50.connect(task),
+        }
+        let handle = |event| match event {
+            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
+            Event::Controller(number, event) => {
+                let mut hardware = self.hardware.borrow_mut();
+                hardware.handle(&self.around(), usize::from(number), event);
+            }
+            Event::Tick | Event::Daemon(_) => panic!("there is no kernel"),
+        };
+        self.sim.run(handle).expect("the script ends");
+        self.sim.clear();
+    }
+
+    /// Keeps the processor working for this long from now on.
+    fn keep_busy(self: &Rc<Self>, span: Time) {
+        let bench = Rc::clone(self);
+        self.sim.spawn("program", true, async move {
+            bench.processor.give(bench.sim.current());
+            bench.processor.work(&bench.sim, span).await;
+            bench.processor.give_up(&bench.sim);
+        });
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings {
+            sim: &self.sim,
+            processor: &self.processor,
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.sim.now()
+    }
+
+    /// Does something with the controller.
+    fn ask<T>(
+        &self,
+        ask: impl FnOnce(&mut Controller, &Surroundings<'_>, &mut Parts<'_>) -> T,
+    ) -> T {
+        let mut hardware = self.hardware.borrow_mut();
+        let (controller, mut parts) = hardware.controller(0);
+        ask(controller, &self.around(), &mut parts)
+    }
+
+    /// A request that is issued now: drive, first sector, sectors, and
+    /// whether it writes.
+    fn issue(
+        &self,
+        id: u32,
+        (drive, sector, sectors, write): (usize, u64, u32, bool),
+    ) -> TransferId {
+        let id = TransferId(id);
+        let mut hardware = self.hardware.borrow_mut();
+        let transfer = hardware.transfer(id);
+        transfer.drive = drive;
+        transfer.sector = sector;
+        transfer.sectors = sectors;
+        transfer.write = write;
+        transfer.request.issue(moment(self.sim.now()));
+        id
+    }
+
+    /// The driver has had the request up to now.
+    fn mark(&self, id: TransferId) {
+        let now = moment(self.sim.now());
+        let mut hardware = self.hardware.borrow_mut();
+        hardware.transfer(id).request.mark(Stage::DriverQueue, now);
+    }
+
+    /// The spans of a request, as stages and their lengths; together they
+    /// are exactly its time up to now.
+    #[track_caller]
+    fn spans(&self, id: TransferId) -> Vec<(Stage, Time)> {
+        let hardware = self.hardware.borrow();
+        let request = &hardware.transfers[id.0 as usize].request;
+        let mut at = request.issued().0;
+        let mut spans = Vec::new();
+        for span in request.spans() {
+            assert!(span.until.0 > at, "an empty span, or one that overlaps");
+            spans.push((span.stage, Time(span.until.0 - at)));
+            at = span.until.0;
+        }
+        assert_eq!(
+            at,
+            self.sim.now().0,
+            "a request is accounted for up to its end"
+        );
+        spans
+    }
+
+    /// What of a request's time went to a stage.
+    #[track_caller]
+    fn span(&self, id: TransferId, stage: Stage) -> Time {
+        let spans = self.spans(id);
+        spans
+            .iter()
+            .filter(|(of, _)| *of == stage)
+            .map(|(_, span)| *span)
+            .sum()
+    }
+
+    fn until_slot(&self, drive: usize, slot: u32) -> Time {
+        let hardware = self.hardware.borrow();
+        hardware.drives[drive].until_slot(self.sim.now(), slot)
+    }
+
+    /// The slot under the heads of a drive a moment from now.
+    fn slot_soon(&self, drive: usize) -> u32 {
+        let hardware = self.hardware.borrow();
+        hardware.drives[drive].slot_under_head(self.sim.now() + Time(1))
+    }
+}

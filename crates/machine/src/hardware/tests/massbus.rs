@@ -1,0 +1,515 @@
+//! A MASSBUS adaptor alone. These fail when the channel is let go too early
+//! or taken too late, when a deadline costs anything but whole revolutions,
+//! and when time is booked to a stage that did not spend it.
+
+use super::*;
+use crate::hardware::controller::massbus::{Attention, Done, Massbus, MassbusConfig};
+use diskperf_timeline::Deadline;
+
+fn config() -> MassbusConfig {
+    MassbusConfig {
+        attention: Attention::WhileTransferring,
+        search_poll: Time::ZERO,
+        command: Time::ZERO,
+        data_late: 0.0,
+        data_late_idle_share: 0.0,
+    }
+}
+
+const MISSED: Stage = Stage::MissedRevolution(Deadline::TransferCommand);
+const CHANNEL_HELD: Stage = Stage::MissedRevolution(Deadline::ChannelHeld);
+const LATE: Stage = Stage::MissedRevolution(Deadline::DataLate);
+
+/// An adaptor with drives at these phases.
+fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench> {
+    let numbers = (0..phases.len()).collect();
+    let massbus = Massbus::new(0, config, numbers, Streams::new(1));
+    let drives = phases.iter().map(|phase| drive(*phase)).collect();
+    Bench::new(
+        drives,
+        Controller::Massbus(massbus),
+        Bus::new(10_000_000, 0.0),
+    )
+}
+
+/// What the adaptor has to say.
+#[derive(Debug, PartialEq)]
+enum Told {
+    Done(Done),
+    Found(usize),
+}
+
+impl Bench {
+    async fn told(&self) -> Told {
+        loop {
+            let told = self.ask(|controller, _, _| {
+                let massbus = controller.massbus();
+                let done = massbus.take_done().map(Told::Done);
+                done.or_else(|| massbus.take_attention().map(Told::Found))
+            });
+            match told {
+                Some(told) => return told,
+                None => self.sim.wait("the adaptor").await,
+            }
+        }
+    }
+
+    /// The end of a transfer.
+    async fn done(&self) -> Done {
+        match self.told().await {
+            Told::Done(done) => done,
+            Told::Found(place) => panic!("drive {place} was not to search"),
+        }
+    }
+
+    fn transfer(&self, id: TransferId, searched: Option<Time>) {
+        self.mark(id);
+        self.ask(|controller, around, parts| {
+            controller
+                .massbus()
+                .transfer(around, parts, id, searched, false);
+        });
+    }
+
+    fn repeat(&self, id: TransferId) {
+        self.ask(|controller, around, parts| {
+            controller.massbus().transfer(around, parts, id, None, true);
+        });
+    }
+
+    fn search(&self, id: TransferId, slot: u32) {
+        self.mark(id);
+        self.ask(|controller, around, parts| {
+            controller.massbus().search(around, parts, id, slot);
+        });
+    }
+
+    fn is_idle(&self) -> bool {
+        self.ask(|controller, _, _| controller.massbus().is_idle())
+    }
+
+    fn channel_busy(&self) -> Time {
+        self.ask(|controller, _, _| controller.massbus().channel_busy())
+    }
+}
+
+#[test]
+fn the_channel_is_held_through_the_rotational_wait() {
+    let bench = adaptor(config(), &[0]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        on.sim.sleep_until(slots(12)).await;
+        let id = on.issue(0, (0, 10, 16, false));
+        on.transfer(id, None);
+        assert!(!on.is_idle(), "from the command on");
+        on.sim.sleep_until(slots(50)).await;
+        assert!(!on.is_idle(), "while the drive waits for its sector");
+        on.done().await;
+        assert!(on.is_idle());
+        assert_near(on.now(), slots(48 + 10 + 16), 3);
+        assert_eq!(on.channel_busy(), on.now() - slots(12));
+        let bus = on.hardware.borrow().bus.busy();
+        assert_near(bus, slots(16), 1);
+        assert_near(on.span(id, Stage::MediaTransfer), slots(16), 1);
+    });
+}
+
+#[test]
+#[should_panic(expected = "one transfer at a time")]
+fn the_channel_takes_no_second_transfer() {
+    let bench = adaptor(config(), &[0, 0]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        for drive in [0, 1] {
+            let id = on.issue(drive as u32, (drive, 10, 16, false));
+            on.transfer(id, None);
+        }
+    });
+}
+
+#[test]
+fn arms_move_and_search_at_once() {
+    let bench = adaptor(config(), &[0, 1 << 31]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        // 5 ms and 15 ms; nobody holds the channel for it.
+        let near = on.issue(0, (0, PER_CYLINDER, 16, true));
+        let far = on.issue(1, (1, 99 * PER_CYLINDER, 16, true));
+        on.search(near, 4);
+        on.search(far, 4);
+        assert!(on.is_idle());
+        assert_eq!(on.told().await, Told::Found(0));
+        let first = on.now();
+        assert!(first >= Time::from_millis(5) && first < Time::from_millis(5) + period());
+        assert_eq!(on.slot_soon(0), 4);
+        assert_eq!(on.span(near, Stage::Seek), Time::from_millis(5));
+        assert_eq!(on.told().await, Told::Found(1));
+        // Beside each other: from the start, not from where the first ended.
+        assert!(on.now() >= Time::from_millis(15) && on.now() < Time::from_millis(15) + period());
+        assert_eq!(on.slot_soon(1), 4);
+        assert_eq!(on.channel_busy(), Time::ZERO);
+    });
+}
+
+#[test]
+fn a_search_ends_in_the_nanosecond_of_its_slot() {
+    let bench = adaptor(config(), &[12_345]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let mut random = stream("places");
+        for number in 0..200 {
+            let slot = random.below(u64::from(SLOTS)) as u32;
+            let cylinder = random.below(u64::from(CYLINDERS));
+            let id = on.issue(number % 64, (0, cylinder * PER_CYLINDER, 1, false));
+            on.search(id, slot);
+            assert_eq!(on.told().await, Told::Found(0));
+            let hardware = on.hardware.borrow();
+            let at = |time| hardware.drives[0].slot_under_head(time);
+            assert_eq!(at(on.now() + Time(1)), slot);
+            assert_eq!(at(Time(on.now().0 - 2)), (slot + SLOTS - 1) % SLOTS);
+            assert_eq!(u64::from(hardware.drives[0].cylinder()), cylinder);
+        }
+    });
+}
+
+/// A block at slots 0 to 15, the next at 32 to 47: its command comes `late`
+/// slots after slot 32 did.
+fn late_by(late: u32) -> (Time, Stage) {
+    let bench = adaptor(config(), &[0]);
+    let on = Rc::clone(&bench);
+    let out = Rc::new(RefCell::new(None));
+    let result = Rc::clone(&out);
+    bench.run(async move {
+        let first = on.issue(0, (0, 0, 16, true));
+        on.transfer(first, None);
+        on.done().await;
+        let next = on.issue(1, (0, 32, 16, true));
+        let comes = on.now() + on.until_slot(0, 32);
+        // A nanosecond before, so that "no slot late" is in time.
+        on.sim.sleep_until(Time((comes + slots(late)).0 - 1)).await;
+        on.transfer(next, None);
+        on.done().await;
+        let started = Time(on.now().0 - slots(16).0);
+        let waited = on.spans(next)[1];
+        assert_near(comes + (started - comes), on.now() - slots(16), 0);
+        *result.borrow_mut() = Some((Time(started.0.saturating_sub(comes.0)), waited.0));
+    });
+    out.take().expect("it ran")
+}
+
+/// The missed-revolution quantum: nothing for nobody late, and one revolution
+/// for one sector late as for a whole track less one.
+#[test]
+fn sectors_late_cost_exactly_one_revolution() {
+    let (lost, stage) = late_by(0);
+    assert_near(lost, Time::ZERO, 2);
+    assert_eq!(stage, Stage::RotationalLatency);
+    for late in 1..SLOTS {
+        let (lost, stage) = late_by(late);
+        assert_near(lost, period(), 2);
+        assert_eq!(stage, MISSED, "{late} sectors late");
+    }
+}
+
+/// As [`sectors_late_cost_exactly_one_revolution`], for the search: with a
+/// lead of 7 sectors it has to be commanded within 9 of a gap of 16.
+#[test]
+fn a_search_that_is_late_costs_exactly_one_revolution() {
+    for after in 0..SLOTS {
+        let bench = adaptor(config(), &[0, 0]);
+        let on = Rc::clone(&bench);
+        bench.run(async move {
+            let first = on.issue(0, (0, 0, 16, false));
+            on.transfer(first, None);
+            on.done().await;
+            let next = on.issue(1, (0, 32, 16, false));
+            let ended = on.now();
+            let comes = ended + on.until_slot(0, 32);
+            on.sim
+                .sleep_until(Time((ended + slots(after)).0.max(2) - 1).max(ended))
+                .await;
+            on.search(next, 32 - 7);
+            assert_eq!(on.told().await, Told::Found(0));
+            on.transfer(next, Some(on.now()));
+            on.done().await;
+            let late = after > 16 - 7;
+            let lost = if late { period() } else { Time::ZERO };
+            assert_near(on.now(), comes + lost + slots(16), 4);
+            let missed = Stage::MissedRevolution(Deadline::Search);
+            assert_eq!(
+                on.span(next, missed) > Time::ZERO,
+                late,
+                "{after} slots after"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_transfer_after_its_search_has_the_lead_and_no_more() {
+    for (after, missed) in [(0, false), (6, false), (7, false), (8, true), (20, true)] {
+        let bench = adaptor(config(), &[0, 0]);
+        let on = Rc::clone(&bench);
+        bench.run(async move {
+            let id = on.issue(0, (0, 32, 16, false));
+            on.search(id, 25);
+            on.told().await;
+            let found = on.now();
+            on.sim
+                .sleep_until(Time((found + slots(after)).0 - 2).max(found))
+                .await;
+            on.transfer(id, Some(found));
+            on.done().await;
+            let lost = if missed { period() } else { Time::ZERO };
+            assert_near(on.now(), found + slots(7 + 16) + lost, 4);
+            assert_eq!(
+                on.span(id, MISSED) > Time::ZERO,
+                missed,
+                "{after} slots after"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_request_that_was_not_there_yet_blames_nobody_else() {
+    let bench = adaptor(config(), &[0]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let first = on.issue(0, (0, 0, 16, false));
+        on.transfer(first, None);
+        on.done().await;
+        on.sim.sleep_until(on.now() + slots(20)).await;
+        let next = on.issue(1, (0, 32, 16, false));
+        on.transfer(next, None);
+        on.done().await;
+        let stage = Stage::MissedRevolution(Deadline::ReadAhead);
+        assert_near(on.span(next, stage), slots(48 - 4), 3);
+    });
+}
+
+/// Drive 1 finds its sector while drive 0 holds the channel for this many
+/// revolutions more; when attention was raised, and what it was booked to.
+fn found_during_a_transfer(attention: Attention, revolutions: u32) -> (Time, Time) {
+    let bench = adaptor(
+        MassbusConfig {
+            attention,
+            ..config()
+        },
+        &[0, 0],
+    );
+    let on = Rc::clone(&bench);
+    let out = Rc::new(RefCell::new(None));
+    let result = Rc::clone(&out);
+    bench.run(async move {
+        // From slot 0 on; drive 1 finds slot 10 while that goes on.
+        let long = on.issue(0, (0, 0, SLOTS * revolutions + 20, false));
+        on.transfer(long, None);
+        let id = on.issue(1, (1, 17, 16, false));
+        on.search(id, 10);
+        loop {
+            if on.told().await == Told::Found(1) {
+                break;
+            }
+        }
+        *result.borrow_mut() = Some((on.now(), on.span(id, CHANNEL_HELD)));
+        while !on.is_idle() {
+            on.told().await;
+        }
+    });
+    out.take().expect("it ran")
+}
+
+#[test]
+fn attention_while_another_drive_transfers() {
+    let (found, held) = found_during_a_transfer(Attention::WhileTransferring, 0);
+    assert_near(found, slots(10), 1);
+    assert_eq!(held, Time::ZERO);
+    // Whole revolutions, until the channel is free as the slot comes by.
+    for revolutions in 0..2 {
+        let (found, held) = found_during_a_transfer(Attention::WhenIdle, revolutions);
+        let waits = Time(period().0 * u64::from(revolutions + 1));
+        assert_near(found, slots(10) + waits, 4);
+        assert_near(held, waits, 4);
+    }
+}
+
+#[test]
+fn a_channel_that_is_held_past_the_sector_costs_a_revolution() {
+    let bench = adaptor(config(), &[0, 0]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let other = on.issue(0, (0, 0, 30, false));
+        on.transfer(other, None);
+        let id = on.issue(1, (1, 17, 16, false));
+        on.search(id, 10);
+        assert_eq!(on.told().await, Told::Found(1));
+        let found = on.now();
+        // Ready at slot 10, its sector at 17, the channel free at 30.
+        on.done().await;
+        on.transfer(id, Some(found));
+        on.done().await;
+        assert_near(on.now(), slots(48 + 17 + 16), 4);
+        assert_near(on.span(id, CHANNEL_HELD), slots(48 + 17 - 30), 4);
+        assert_eq!(
+            on.span(id, MISSED),
+            Time::ZERO,
+            "it is not the driver's fault"
+        );
+    });
+}
+
+#[test]
+fn late_data_cost_whole_revolutions() {
+    // While the processor works every sector is late; how many revolutions
+    // that is, and how many errors.
+    for (write, busy, errors) in [(true, 3, 4), (false, 3, 4), (true, 0, 1)] {
+        let late = MassbusConfig {
+            data_late: 1.0,
+            ..config()
+        };
+        let bench = adaptor(late, &[0]);
+        let on = Rc::clone(&bench);
+        // The processor uses the memory as each of these first sectors goes.
+        bench.keep_busy(Time(period().0 * busy) + slots(5 + 2));
+        bench.run(async move {
+            let id = on.issue(0, (0, 5, 16, write));
+            on.transfer(id, None);
+            let mut repeats = 0;
+            while on.done().await.data_late {
+                repeats += 1;
+                assert!(on.is_idle(), "the channel is free until the driver repeats");
+                on.repeat(id);
+            }
+            assert_eq!(repeats, errors);
+            let lost = Time(period().0 * errors);
+            assert_near(on.now(), slots(5 + 16) + lost, 3 + 2 * errors);
+            assert_near(on.span(id, LATE), lost, 3 + 2 * errors);
+            assert_near(on.span(id, Stage::MediaTransfer), slots(16), 2);
+            let counted = on.ask(|controller, _, _| controller.massbus().data_late_errors());
+            assert_eq!(counted, errors);
+            let hardware = on.hardware.borrow();
+            let moved = hardware.drives[0].busy();
+            let passed = slots(16) + Time(slots(1).0 * errors);
+            assert_near(moved.transfer, passed, 2 + 2 * errors);
+        });
+    }
+}
+
+/// The share of transfers of 16 sectors that were right at the first try.
+fn on_time(config: MassbusConfig, processor_works: bool) -> f64 {
+    const TRANSFERS: u32 = 2000;
+    let bench = adaptor(config, &[0]);
+    if processor_works {
+        bench.keep_busy(Time(period().0 * u64::from(TRANSFERS) * 4));
+    }
+    let on = Rc::clone(&bench);
+    let first_time = Rc::new(RefCell::new(0));
+    let count = Rc::clone(&first_time);
+    bench.run(async move {
+        for _ in 0..TRANSFERS {
+            let id = on.issue(0, (0, 0, 16, true));
+            on.transfer(id, None);
+            let mut tries = 1;
+            while on.done().await.data_late {
+                tries += 1;
+                on.repeat(id);
+            }
+            *count.borrow_mut() += u32::from(tries == 1);
+        }
+    });
+    f64::from(first_time.take()) / f64::from(TRANSFERS)
+}
+
+#[test]
+fn data_are_late_as_often_as_the_shares_say() {
+    let late = MassbusConfig {
+        data_late: 0.04,
+        data_late_idle_share: 0.25,
+        ..config()
+    };
+    for (processor_works, share) in [(true, 0.04), (false, 0.01)] {
+        let on_time = on_time(late.clone(), processor_works);
+        // The last sector has nothing behind it that it could delay.
+        let expected = f64::powi(1.0 - share, 15);
+        assert!((on_time - expected).abs() < 0.04, "{on_time} of {expected}");
+    }
+}
+
+#[test]
+fn a_search_begins_when_the_controller_looks() {
+    let interval = Time::from_millis(4);
+    let config = MassbusConfig {
+        search_poll: interval,
+        ..config()
+    };
+    let bench = adaptor(config, &[0]);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let mut sum = Time::ZERO;
+        let (mut least, mut most) = (interval, Time::ZERO);
+        const SEARCHES: u64 = 400;
+        for _ in 0..SEARCHES {
+            let id = on.issue(0, (0, 0, 16, false));
+            on.search(id, 0);
+            assert_eq!(on.told().await, Told::Found(0));
+            assert_eq!(on.slot_soon(0), 0, "it still finds its slot");
+            let noticed = on.span(id, Stage::Command);
+            assert!(noticed < interval, "{noticed} after the command");
+            sum += noticed;
+            least = least.min(noticed);
+            most = most.max(noticed);
+        }
+        let mean = sum.0 as f64 / SEARCHES as f64;
+        assert!(
+            (mean / 2e6 - 1.0).abs() < 0.1,
+            "half an interval on average, not {mean} ns"
+        );
+        assert!(least.0 * 20 < interval.0 && most.0 * 20 > interval.0 * 19);
+    });
+}
+
+#[test]
+fn spans_tile_whatever_happens() {
+    let config = MassbusConfig {
+        attention: Attention::WhenIdle,
+        search_poll: Time(1_500_000),
+        command: Time(20_000),
+        data_late: 0.05,
+        data_late_idle_share: 0.2,
+    };
+    let bench = adaptor(config, &[0, 1 << 30]);
+    let on = Rc::clone(&bench);
+    bench.keep_busy(Time::from_millis(20_000));
+    bench.run(async move {
+        let mut random = stream("mix");
+        let sectors = PER_CYLINDER * u64::from(CYLINDERS) - 64;
+        for _ in 0..400 {
+            let drive = random.below(2) as usize;
+            let write = random.chance(0.5);
+            let count = 1 + random.below(60) as u32;
+            let id = on.issue(0, (drive, random.below(sectors), count, write));
+            on.sim
+                .sleep_until(on.now() + Time(random.below(30_000_000)))
+                .await;
+            let mut found = None;
+            if random.chance(0.5) {
+                on.search(id, random.below(u64::from(SLOTS)) as u32);
+                assert_eq!(on.told().await, Told::Found(drive));
+                found = Some(on.now());
+                on.spans(id);
+                on.sim
+                    .sleep_until(on.now() + Time(random.below(5_000_000)))
+                    .await;
+            }
+            on.transfer(id, found);
+            while on.done().await.data_late {
+                on.spans(id);
+                on.repeat(id);
+            }
+            // Asserts that the spans are all of its time, none of it twice.
+            on.spans(id);
+            assert!(on.span(id, Stage::MediaTransfer) >= slots(count.min(47)));
+        }
+    });
+}

@@ -1,0 +1,383 @@
+//! A UDA50 alone. These fail when its processor, its bus or its buffer serves
+//! two at once, when a drive's second command overtakes the first, and when
+//! time is booked to a stage that did not spend it.
+
+use super::*;
+use crate::hardware::controller::uda50::{Order, Uda50, Uda50Config};
+
+fn config() -> Uda50Config {
+    Uda50Config {
+        buffer_sectors: 52,
+        credits: 16,
+        decode: Time::from_millis(1),
+        finish: Time::from_millis(2),
+        finish_per_sector: Time(10_000),
+        spread: 0.0,
+        order: Order::Arrival,
+        overlap_decode: false,
+    }
+}
+
+/// What finishing a block of 16 sectors takes.
+const FINISH: Time = Time(2_160_000);
+
+/// A controller with this many drives, and a bus of this many bytes per
+/// second.
+fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench> {
+    let numbers: Vec<usize> = (0..drives).collect();
+    let uda50 = Uda50::new(0, config, &numbers, stream("spread"));
+    let drives = numbers.iter().map(|_| drive(0)).collect();
+    Bench::new(drives, Controller::Uda50(uda50), Bus::new(bytes_per_s, 0.0))
+}
+
+const FAST: u64 = 1_000_000_000;
+
+impl Bench {
+    fn command(&self, id: TransferId) {
+        self.mark(id);
+        self.ask(|controller, around, parts| controller.uda50().command(around, parts, id));
+    }
+
+    async fn next_done(&self) -> TransferId {
+        loop {
+            match self.ask(|controller, _, _| controller.uda50().take_done()) {
+                Some(id) => return id,
+                None => self.sim.wait("the controller").await,
+            }
+        }
+    }
+
+    /// Commands blocks of 16 sectors, each (drive, sector, write), at once;
+    /// in which order they end, and when.
+    async fn blocks(&self, commands: &[(usize, u64, bool)]) -> Vec<(TransferId, Time)> {
+        for (number, (drive, sector, write)) in commands.iter().enumerate() {
+            let id = self.issue(number as u32, (*drive, *sector, 16, *write));
+            self.command(id);
+        }
+        let mut ended = Vec::new();
+        for _ in commands {
+            let id = self.next_done().await;
+            self.spans(id);
+            ended.push((id, self.now()));
+        }
+        ended
+    }
+
+    /// The spans of a request that ended earlier.
+    fn history(&self, id: TransferId) -> Vec<(Stage, u64, u64)> {
+        let hardware = self.hardware.borrow();
+        let request = &hardware.transfers[id.0 as usize].request;
+        let mut at = request.issued().0;
+        let spans = request.spans().iter().map(|span| {
+            let from = std::mem::replace(&mut at, span.until.0);
+            (span.stage, from, at)
+        });
+        spans.collect()
+    }
+
+    /// When a request was in a stage, first and last.
+    fn when(&self, id: TransferId, stage: Stage) -> (Time, Time) {
+        let spans = self.history(id);
+        let mut of = spans.iter().filter(|(what, ..)| *what == stage);
+        let first = of
+            .next()
+            .unwrap_or_else(|| panic!("no {stage:?} in {spans:?}"));
+        let last = of.next_back().unwrap_or(first);
+        (Time(first.1), Time(last.2))
+    }
+}
+
+#[test]
+fn a_read_is_decoded_moved_and_finished() {
+    // 512 bytes in 0.512 ms.
+    let bench = controller(config(), 1, 1_000_000);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let ended = on.blocks(&[(0, 32, false)]).await;
+        let (id, at) = ended[0];
+        let media = on.when(id, Stage::MediaTransfer);
+        assert_near(media.1, slots(48), 2);
+        // The bus begins with the first sector and takes 8.192 ms; the medium
+        // takes 5.05 ms, so it is the bus that is waited for.
+        let bus = on.when(id, Stage::BusTransfer);
+        assert_near(bus.1, slots(32) + Time(8_192_000), 2);
+        assert_eq!(at, bus.1 + FINISH);
+        let busy = on.ask(|controller, _, _| controller.uda50().engine_busy());
+        assert_eq!(busy, Time::from_millis(1) + FINISH);
+    });
+}
+
+#[test]
+fn the_last_sector_read_goes_over_the_bus_after_it_has_come() {
+    let bench = controller(config(), 1, FAST);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let ended = on.blocks(&[(0, 32, false)]).await;
+        assert_near(ended[0].1, slots(48) + Time(512) + FINISH, 3);
+    });
+}
+
+/// How long a block is fetched over a bus that takes 8.192 ms for it before
+/// the drive may start: the rest then comes in time for the medium, with a
+/// sector to spare.
+fn head_start() -> Time {
+    Time(8_192_000 - slots(16).0 + 512_000)
+}
+
+#[test]
+fn a_write_moves_when_the_rest_of_its_data_will_be_in_time() {
+    let bench = controller(config(), 1, 1_000_000);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let (id, at) = on.blocks(&[(0, 40 * PER_CYLINDER, true)]).await[0];
+        let bus = on.when(id, Stage::BusTransfer);
+        let ms = Time::from_millis;
+        assert_eq!(bus, (ms(1), ms(1) + head_start()));
+        let seek = on.when(id, Stage::Seek);
+        assert_eq!(seek.0, bus.1);
+        let media = on.when(id, Stage::MediaTransfer);
+        assert_near(media.1 - media.0, slots(16), 2);
+        assert!(
+            media.1 > ms(1) + Time(8_192_000),
+            "the last sector was there"
+        );
+        assert_eq!(at, media.1 + FINISH);
+        assert_eq!(on.hardware.borrow().bus.busy(), Time(8_192_000));
+    });
+}
+
+#[test]
+fn a_bus_faster_than_the_medium_needs_the_start_of_a_sector() {
+    let bench = controller(config(), 1, FAST);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let (id, _) = on.blocks(&[(0, 0, true)]).await[0];
+        let bus = on.when(id, Stage::BusTransfer);
+        assert_eq!(bus.1 - bus.0, Time(512));
+    });
+}
+
+#[test]
+fn a_drive_has_one_command_at_a_time() {
+    let run = |overlap_decode| {
+        let bench = controller(
+            Uda50Config {
+                overlap_decode,
+                ..config()
+            },
+            1,
+            FAST,
+        );
+        let on = Rc::clone(&bench);
+        let out = Rc::new(RefCell::new(Vec::new()));
+        let result = Rc::clone(&out);
+        bench.run(async move {
+            let ended = on.blocks(&[(0, 0, false), (0, 20, false)]).await;
+            let decoded = on.when(ended[1].0, Stage::Command).0;
+            *result.borrow_mut() = vec![ended[0].1, decoded, ended[1].1];
+        });
+        out.take()
+    };
+    // The second one is looked at when the first one has been reported.
+    let one = run(false);
+    assert_eq!(one[1], one[0]);
+    // Decoded beside the first one, as soon as the processor has time: and
+    // so in time for a slot that it otherwise misses.
+    let both = run(true);
+    assert_eq!(both[1], Time::from_millis(1));
+    assert_near(one[2] - both[2], period(), 8);
+}
+
+#[test]
+fn drives_share_the_processor() {
+    let bench = controller(config(), 2, FAST);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let ended = on.blocks(&[(0, 32, false), (1, 32, false)]).await;
+        // Both are decoded before slot 32 comes by, one after the other.
+        let ms = Time::from_millis;
+        assert_eq!(on.when(TransferId(0), Stage::Command).0, Time::ZERO);
+        assert_eq!(
+            on.history(TransferId(1))[0],
+            (Stage::ControllerQueue, 0, 1_000_000)
+        );
+        assert_eq!(
+            on.history(TransferId(1))[1],
+            (Stage::Command, 1_000_000, 2_000_000)
+        );
+        // They come in at the same moment and are finished one by one.
+        assert_eq!(ended[1].1 - ended[0].1, FINISH);
+        let busy = on.ask(|controller, _, _| controller.uda50().engine_busy());
+        assert_eq!(busy, ms(2) + FINISH + FINISH);
+        let media: Vec<(Time, Time)> = [0, 1]
+            .map(|id| on.when(TransferId(id), Stage::MediaTransfer))
+            .into();
+        assert_eq!(media[0].1, media[1].1, "both drives move at once");
+    });
+}
+
+#[test]
+fn drives_share_the_bus() {
+    let bench = controller(config(), 2, 1_000_000);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        on.blocks(&[(0, 0, true), (1, 0, true)]).await;
+        // The second waits until the first block is over, though its drive
+        // has long begun to move.
+        let ms = Time::from_millis;
+        let free = ms(1) + Time(8_192_000);
+        let first = on.when(TransferId(0), Stage::BusTransfer);
+        assert_eq!(first, (ms(1), ms(1) + head_start()));
+        assert_eq!(on.when(TransferId(1), Stage::BusWait), (ms(2), free));
+        let second = on.when(TransferId(1), Stage::BusTransfer);
+        assert_eq!(second, (free, free + head_start()));
+        assert_eq!(on.hardware.borrow().bus.busy(), Time(2 * 8_192_000));
+    });
+}
+
+#[test]
+fn a_command_waits_until_its_data_fit_into_the_buffer() {
+    let bench = controller(config(), 4, FAST);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        // Three blocks of 16 sectors are 48 of 52.
+        let commands: Vec<_> = (0..4).map(|drive| (drive, 32, false)).collect();
+        let ended = on.blocks(&commands).await;
+        let decoded: Vec<Time> = (0..4)
+            .map(|id| on.when(TransferId(id), Stage::Command).0)
+            .collect();
+        let ms = Time::from_millis;
+        assert_eq!(decoded[..3], [ms(0), ms(1), ms(2)]);
+        assert_eq!(ended[0].0, TransferId(0));
+        assert!(decoded[3] >= ended[0].1, "{decoded:?}");
+        assert_eq!(on.history(TransferId(3))[0].0, Stage::ControllerQueue);
+    });
+}
+
+#[test]
+fn the_host_keeps_a_credit_back() {
+    let bench = controller(
+        Uda50Config {
+            credits: 5,
+            ..config()
+        },
+        1,
+        FAST,
+    );
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let takes = || on.ask(|controller, _, _| controller.uda50().takes_commands());
+        for number in 0..4 {
+            assert!(takes());
+            let id = on.issue(number, (0, 0, 16, false));
+            on.command(id);
+        }
+        assert!(!takes(), "four of five credits are in use");
+        for _ in 0..4 {
+            on.next_done().await;
+            assert!(takes());
+        }
+    });
+}
+
+#[test]
+fn the_order_is_arrival_or_the_shorter_way() {
+    let order_of = |order| {
+        let bench = controller(Uda50Config { order, ..config() }, 1, FAST);
+        let on = Rc::clone(&bench);
+        let out = Rc::new(RefCell::new(Vec::new()));
+        let result = Rc::clone(&out);
+        bench.run(async move {
+            let cylinders = [40, 90, 10, 45];
+            let commands = cylinders.map(|cylinder| (0, cylinder * PER_CYLINDER, false));
+            let ended = on.blocks(&commands).await;
+            *result.borrow_mut() = ended
+                .iter()
+                .map(|(id, _)| cylinders[id.0 as usize])
+                .collect();
+        });
+        out.take()
+    };
+    assert_eq!(order_of(Order::Arrival), [40, 90, 10, 45]);
+    // The first is taken when it comes; from 40 on it is 45, then 10, 90.
+    assert_eq!(order_of(Order::Nearest), [40, 45, 10, 90]);
+}
+
+#[test]
+fn its_processor_takes_more_or_less_within_the_spread() {
+    let spread = 0.5;
+    let bench = controller(Uda50Config { spread, ..config() }, 1, FAST);
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let mut decodes = Vec::new();
+        for _ in 0..400 {
+            let id = on.issue(0, (0, 0, 16, true));
+            on.command(id);
+            on.next_done().await;
+            let commands: Vec<u64> = on
+                .history(id)
+                .iter()
+                .filter(|(stage, ..)| *stage == Stage::Command)
+                .map(|(_, from, to)| to - from)
+                .collect();
+            let [decode, finish] = commands[..] else {
+                panic!("a command is decoded and finished")
+            };
+            assert!((500_000..=1_500_000).contains(&decode), "{decode}");
+            assert!(
+                (FINISH.0 / 2..=FINISH.0 / 2 * 3).contains(&finish),
+                "{finish}"
+            );
+            decodes.push(decode);
+        }
+        let mean = decodes.iter().sum::<u64>() as f64 / decodes.len() as f64;
+        assert!((mean / 1e6 - 1.0).abs() < 0.05, "{mean}");
+        let (least, most) = (decodes.iter().min(), decodes.iter().max());
+        assert!(
+            least < Some(&600_000) && most > Some(&1_400_000),
+            "{least:?} {most:?}"
+        );
+    });
+}
+
+#[test]
+fn spans_tile_whatever_happens() {
+    for (order, overlap_decode) in [(Order::Arrival, false), (Order::Nearest, true)] {
+        let config = Uda50Config {
+            spread: 0.9,
+            order,
+            overlap_decode,
+            ..config()
+        };
+        let bench = controller(config, 3, 1_000_000);
+        let on = Rc::clone(&bench);
+        bench.run(async move {
+            let mut random = stream("mix");
+            let sectors = PER_CYLINDER * u64::from(CYLINDERS) - 64;
+            let mut under_way = 0;
+            for number in 0..600 {
+                let drive = random.below(3) as usize;
+                let write = random.chance(0.5);
+                let count = 1 + random.below(26) as u32;
+                let id = on.issue(number, (drive, random.below(sectors), count, write));
+                on.sim
+                    .sleep_until(on.now() + Time(random.below(3_000_000)))
+                    .await;
+                on.command(id);
+                under_way += 1;
+                while under_way > 8 {
+                    let id = on.next_done().await;
+                    under_way -= 1;
+                    // It may have ended while the script slept.
+                    assert!(on.history(id).iter().all(|(_, from, to)| from < to));
+                }
+            }
+            for _ in 0..under_way {
+                on.next_done().await;
+            }
+            let drives = &on.hardware.borrow().drives;
+            let moved: u64 = drives.iter().map(|drive| drive.busy().transfers).sum();
+            assert_eq!(moved, 600, "each command once");
+        });
+    }
+}

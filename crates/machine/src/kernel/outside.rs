@@ -1,0 +1,86 @@
+//! The buffer cache, as who measures it sees and empties it: not system calls
+//! of 4.2BSD, and outside all that is timed.
+
+use super::errno::{Errno, Result};
+use super::files::Session;
+use super::names::Found;
+use super::{BlockKey, Kernel, Vnode};
+
+impl Session {
+    /// Writes a file's blocks out and forgets them.
+    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        let node = self.node(path).await?;
+        self.kernel.pin(node);
+        self.kernel.flush(&self.process, node.drive).await;
+        for key in self.kernel.cached_blocks(node) {
+            self.kernel.invalidate(key);
+        }
+        self.kernel.unpin(&self.process, node).await;
+        Ok(())
+    }
+
+    /// Writes everything out and forgets it.
+    pub async fn drop_all_caches(&mut self) {
+        let drives = self.kernel.mounts.borrow().len();
+        for drive in 0..drives {
+            self.kernel.flush(&self.process, drive as u32).await;
+        }
+        self.kernel.forget_all();
+    }
+
+    /// How much of the first `length` bytes of a file is in the cache.
+    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
+        let node = self.node(path).await?;
+        Ok(self.kernel.resident_bytes(node, length))
+    }
+
+    /// Writes out what is still to be written, for the time by which it is.
+    pub async fn flush(&mut self, drive: u32) {
+        self.kernel.flush(&self.process, drive).await;
+    }
+
+    /// How many drives have file systems.
+    pub fn drives(&self) -> usize {
+        self.kernel.mounts.borrow().len()
+    }
+
+    async fn node(&self, path: &str) -> Result<Vnode> {
+        match self.kernel.find(&self.process, path).await? {
+            Found::Node(node) => Ok(node),
+            Found::Null | Found::Zero => Err(Errno::Invalid),
+        }
+    }
+}
+
+impl Kernel {
+    fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
+        let blocks = self.fs(node.drive, |fs| {
+            let block_bytes = u64::from(fs.superblock().block_bytes());
+            fs.size_bytes(node.inode).div_ceil(block_bytes) as u32
+        });
+        (0..blocks)
+            .filter_map(|lbn| self.block_address(node, lbn))
+            .map(|address| self.key(node, address))
+            .filter(|key| self.buffers.borrow().find(*key).is_some())
+            .collect()
+    }
+
+    fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
+        let block_bytes = self.fs(node.drive, |fs| u64::from(fs.superblock().block_bytes()));
+        let resident = |lbn: &u32| {
+            let key = self
+                .block_address(node, *lbn)
+                .map(|address| self.key(node, address));
+            let buffers = self.buffers.borrow();
+            // A hole is where a read of it takes no time: in memory.
+            key.is_none_or(|key| {
+                let found = buffers.find(key);
+                found.is_some_and(|id| buffers.all[id.0 as usize].done)
+            })
+        };
+        (0..length.div_ceil(block_bytes) as u32)
+            .filter(resident)
+            .map(|lbn| block_bytes.min(length - u64::from(lbn) * block_bytes))
+            .sum()
+    }
+}

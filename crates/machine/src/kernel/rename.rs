@@ -1,0 +1,168 @@
+//! Changing names: rename(2).
+
+use super::errno::{Errno, Result};
+use super::ffs::InodeKind;
+use super::names::{Last, names, root};
+use super::process::Process;
+use super::{Kernel, Vnode};
+use std::rc::Rc;
+
+/// What is to be done.
+struct Move<'a> {
+    node: Vnode,
+    directory: bool,
+    source: Last<'a>,
+    target: Last<'a>,
+}
+
+impl Kernel {
+    /// rename(2).
+    pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
+        for path in [from, to] {
+            if matches!(names(path).last(), Some("." | "..")) {
+                return Err(Errno::Busy);
+            }
+        }
+        loop {
+            let source = self.find_last(process, from).await?;
+            self.pin(source.parent);
+            let target = self.find_last(process, to).await;
+            let held = match &target {
+                Ok(target) => self.hold(process, parties(&source, target)).await,
+                Err(_) => Vec::new(),
+            };
+            self.unpin(process, source.parent).await;
+            let target = target?;
+            let renamed = self.rename_held(process, source, target, to).await;
+            self.let_go(process, held).await;
+            if let Some(renamed) = renamed.transpose() {
+                return renamed;
+            }
+        }
+    }
+
+    /// Nothing, if what was looked up is not what is held.
+    async fn rename_held(
+        &self,
+        process: &Rc<Process>,
+        source: Last<'_>,
+        target: Last<'_>,
+        to: &str,
+    ) -> Result<Option<()>> {
+        if source.parent.drive != target.parent.drive {
+            return Err(Errno::CrossDevice);
+        }
+        let now = self.named(source.parent, source.name)?;
+        if now != source.node || self.named(target.parent, target.name)? != target.node {
+            return Ok(None);
+        }
+        let node = now.ok_or(Errno::NoEntry)?;
+        let directory = self.kind(node) == InodeKind::Directory;
+        if to.ends_with('/') && !directory {
+            return Err(Errno::NotDirectory);
+        }
+        if target.node == Some(node) {
+            return Ok(Some(()));
+        }
+        let change = Move {
+            node,
+            directory,
+            source,
+            target,
+        };
+        self.check_rename(&change)?;
+        self.take_inode(process, node).await;
+        let moved = self.move_name(process, &change).await;
+        self.drop_inode(process, node).await;
+        moved.map(Some)
+    }
+
+    fn check_rename(&self, change: &Move<'_>) -> Result<()> {
+        let ancestry = |of: Vnode| self.fs(of.drive, |fs| fs.directory_ancestry(of.inode));
+        if change.directory && ancestry(change.target.parent).contains(&change.node.inode) {
+            return Err(Errno::Invalid);
+        }
+        let Some(old) = change.target.node else {
+            return Ok(());
+        };
+        if ancestry(change.source.parent).contains(&old.inode) {
+            return Err(Errno::NotEmpty);
+        }
+        match (change.directory, self.kind(old) == InodeKind::Directory) {
+            (true, false) => Err(Errno::NotDirectory),
+            (false, true) => Err(Errno::IsDirectory),
+            (true, true) if !self.fs(old.drive, |fs| fs.directory_is_empty(old.inode)) => {
+                Err(Errno::NotEmpty)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn move_name(&self, process: &Rc<Process>, change: &Move<'_>) -> Result<()> {
+        let Move {
+            node,
+            directory,
+            source,
+            target,
+        } = change;
+        match target.node {
+            Some(old) => self.replace_name(process, *node, old, target).await,
+            None => {
+                let place = (target.parent, target.name);
+                self.enter_name(process, place, node.inode).await?;
+                if *directory {
+                    let links = self.links(target.parent) + 1;
+                    self.set_links(process, target.parent, links).await;
+                }
+            }
+        }
+        self.remove_name(process, (source.parent, source.name))
+            .await;
+        if *directory {
+            let links = self.links(source.parent) - 1;
+            self.set_links(process, source.parent, links).await;
+            self.change(node.drive, |fs| {
+                fs.directory_replace(node.inode, "..", target.parent.inode)
+            });
+            self.write_directory(process, *node, 0).await;
+        }
+        Ok(())
+    }
+
+    /// The name of `old` becomes the name of `node`. Where both are
+    /// directories the parent keeps its link: `..` of the one that goes is
+    /// replaced by `..` of the one that comes.
+    async fn replace_name(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        old: Vnode,
+        target: &Last<'_>,
+    ) {
+        let directory = self.kind(old) == InodeKind::Directory;
+        self.take_inode(process, old).await;
+        let place = self.change(node.drive, |fs| {
+            fs.directory_replace(target.parent.inode, target.name, node.inode)
+        });
+        let place = place.expect("the name was looked up");
+        self.write_directory(process, target.parent, place.offset_bytes)
+            .await;
+        let links = if directory { 0 } else { self.links(old) - 1 };
+        self.change(old.drive, |fs| fs.set_links(old.inode, links));
+        self.in_core(old, |core| core.modified = true);
+        self.drop_inode(process, old).await;
+    }
+}
+
+/// Whom a rename concerns: both directories, what it replaces, and, so that
+/// no two move directories into each other, all who move between directories.
+fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
+    let mut parties = vec![source.parent, target.parent];
+    if source.parent != target.parent {
+        parties.extend([root(source.parent.drive), root(target.parent.drive)]);
+    }
+    if let Some(old) = target.node {
+        parties.push(old);
+    }
+    parties
+}

@@ -1,0 +1,80 @@
+//! The catalogue's drives against what documents print of them. This fails
+//! when a number was copied wrongly, or a reader takes it for another.
+
+use super::*;
+use diskperf_machine::hardware::drive::{Angle, Drive, Rotation};
+use diskperf_machine::specification::DriveSpecification;
+
+/// Name, media rate in KB/s and capacity in 512-byte sectors, as section 6 of
+/// the facts prints rate and shape.
+const DRIVES: [(&str, f64, u64); 10] = [
+    ("eagle", 1584.0, 48 * 20 * 842),
+    ("ra60", 1260.0, 42 * 4 * 2382),
+    ("ra81", 1530.0, 51 * 14 * 1248),
+    ("cdc9775", 960.0, 32 * 40 * 842),
+    ("cdc9766", 960.0, 32 * 19 * 823),
+    ("rm80", 930.0, 31 * 14 * 559),
+    ("rp06", 660.0, 22 * 19 * 815),
+    ("rp07", 1500.0, 50 * 32 * 630),
+    ("capricorn", 960.0, 32 * 16 * 1024),
+    ("ampex9300", 960.0, 32 * 19 * 815),
+];
+
+/// The drive on a system whose driver knows it.
+fn entry(name: &str) -> DriveSpecification {
+    let system = if name.starts_with("ra") { UDA50 } else { SC780 };
+    specification(system, &[("drive", name)]).drives[0].clone()
+}
+
+#[test]
+fn drives_hold_and_move_what_is_printed() {
+    for (name, kb_per_s, sectors) in DRIVES {
+        let drive = entry(name);
+        let geometry = &drive.mechanics.geometry;
+        assert_eq!(geometry.sectors(), sectors, "{name}");
+        assert_eq!(geometry.capacity_bytes(), sectors * 512);
+        // A track's data, each revolution.
+        let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
+        let track = f64::from(geometry.sectors_per_track(0)) / 2.0;
+        let rate = track / rotation.period().seconds();
+        assert!(
+            (rate - kb_per_s).abs() < 1.0,
+            "{name}: {rate} of {kb_per_s} KB/s"
+        );
+    }
+}
+
+/// Minimum, average and maximum of the seek times that are printed.
+#[test]
+fn arms_move_as_printed() {
+    for (name, printed) in [
+        ("eagle", [5.0, 18.0, 35.0]),
+        ("ra81", [6.0, 28.0, 52.0]),
+        ("rp06", [10.0, 30.0, 55.0]),
+    ] {
+        let drive = entry(name);
+        let seek = &drive.mechanics.seek;
+        let far = drive.mechanics.geometry.cylinders() - 1;
+        let modelled = [seek.time(1), seek.average(), seek.time(far)];
+        for (one, other) in modelled.iter().zip(printed) {
+            assert!((one.millis() - other).abs() < 1e-5, "{name}: {modelled:?}");
+        }
+    }
+}
+
+/// The facts: a revolution of the Eagle is 15.148 ms, a sector 0.3156 ms; of
+/// the RA81 16.667 ms and, with its spare, a 52nd of that.
+#[test]
+fn sectors_take_as_long_as_printed() {
+    let times = |name: &str| {
+        let drive = entry(name);
+        let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
+        let mut drive = Drive::new(drive.mechanics.clone(), rotation);
+        let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
+        (rotation.period().millis(), sector.millis())
+    };
+    let (period, sector) = times("eagle");
+    assert!((period - 15.148).abs() < 0.0005 && (sector - 0.3156).abs() < 0.00005);
+    let (period, sector) = times("ra81");
+    assert!((period - 16.667).abs() < 0.0005 && (sector - 16.667 / 52.0).abs() < 0.00005);
+}

@@ -1,0 +1,328 @@
+//! The model arm: a worker is a process on a modelled computer, and a call
+//! takes virtual time.
+
+mod measuring;
+
+use crate::{Call, Errno, Error, File, Open, Result, Whence};
+use diskperf_machine::kernel::Kernel;
+use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time};
+use diskperf_timeline::Nanoseconds;
+use measuring::Measuring;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a worker on a model is given.
+pub struct ModelPorts {
+    /// The process's number: no two of a machine share one.
+    pub number: usize,
+    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    pub pipe_ends: Vec<PipeEnd>,
+    /// Where all workers of the run meet.
+    pub meeting: Rc<Rendezvous>,
+    /// Whether the virtual time of each read and write is recorded.
+    pub time_calls: bool,
+    /// Set when the user ends the run: every call fails with
+    /// [`Error::Interrupted`] from then on.
+    pub stop: Arc<AtomicBool>,
+    /// Bytes moved since the timed part started, for the progress display.
+    pub moved_bytes: Arc<AtomicU64>,
+}
+
+/// One worker on a modelled computer.
+pub struct Model {
+    session: Session,
+    meeting: Rc<Rendezvous>,
+    stop: Arc<AtomicBool>,
+    /// By the number of the descriptor.
+    files: Vec<Option<OpenFile>>,
+    measuring: Measuring,
+}
+
+struct OpenFile {
+    path: String,
+    /// The drive that it is on: none of a pipe, nor of `/dev/null`.
+    drive: Option<u32>,
+}
+
+impl Model {
+    /// Makes the worker of the task that asks, a process of the machine's;
+    /// returns when it has the processor.
+    pub async fn begin(kernel: &Rc<Kernel>, ports: ModelPorts) -> Self {
+        let ModelPorts {
+            number,
+            pipe_ends,
+            meeting,
+            time_calls,
+            stop,
+            moved_bytes,
+        } = ports;
+        let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
+        let measuring = Measuring::new(session.drives(), time_calls, moved_bytes);
+        Self {
+            session,
+            meeting,
+            stop,
+            files: Vec::new(),
+            measuring,
+        }
+    }
+
+    pub(crate) async fn end(self) {
+        self.session.end().await;
+    }
+
+    pub(crate) fn give_up(&self) {
+        self.session.give_up_meeting();
+    }
+
+    /// Whether the repetition is to go on.
+    #[inline]
+    fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            Err(Error::Interrupted)
+        } else if self.meeting.is_broken() {
+            Err(Error::PeerFailed)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn keep(&mut self, number: usize, file: OpenFile) -> File {
+        if self.files.len() <= number {
+            self.files.resize_with(number + 1, || None);
+        }
+        self.files[number] = Some(file);
+        File(number)
+    }
+
+    /// The error of a call on a descriptor.
+    #[cold]
+    fn failed(&self, call: Call, file: File, errno: diskperf_machine::Errno) -> Error {
+        match self.files.get(file.0) {
+            Some(Some(open)) => Error::failed(call, &open.path, errno),
+            _ => Error::failed(call, format!("file {}", file.0), errno),
+        }
+    }
+}
+
+/// Files.
+impl Model {
+    pub(crate) async fn open(&mut self, path: &str, how: Open) -> Result<File> {
+        self.check()?;
+        let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
+        if !how.read && !how.write {
+            return Err(failed(Errno::Invalid));
+        }
+        // 4.2BSD has no way past its buffer cache.
+        if how.direct {
+            return Err(failed(Errno::NotDirect));
+        }
+        let name = resolve(path).map_err(failed)?;
+        let how = How {
+            read: how.read,
+            write: how.write,
+            create: how.create,
+            exclusive: how.exclusive,
+            truncate: how.truncate,
+        };
+        let opened = self.session.open(path, how).await;
+        let number = opened.map_err(|errno| failed(errno.into()))?;
+        let drive = match name {
+            Name::OnDrive(drive) => Some(drive),
+            Name::Device => None,
+        };
+        let path = path.to_owned();
+        Ok(self.keep(number, OpenFile { path, drive }))
+    }
+
+    #[inline]
+    pub(crate) async fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
+        self.check()?;
+        let begin = self.session.now();
+        let read = self.session.read(file.0, buffer).await;
+        let count = read.map_err(|errno| self.failed(Call::Read, file, errno))?;
+        self.measuring.count_read(count, self.session.now() - begin);
+        Ok(count)
+    }
+
+    #[inline]
+    pub(crate) async fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
+        self.check()?;
+        let begin = self.session.now();
+        let written = self.session.write(file.0, data).await;
+        let count = written.map_err(|errno| self.failed(Call::Write, file, errno))?;
+        let drive = match self.files.get(file.0) {
+            Some(Some(open)) => open.drive,
+            _ => None,
+        };
+        let took = self.session.now() - begin;
+        self.measuring.count_write(drive, count, took);
+        Ok(count)
+    }
+
+    pub(crate) async fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
+        self.check()?;
+        let from = match whence {
+            Whence::Start => Origin::Start,
+            Whence::Current => Origin::Current,
+            Whence::End => Origin::End,
+        };
+        let moved = self.session.lseek(file.0, offset, from).await;
+        moved.map_err(|errno| self.failed(Call::Lseek, file, errno))
+    }
+
+    pub(crate) async fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
+        self.check()?;
+        let result = self.session.ftruncate(file.0, length).await;
+        result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
+    }
+
+    pub(crate) async fn fsync(&mut self, file: File) -> Result<()> {
+        self.check()?;
+        let result = self.session.fsync(file.0).await;
+        result.map_err(|errno| self.failed(Call::Fsync, file, errno))
+    }
+
+    /// As on the host, a file can be closed when the run has ended too.
+    pub(crate) async fn close(&mut self, file: File) -> Result<()> {
+        let closed = self.session.close(file.0).await;
+        closed.map_err(|errno| self.failed(Call::Close, file, errno))?;
+        self.files[file.0] = None;
+        Ok(())
+    }
+
+    pub(crate) async fn length(&mut self, file: File) -> Result<u64> {
+        self.check()?;
+        let length = self.session.length(file.0).await;
+        length.map_err(|errno| self.failed(Call::Length, file, errno))
+    }
+
+    pub(crate) async fn close_all(&mut self) {
+        self.session.close_all().await;
+        self.files.clear();
+    }
+}
+
+/// Names.
+impl Model {
+    pub(crate) async fn unlink(&mut self, path: &str) -> Result<()> {
+        self.check_name(Call::Unlink, path)?;
+        let result = self.session.unlink(path).await;
+        result.map_err(|errno| Error::failed(Call::Unlink, path, errno))
+    }
+
+    pub(crate) async fn mkdir(&mut self, path: &str) -> Result<()> {
+        self.check_name(Call::Mkdir, path)?;
+        let result = self.session.mkdir(path).await;
+        result.map_err(|errno| Error::failed(Call::Mkdir, path, errno))
+    }
+
+    pub(crate) async fn rmdir(&mut self, path: &str) -> Result<()> {
+        self.check_name(Call::Rmdir, path)?;
+        let result = self.session.rmdir(path).await;
+        result.map_err(|errno| Error::failed(Call::Rmdir, path, errno))
+    }
+
+    pub(crate) async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.check_name(Call::Rename, to)?;
+        self.check_name(Call::Rename, from)?;
+        let result = self.session.rename(from, to).await;
+        result.map_err(|errno| Error::failed(Call::Rename, from, errno))
+    }
+
+    /// Whether a name may be changed: it lies in one of the file systems.
+    fn check_name(&self, call: Call, path: &str) -> Result<()> {
+        self.check()?;
+        match resolve(path) {
+            Ok(Name::OnDrive(_)) => Ok(()),
+            Ok(Name::Device) => Err(Error::failed(call, path, Errno::Access)),
+            Err(errno) => Err(Error::failed(call, path, errno)),
+        }
+    }
+}
+
+/// Time, and the other workers.
+impl Model {
+    pub(crate) fn now(&self) -> Nanoseconds {
+        nanoseconds(self.session.now())
+    }
+
+    pub(crate) async fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
+        self.check()?;
+        self.session.sleep_until(Time(time.0)).await;
+        self.check()
+    }
+
+    #[inline]
+    pub(crate) async fn compute(&mut self, span: Nanoseconds) -> Result<()> {
+        self.check()?;
+        self.session.compute(Time(span.0)).await;
+        Ok(())
+    }
+
+    pub(crate) async fn barrier(&mut self) -> Result<Nanoseconds> {
+        self.check()?;
+        match self.session.barrier().await {
+            Some(released) => Ok(nanoseconds(released)),
+            None => Err(self.check().err().unwrap_or(Error::PeerFailed)),
+        }
+    }
+
+    pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
+        let path = format!("pipe end {number}");
+        match self.session.pipe_end(number) {
+            Ok(file) => Ok(self.keep(file, OpenFile { path, drive: None })),
+            Err(errno) => Err(Error::failed(Call::Pipe, path, errno)),
+        }
+    }
+}
+
+/// The buffer cache, from outside.
+impl Model {
+    pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        self.check()?;
+        let dropped = self.session.drop_cached(path).await;
+        dropped.map_err(|errno| Error::failed(Call::DropCached, path, errno))
+    }
+
+    pub(crate) async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
+        self.check()?;
+        let resident = self.session.resident_bytes(path, length).await;
+        let resident = resident.map_err(|errno| Error::failed(Call::Residency, path, errno))?;
+        Ok(Some(resident))
+    }
+
+    pub(crate) async fn drop_all_caches(&mut self) -> Result<()> {
+        self.check()?;
+        self.session.drop_all_caches().await;
+        Ok(())
+    }
+}
+
+/// What a name leads to, as far as it tells by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    /// A name on the file system of this drive, if there is one.
+    OnDrive(u32),
+    /// `/dev/null` or `/dev/zero`.
+    Device,
+}
+
+/// Refuses what no worker may name on either world: see the crate's
+/// documentation for the name space.
+fn resolve(path: &str) -> std::result::Result<Name, Errno> {
+    if let "/dev/null" | "/dev/zero" = path {
+        return Ok(Name::Device);
+    }
+    let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
+    let (drive, name) = rest.split_once('/').unwrap_or((rest, ""));
+    if name.split('/').any(|part| part == "..") {
+        return Err(Errno::Access);
+    }
+    drive.parse().map(Name::OnDrive).map_err(|_| Errno::NoEntry)
+}
+
+fn nanoseconds(time: Time) -> Nanoseconds {
+    Nanoseconds(time.0)
+}

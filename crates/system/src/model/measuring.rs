@@ -1,0 +1,141 @@
+//! What a worker on a model measures of itself.
+
+use super::{Model, nanoseconds};
+use crate::Result;
+use diskperf_machine::Time;
+use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The counts of the timed part.
+pub(super) struct Measuring {
+    moved_bytes: Arc<AtomicU64>,
+    /// Whether the timed part is on.
+    on: bool,
+    /// The drives that were written to since it started.
+    written: Vec<bool>,
+    calls: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    latencies: Option<Box<Latencies>>,
+    /// The moment that the worker's start is given from.
+    origin: Nanoseconds,
+    started: Time,
+}
+
+#[derive(Default)]
+struct Latencies {
+    read: LatencyRecorder,
+    write: LatencyRecorder,
+}
+
+impl Measuring {
+    pub(super) fn new(drives: usize, time_calls: bool, moved_bytes: Arc<AtomicU64>) -> Self {
+        Self {
+            moved_bytes,
+            on: false,
+            written: vec![false; drives],
+            calls: 0,
+            read_bytes: 0,
+            written_bytes: 0,
+            latencies: time_calls.then(Box::default),
+            origin: Nanoseconds::ZERO,
+            started: Time::ZERO,
+        }
+    }
+
+    fn start(&mut self, origin: Nanoseconds, now: Time) {
+        self.on = true;
+        self.written.fill(false);
+        self.calls = 0;
+        self.read_bytes = 0;
+        self.written_bytes = 0;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.read.clear();
+            latencies.write.clear();
+        }
+        self.origin = origin;
+        self.started = now;
+        self.show_progress();
+    }
+
+    #[inline]
+    pub(super) fn count_read(&mut self, bytes: usize, took: Time) {
+        self.read_bytes += bytes as u64;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.read.record(nanoseconds(took));
+        }
+        self.count_call();
+    }
+
+    #[inline]
+    pub(super) fn count_write(&mut self, drive: Option<u32>, bytes: usize, took: Time) {
+        self.written_bytes += bytes as u64;
+        if let (true, Some(drive)) = (self.on, drive) {
+            self.written[drive as usize] = true;
+        }
+        if let Some(latencies) = &mut self.latencies {
+            latencies.write.record(nanoseconds(took));
+        }
+        self.count_call();
+    }
+
+    /// Another core reads the progress: a store in every call would cost more
+    /// than the rest of the counting.
+    #[inline]
+    fn count_call(&mut self) {
+        self.calls += 1;
+        if self.calls.is_multiple_of(64) {
+            self.show_progress();
+        }
+    }
+
+    fn show_progress(&self) {
+        let moved = self.read_bytes + self.written_bytes;
+        self.moved_bytes.store(moved, Ordering::Relaxed);
+    }
+}
+
+impl Model {
+    pub(crate) fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
+        self.check()?;
+        self.session.open_account();
+        self.measuring.start(origin, self.session.now());
+        Ok(())
+    }
+
+    pub(crate) async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
+        self.check()?;
+        let account = self.session.account();
+        let ended = self.session.now();
+        let counts = &mut self.measuring;
+        counts.on = false;
+        let started = counts.started;
+        let mut measure = WorkerMeasure {
+            started: nanoseconds(started).since(counts.origin),
+            elapsed: nanoseconds(ended - started),
+            cpu: nanoseconds(account.user + account.system),
+            user: nanoseconds(account.user),
+            system: nanoseconds(account.system),
+            cpu_wait: Some(account.ledger.stage(Stage::CpuWait)),
+            read_bytes: counts.read_bytes,
+            written_bytes: counts.written_bytes,
+            calls: counts.calls,
+            ledger: account.ledger,
+            ..WorkerMeasure::default()
+        };
+        if let Some(latencies) = &counts.latencies {
+            measure.read_latency = latencies.read.histogram();
+            measure.write_latency = latencies.write.histogram();
+        }
+        let mut wrote = false;
+        for drive in 0..self.measuring.written.len() {
+            if std::mem::take(&mut self.measuring.written[drive]) {
+                self.session.flush(drive as u32).await;
+                wrote = true;
+            }
+        }
+        measure.durable = wrote.then(|| nanoseconds(self.session.now() - started));
+        Ok(measure)
+    }
+}
