@@ -1,7 +1,7 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build test setup lint unit bench
+.PHONY: build test setup lint unit bench accuracy planted
 
 build:
 	cargo build --release
@@ -24,5 +24,16 @@ unit:
 # Not part of the tests: nothing here asserts a time.
 bench:
 	cargo bench --package diskperf-system --bench overhead
+	cargo bench --package diskperf-sim --bench engine
+	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/same
+
+# The page that a test compares with what the models give.
+accuracy: build
+	./target/release/diskperf reproduce --format markdown > ACCURACY.tmp
+	mv ACCURACY.tmp ACCURACY.md
+
+# Plants physical bugs, one after the other, and shows which test notices each.
+planted:
+	./tools/plant-bugs

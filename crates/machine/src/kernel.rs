@@ -29,7 +29,7 @@ use crate::event::Event;
 use crate::hardware::{Hardware, Transfer, TransferId};
 use buffers::{BlockKey, Buffers, Page};
 use costs::Costs;
-use diskperf_sim::{Processor, Sim};
+use diskperf_sim::{Processor, Sim, Time};
 use driver::Driver;
 use ffs::{FileSystem, InodeNumber};
 use medium::Medium;
@@ -52,6 +52,8 @@ pub struct Kernel {
     pub(crate) scheduler: RefCell<Scheduler>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
     pub(crate) ticks: Cell<u64>,
+    /// What the driver's routines took of the processor.
+    pub(crate) driver_time: Cell<Time>,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
     /// Writes that are under way, by drive, and who waits for them to end.

@@ -100,6 +100,7 @@ impl Machine {
             scheduler: RefCell::default(),
             processes: RefCell::default(),
             ticks: Cell::new(0),
+            driver_time: Cell::new(Time::ZERO),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
             writing: RefCell::new(vec![(0, Vec::new()); specification.drives.len()]),
@@ -177,6 +178,11 @@ impl Machine {
     /// For how long the processor worked, and how much of that in handlers.
     pub fn processor_busy(&self) -> (Time, Time) {
         self.kernel.processor.busy(&self.kernel.sim)
+    }
+
+    /// How much of that the driver's routines took, at full speed.
+    pub fn driver_busy(&self) -> Time {
+        self.kernel.driver_time.get()
     }
 
     /// Checks a file system as fsck does.

@@ -5,7 +5,7 @@ use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use diskperf_battery::Program;
-use diskperf_timeline::{CacheMode, Nanoseconds, Repetition, Stage};
+use diskperf_timeline::{CacheMode, Nanoseconds, Repetition};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -159,21 +159,8 @@ impl Job {
             requests: spent.requests,
             missed: spent.missed,
             processor: spent.processor,
-            driver: self.driver(&kept, spent),
+            driver: spent.driver,
         })
-    }
-
-    /// The driver's part of the processor's time: its routines in the
-    /// processes, and all that handlers did but the clock's.
-    fn driver(&self, kept: &[Repetition], spent: Counts) -> Nanoseconds {
-        let costs = &self.computer.specification.kernel.costs;
-        let workers = kept.iter().flat_map(|repetition| &repetition.workers);
-        let in_processes: Nanoseconds = workers
-            .map(|worker| worker.ledger.stage(Stage::Driver))
-            .sum();
-        let ticks = u128::from(spent.elapsed.0) * u128::from(costs.clock_hz) / 1_000_000_000;
-        let clock = ticks as u64 * (costs.clock.0 + costs.soft_clock.0);
-        in_processes + spent.in_handlers.since(Nanoseconds(clock))
     }
 }
 
@@ -183,20 +170,18 @@ struct Counts {
     requests: u64,
     missed: u64,
     processor: Nanoseconds,
-    in_handlers: Nanoseconds,
-    elapsed: Nanoseconds,
+    driver: Nanoseconds,
 }
 
 impl Counts {
     fn of(bench: &Bench) -> Self {
         let drives = bench.machine.statistics().drives;
-        let (processor, in_handlers) = bench.machine.processor_busy();
+        let (processor, _) = bench.machine.processor_busy();
         Self {
             requests: drives.iter().map(|drive| drive.requests).sum(),
             missed: drives.iter().map(|drive| drive.missed).sum(),
             processor: Nanoseconds(processor.0),
-            in_handlers: Nanoseconds(in_handlers.0),
-            elapsed: Nanoseconds(bench.machine.now().0),
+            driver: Nanoseconds(bench.machine.driver_busy().0),
         }
     }
 
@@ -205,8 +190,7 @@ impl Counts {
             requests: self.requests - before.requests,
             missed: self.missed - before.missed,
             processor: self.processor.since(before.processor),
-            in_handlers: self.in_handlers.since(before.in_handlers),
-            elapsed: self.elapsed.since(before.elapsed),
+            driver: self.driver.since(before.driver),
         }
     }
 }

@@ -182,7 +182,7 @@ impl Speck {
                 finding(LAYOUTS[3].what, sc780, "blocks/s"),
                 finding(LAYOUTS[4].what, paper, "blocks/s"),
             ],
-            Some(sc780 > 2.0 * here && paper > 2.0 * here),
+            Some(sc780 > 2.0 * here),
             format!(
                 "It is the controller. Two blocks are 4.17 ms apart on such a track; the SI 9900 \
                  answers later than that allows, so that every block waits a revolution more, \

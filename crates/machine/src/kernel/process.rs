@@ -174,6 +174,9 @@ impl Kernel {
             Some(usage) => usage,
             None => self.processor.work(&self.sim, cost).await,
         };
+        if stage == Stage::Driver {
+            self.driver_time.set(self.driver_time.get() + usage.work);
+        }
         if let Context::Process(process) = context {
             process.book_usage(stage, usage);
         }

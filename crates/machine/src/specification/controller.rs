@@ -52,11 +52,16 @@ impl ControllerSpecification {
             "search_poll_ms",
             "how often it looks for a command to search; 0 where searching is wired",
         );
+        let search_command = time(
+            "search_command_ms",
+            "how long it then takes to act on it; 0 where searching is wired",
+        );
         let command = time("command_ms", "from a command to something acting on it");
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let config = MassbusConfig {
             attention,
             search_poll,
+            search_command,
             command,
             data_late: share(
                 "data_late_per_sector",

@@ -134,7 +134,7 @@ impl DriverSpecification {
     pub(crate) fn ordered(self, order: QueueOrder) -> Self {
         match self {
             Self::Hp(hp) => Self::Hp(HpConfig { order, ..hp }),
-            Self::Uda(uda) => Self::Uda(uda),
+            Self::Uda(uda) => Self::Uda(UdaConfig { order, ..uda }),
         }
     }
 }
@@ -239,6 +239,7 @@ fn read_lead(
 fn read_uda(reader: &mut Reader<'_>, speed: f64) -> UdaConfig {
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     UdaConfig {
+        order: QueueOrder::Arrival,
         start: cost("start_ms", "queueing a request, and making a command of it"),
         complete: cost("complete_ms", "seeing to a response"),
     }

@@ -28,6 +28,9 @@ pub struct MassbusConfig {
     /// for a command to search: it acts up to this much after the command.
     /// Zero where searching is wired.
     pub search_poll: Time,
+    /// How long such a controller takes to act on the command, once it has
+    /// found it.
+    pub search_command: Time,
     /// From a command to the arm or the channel acting on it.
     pub command: Time,
     /// How likely a sector is late for memory, or from it, while the
@@ -195,7 +198,7 @@ impl Massbus {
         let noticed = match self.config.search_poll {
             Time::ZERO => Time::ZERO,
             interval => Time(self.poll.below(interval.0)),
-        };
+        } + self.config.search_command;
         let commanded = around.now() + self.config.command + noticed;
         transfer.request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.write);

@@ -10,6 +10,7 @@ fn config() -> MassbusConfig {
     MassbusConfig {
         attention: Attention::WhileTransferring,
         search_poll: Time::ZERO,
+        search_command: Time::ZERO,
         command: Time::ZERO,
         data_late: 0.0,
         data_late_idle_share: 0.0,
@@ -474,6 +475,7 @@ fn spans_tile_whatever_happens() {
     let config = MassbusConfig {
         attention: Attention::WhenIdle,
         search_poll: Time(1_500_000),
+        search_command: Time(700_000),
         command: Time(20_000),
         data_late: 0.05,
         data_late_idle_share: 0.2,

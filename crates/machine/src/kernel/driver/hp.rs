@@ -273,7 +273,7 @@ impl Kernel {
                 self.sim.wait("an interrupt of the adaptor").await;
             }
             self.processor.enter(&self.sim, BIO).await;
-            self.spend(Context::Handler, Stage::Driver, self.costs.interrupt)
+            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
                 .await;
             let done = self.massbus(adaptor, |massbus, _| massbus.take_done());
             if let Some(done) = done {

@@ -1,6 +1,7 @@
 //! The driver of the UDA50 (uda.c of July 1983): no order of its own, as many
 //! commands as the controller grants.
 
+use super::QueueOrder;
 use crate::hardware::{TransferId, moment};
 use crate::kernel::Kernel;
 use crate::kernel::buffers::BufferId;
@@ -14,6 +15,9 @@ use std::rc::Rc;
 /// The driver's costs.
 #[derive(Clone, Debug)]
 pub struct UdaConfig {
+    /// See [`QueueOrder`]; of its rules only that of reads before writes means
+    /// anything to this driver.
+    pub order: QueueOrder,
     /// Queueing a request, making a command of it and giving that to the
     /// controller.
     pub start: Time,
@@ -61,13 +65,24 @@ impl Uda {
 impl Kernel {
     pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: BufferId) {
         let level = self.processor.mask(&self.sim, BIO);
-        let drive = {
+        {
             let mut hardware = self.hardware.borrow_mut();
             let transfer = hardware.transfer(id.transfer());
             transfer.request.mark(Stage::Driver, moment(self.sim.now()));
-            transfer.drive
-        };
-        uda.queues.borrow_mut()[drive].push_back(id);
+            let (drive, write) = (transfer.drive, transfer.write);
+            let queue = &mut uda.queues.borrow_mut()[drive];
+            let first_write = || {
+                let is_write = |queued: &BufferId| hardware.transfers[queued.0 as usize].write;
+                queue.iter().position(is_write)
+            };
+            let place = match uda.config.order {
+                QueueOrder::ReadsFirst if !write => first_write(),
+                // Scanning is left to the controller.
+                QueueOrder::ReadsFirst | QueueOrder::Scan | QueueOrder::Arrival => None,
+            };
+            let place = place.unwrap_or(queue.len());
+            queue.insert(place, id);
+        }
         self.uda_start(uda, context).await;
         self.unmask(context, level).await;
     }
@@ -114,7 +129,7 @@ impl Kernel {
                 self.sim.wait("an interrupt of the controller").await;
             }
             self.processor.enter(&self.sim, BIO).await;
-            self.spend(Context::Handler, Stage::Driver, self.costs.interrupt)
+            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
                 .await;
             while let Some(TransferId(number)) = self.uda_take_done() {
                 self.spend(Context::Handler, Stage::Driver, uda.config.complete)
