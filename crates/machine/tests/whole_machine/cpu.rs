@@ -96,7 +96,7 @@ fn a_cost_slows_what_waits_for_the_processor() {
     // A processor that is the limit, and that nothing else takes time from: a
     // millisecond more for each of 256 blocks is that much longer.
     let base = [
-        ("host.speed", "0.25"),
+        ("host.speed", "0.1"),
         ("kernel.clock_tick_ms", "0"),
         ("kernel.soft_clock_ms", "0"),
         ("bus.memory_contention_share", "0"),
@@ -105,7 +105,7 @@ fn a_cost_slows_what_waits_for_the_processor() {
     let before = slow("kernel.allocate_ms", "1");
     let after = slow("kernel.allocate_ms", "6");
     let added = (after - before).seconds();
-    let expected = 256.0 * 0.005 / 0.25;
+    let expected = 256.0 * 0.005 / 0.1;
     assert!(
         (added / expected - 1.0).abs() < 0.1,
         "{added} of {expected} s"
