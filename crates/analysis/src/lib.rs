@@ -1,6 +1,7 @@
 //! Reads runs and says what they mean: statistics, the summary of a program,
-//! where the time of a read call goes, the comparison of runs, and the tables,
-//! JSON, CSV and Markdown in which all this is printed.
+//! where the time of a read call goes, the comparison of runs, the interleave
+//! factor that fits a service time, and the tables, JSON, CSV and Markdown in
+//! which all this is printed.
 //!
 //! Everything here is a function of its arguments: no input or output, no
 //! clock, no look at the terminal (a width is an argument). It runs nothing
@@ -9,10 +10,12 @@
 pub mod accuracy;
 pub mod cache;
 pub mod comparison;
+pub mod interleave;
 pub mod layers;
 pub mod report;
 pub mod statistics;
 pub mod summary;
+pub mod tuning;
 
 pub use cache::CacheVerdict;
 pub use comparison::{Comparison, compare};

@@ -6,13 +6,17 @@ mod csv;
 mod details;
 mod document;
 mod figures;
+mod interleave;
 mod json;
 mod pivot;
 mod run_table;
+mod tuning;
 mod view;
 
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
+use crate::interleave::Interleave;
+use crate::tuning::Tuned;
 use diskperf_timeline::Run;
 use view::View;
 
@@ -57,6 +61,27 @@ pub fn card(card: &Card, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&card::page(card)),
         Format::Json => card::json(card),
         Format::Csv => card::csv(card),
+    }
+}
+
+/// The calculation of an interleave factor, with what is to be said of one that
+/// was asked about. `width` as in [`runs`].
+pub fn interleave(found: &Interleave, format: Format, width: u16, asked: Option<u32>) -> String {
+    match format {
+        Format::Table => document::text(&interleave::blocks(found, asked), width),
+        Format::Markdown => document::markdown(&interleave::blocks(found, asked)),
+        Format::Json => interleave::json(found),
+        Format::Csv => interleave::csv(found),
+    }
+}
+
+/// What trying every value found. `width` as in [`runs`].
+pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&tuning::blocks(tuned), width),
+        Format::Markdown => document::markdown(&tuning::blocks(tuned)),
+        Format::Json => tuning::json(tuned),
+        Format::Csv => tuning::csv(tuned),
     }
 }
 

@@ -20,6 +20,7 @@ mod rewrite;
 mod scan;
 mod seqread;
 pub mod suite;
+mod track;
 pub mod worker;
 mod write;
 

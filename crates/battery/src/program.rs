@@ -8,6 +8,7 @@ use crate::read::Read;
 use crate::rewrite::Rewrite;
 use crate::scan::{Areas, Scan};
 use crate::seqread::{Layer, SequentialRead};
+use crate::track::TrackRead;
 use crate::worker::{Medium, Worker};
 use crate::write::Write;
 use diskperf_system::{Buffer, Error, System};
@@ -31,7 +32,13 @@ pub(crate) enum Kind {
     Copy(Copy),
     Scan(Scan),
     RandomMix(RandomMix),
+    TrackRead(TrackRead),
 }
+
+/// A track and a cylinder of seed 004's drive: 17 sectors of 512 bytes, 6
+/// tracks.
+pub(crate) const TRACK_BYTES: u64 = 17 * 512;
+pub(crate) const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;
 
 /// Why a program did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +71,7 @@ pub struct Input {
 
 impl Program {
     /// All programs, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 8] {
+    pub fn all() -> [(&'static str, &'static str); 9] {
         [
             ("read_8192", "reads a file, 8192 bytes a call (1983)"),
             ("write_4096", "writes a new file, 4096 bytes a call (1983)"),
@@ -88,6 +95,10 @@ impl Program {
             (
                 "random_mix",
                 "a measured mix of requests at random places (DEC's approach of 1983)",
+            ),
+            (
+                "track_read",
+                "reads a drive past every cache, over and over within an area (1991)",
             ),
         ]
     }
@@ -115,6 +126,10 @@ impl Program {
                 call_bytes: 8192,
             }),
             "random_mix" => Kind::RandomMix(RandomMix::default()),
+            "track_read" => Kind::TrackRead(TrackRead {
+                call_bytes: TRACK_BYTES,
+                area_bytes: CYLINDER_BYTES,
+            }),
             _ => return None,
         };
         Some(Self {
@@ -174,6 +189,7 @@ impl Program {
             Kind::Copy(program) => program.fields(),
             Kind::Scan(program) => program.fields(),
             Kind::RandomMix(program) => program.fields(),
+            Kind::TrackRead(program) => program.fields(),
         };
         fields.push(Field {
             name: "think_ns",
@@ -193,6 +209,7 @@ impl Program {
             Kind::Copy(program) => program.call_bytes,
             Kind::Scan(program) => program.call_bytes,
             Kind::RandomMix(program) => program.sizes.largest(),
+            Kind::TrackRead(program) => program.call_bytes,
         }
     }
 
@@ -215,6 +232,11 @@ impl Program {
         }
         if let Kind::RandomMix(program) = &self.kind {
             return program.unfit().map_or(Ok(()), unfit);
+        }
+        if let Kind::TrackRead(program) = &self.kind
+            && let Some(reason) = program.unfit()
+        {
+            return unfit(reason);
         }
         let short_last_call = matches!(self.kind, Kind::Copy(_));
         if !size_bytes.is_multiple_of(call_bytes) && !short_last_call {
@@ -245,6 +267,7 @@ impl Program {
             Kind::Copy(_) => "bigfile",
             Kind::Scan(_) => "area",
             Kind::RandomMix(_) => "mix",
+            Kind::TrackRead(_) => "drive",
         }
     }
 
@@ -273,6 +296,7 @@ impl Program {
     pub fn is_of(&self, medium: Medium) -> bool {
         match &self.kind {
             Kind::SequentialRead(program) => program.is_of(medium),
+            Kind::TrackRead(_) => TrackRead::is_of(medium),
             _ => true,
         }
     }
@@ -280,7 +304,7 @@ impl Program {
     /// Whether the timed part writes to the drive.
     pub fn writes(&self) -> bool {
         match &self.kind {
-            Kind::Read(_) | Kind::SequentialRead(_) | Kind::Scan(_) => false,
+            Kind::Read(_) | Kind::SequentialRead(_) | Kind::Scan(_) | Kind::TrackRead(_) => false,
             Kind::Write(_) | Kind::Rewrite(_) => true,
             Kind::Copy(program) => program.destination == Destination::Same,
             Kind::RandomMix(program) => program.write_share > 0.0,
@@ -309,6 +333,7 @@ impl Program {
                 Layer::Direct | Layer::DeviceDirect => CacheMode::Direct,
                 Layer::Null | Layer::Zero => asked,
             },
+            Kind::TrackRead(_) => CacheMode::Direct,
             _ => asked,
         }
     }
@@ -325,6 +350,7 @@ impl Program {
             Kind::Copy(_) => size_bytes,
             Kind::Scan(program) => program.area_count().saturating_mul(size_bytes),
             Kind::RandomMix(program) => program.area_bytes,
+            Kind::TrackRead(program) => program.area_bytes,
         }
     }
 
@@ -354,6 +380,7 @@ impl Program {
                 (Some(program.input(worker)), areas * worker.size_bytes)
             }
             Kind::RandomMix(program) => (Some(RandomMix::input(worker)), program.area_bytes),
+            Kind::TrackRead(program) => (Some(TrackRead::input(worker)), program.area_bytes),
         };
         let read = !matches!(self.kind, Kind::Rewrite(_));
         path.into_iter()
@@ -369,7 +396,7 @@ impl Program {
     /// bytes asked for count, as in seed 002.
     pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
         match &self.kind {
-            Kind::Read(_) | Kind::Scan(_) => measure.read_bytes,
+            Kind::Read(_) | Kind::Scan(_) | Kind::TrackRead(_) => measure.read_bytes,
             Kind::Write(_) | Kind::Rewrite(_) => measure.written_bytes,
             Kind::SequentialRead(program) if program.layer == Layer::Null => worker.size_bytes,
             Kind::SequentialRead(_) => measure.read_bytes,
@@ -398,6 +425,7 @@ impl Program {
             Kind::Copy(program) => program.prepare(system, worker).await,
             Kind::Scan(program) => program.prepare(system, worker).await,
             Kind::RandomMix(program) => program.prepare(system, worker).await,
+            Kind::TrackRead(_) => Ok(()),
         }
     }
 
@@ -416,6 +444,7 @@ impl Program {
             Kind::Copy(program) => program.run(system, worker, buffer).await,
             Kind::Scan(program) => program.run(system, worker, buffer).await,
             Kind::RandomMix(program) => program.run(system, worker, buffer).await,
+            Kind::TrackRead(program) => program.run(system, worker, buffer).await,
         }
     }
 }

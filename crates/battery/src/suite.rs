@@ -1,6 +1,6 @@
 //! Suites: programs in order, with the protocol that repeats them.
 
-use crate::program::Program;
+use crate::program::{self, Program};
 use crate::worker::Medium;
 use diskperf_timeline::{Protocol, Statistic};
 
@@ -81,13 +81,19 @@ const SEQREAD_CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16384];
 /// bytes. O_DIRECT wants multiples of a block, for which 512 is the smallest.
 const COPY_CALLS: [u64; 3] = [8192, 67 * 512, 1809 * 512];
 
+const SECTOR_BYTES: u64 = 512;
+
 impl Suite {
     /// All suites, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 3] {
+    pub fn all() -> [(&'static str, &'static str); 4] {
         [
             (
                 "ffs83",
                 "the 4.2BSD file system tests: read, write and rewrite a file (1983)",
+            ),
+            (
+                "interleave91",
+                "a drive by itself, read by tracks of 17 sectors and by single sectors (1991)",
             ),
             (
                 "seqread89",
@@ -104,6 +110,7 @@ impl Suite {
     pub fn named(name: &str, medium: Medium) -> Option<Self> {
         let (protocol, steps) = match name {
             "ffs83" => (THREE_RUNS, ffs83()),
+            "interleave91" => (THREE_RUNS, interleave91()),
             "seqread89" => (FIVE_RUNS, seqread89(medium)),
             "vme87" => (MINIMUM_OF_FIVE, vme87()),
             _ => return None,
@@ -195,6 +202,19 @@ fn seqread89(medium: Medium) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// Each as the drive was formatted: the interleave is the drive's, not the
+/// program's.
+fn interleave91() -> Vec<Step> {
+    [program::TRACK_BYTES, SECTOR_BYTES]
+        .into_iter()
+        .enumerate()
+        .map(|(row, call_bytes)| {
+            let settings = [("call_bytes", &*call_bytes.to_string())];
+            Step::new("track_read", row as u32, 0, &settings)
+        })
+        .collect()
 }
 
 fn vme87() -> Vec<Step> {

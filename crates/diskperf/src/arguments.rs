@@ -1,5 +1,9 @@
 //! The command line.
 
+mod interleave;
+
+pub(crate) use interleave::InterleaveArguments;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report::Format;
@@ -27,6 +31,10 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
+    /// Try every value of some parameters of a modelled system, and show the best and the cliff
+    Tune(TuneArguments),
+    /// Calculate what a disk does from a few times, by a formula
+    Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, and what the catalogue has
     List(ListArguments),
     /// Show a stored run, a suite, a program, or an entry of the catalogue
@@ -42,7 +50,7 @@ const DEFAULT_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
-    /// A suite (ffs83, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
+    /// A suite (ffs83, interleave91, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
     /// directory, seqread89 on a device]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
@@ -165,7 +173,7 @@ pub(crate) struct CompareArguments {
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
-    /// Documents: kridle-mckusick-1983, speck-bass-1984 [default: all that have models]
+    /// Documents: kridle-mckusick-1983, speck-bass-1984, piziali-zam-1991 [default: all that have models]
     #[arg(value_name = "PUBLISHED")]
     pub(crate) documents: Vec<String>,
     /// Only cells whose id fits this pattern, in which * stands for any characters and ? for one
@@ -192,6 +200,59 @@ pub(crate) struct ReproduceArguments {
     /// No progress on the terminal
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TuneArguments {
+    /// A program (see `diskperf list programs`)
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: String,
+    /// A modelled system (see `diskperf list systems`), or a file of your own
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) on: String,
+    /// A parameter and the values to try: KEY=1..6, KEY=0..100/10 or KEY=2,4,8; of several,
+    /// every combination
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    pub(crate) over: Vec<String>,
+    /// Set a parameter of the program (program.KEY=VALUE) or of the system for all runs
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Drives that run the program at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) drives: u32,
+    /// Bytes that the program moves on each drive, as 8M; rounded up to whole calls
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = parse_size)]
+    pub(crate) size: u64,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Machines at a time [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 1983)]
+    pub(crate) seed: u64,
+    /// How the search is printed
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// No progress on the terminal
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CalculateArguments {
+    #[command(subcommand)]
+    pub(crate) calculation: Calculation,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Calculation {
+    /// The interleave factor that fits a service time: John Bass's calculation of 1984
+    ///
+    /// After a sector is read, the processor works for the service time before it can ask for the
+    /// next one. Give the parts of that time, as measured, and what interrupts it.
+    Interleave(InterleaveArguments),
 }
 
 #[derive(Args)]

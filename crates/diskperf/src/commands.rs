@@ -1,16 +1,20 @@
 //! What each command does: ask the laboratory, print the answer.
 
+mod calculate;
 mod catalogue;
 mod reproduce;
+mod tune;
 
+pub(crate) use calculate::calculate;
 pub(crate) use reproduce::reproduce;
+pub(crate) use tune::tune;
 
 use crate::arguments::{
     CleanArguments, CompareArguments, ExportArguments, ListArguments, Listed, OutputFormat,
     RunArguments, ShowArguments,
 };
 use crate::listing::Listing;
-use crate::output::{print, width};
+use crate::output::{print, say, width};
 use crate::progress::Progress;
 use diskperf_laboratory::analysis::{comparison, report};
 use diskperf_laboratory::battery::program::nearest;
@@ -39,7 +43,9 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store);
     if let Some(failure) = recorder.failure() {
-        eprintln!("diskperf: {failure}; the results will be saved in a file instead");
+        say(&format!(
+            "{failure}; the results will be saved in a file instead"
+        ));
     }
     let mut progress = Progress::new(arguments.quiet);
     let (mut runs, mut error) = (Vec::new(), None);
@@ -124,19 +130,19 @@ fn has_figures(run: &Run) -> bool {
 /// Where the results went, and what went wrong with that.
 fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
     if let Some(failure) = recorder.failure() {
-        eprintln!("diskperf: the results are not in the store: {failure}");
+        say(&format!("the results are not in the store: {failure}"));
         for path in recorder.saved() {
-            eprintln!(
-                "diskperf: they are saved in {0}; `diskperf show {0}` shows them",
+            say(&format!(
+                "they are saved in {0}; `diskperf show {0}` shows them",
                 path.display()
-            );
+            ));
         }
     } else if !quiet {
         for run in runs.iter().filter(|run| has_figures(run)) {
-            eprintln!(
-                "diskperf: stored as run {}; `diskperf show {}` shows all of it",
+            say(&format!(
+                "stored as run {}; `diskperf show {}` shows all of it",
                 run.id, run.id
-            );
+            ));
         }
     }
 }
@@ -163,7 +169,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
         .map(|limit| comparison.failures(limit))
         .unwrap_or_default();
     for failure in &failures {
-        eprintln!("diskperf: {failure}");
+        say(&format!("{failure}"));
     }
     Ok(if failures.is_empty() {
         ExitCode::SUCCESS
@@ -346,14 +352,14 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
 pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
     let mut opened = runs::open_store(store);
     if let Err(error) = &opened {
-        eprintln!("diskperf: looking only where --on says: {error}");
+        say(&format!("looking only where --on says: {error}"));
     }
     let cleaned = diskperf_laboratory::clean::clean(&arguments.directories, opened.as_mut().ok())?;
     for path in &cleaned.removed {
         print(&format!("removed {}", path.display()));
     }
     for (path, error) in &cleaned.failed {
-        eprintln!("diskperf: {}: {error}", path.display());
+        say(&format!("{}: {error}", path.display()));
     }
     if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove");

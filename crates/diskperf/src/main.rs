@@ -19,13 +19,15 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
+        Command::Tune(tune) => commands::tune(&tune),
+        Command::Calculate(calculate) => commands::calculate(&calculate),
         Command::List(list) => commands::list(&list, store),
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),
         Command::Clean(clean) => commands::clean(&clean, store),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("diskperf: {error}");
+        output::say(&error.to_string());
         ExitCode::from(error.exit_code())
     })
 }

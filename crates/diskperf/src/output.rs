@@ -1,4 +1,4 @@
-//! Standard output.
+//! Standard output, and standard error.
 
 use std::io::{ErrorKind, Write};
 
@@ -11,10 +11,16 @@ pub(crate) fn print(text: &str) {
         .and_then(|()| out.write_all(end.as_bytes()))
     {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("diskperf: cannot write to standard output: {error}");
+            say(&format!("cannot write to standard output: {error}"));
         }
         Ok(()) | Err(_) => {}
     }
+}
+
+/// Says something beside the output. Nobody may be listening any more.
+pub(crate) fn say(text: &str) {
+    // What cannot be said cannot be said to have failed either.
+    let _ = writeln!(std::io::stderr().lock(), "diskperf: {text}");
 }
 
 /// Columns of the terminal; without one, what a wide one has.

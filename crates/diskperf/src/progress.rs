@@ -1,5 +1,6 @@
 //! The progress bar: on standard error, only on a terminal.
 
+use crate::output::say;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::{Event, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -57,8 +58,8 @@ impl Progress {
 
     fn note(&self, note: &str) {
         match &self.bar {
-            Some(bar) => bar.bar.suspend(|| eprintln!("diskperf: {note}")),
-            None if !self.quiet => eprintln!("diskperf: {note}"),
+            Some(bar) => bar.bar.suspend(|| say(note)),
+            None if !self.quiet => say(note),
             None => {}
         }
     }

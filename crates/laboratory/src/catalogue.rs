@@ -3,6 +3,8 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use diskperf_analysis::interleave::Track;
+use diskperf_battery::program::nearest;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::specification::DriveSpecification;
 
@@ -196,6 +198,35 @@ fn in_some_system(
     Err(refused.unwrap_or_else(|| {
         LaboratoryError::Request("the catalogue has no system to look at a part in".to_owned())
     }))
+}
+
+/// The track of a drive's first cylinder, for calculations.
+///
+/// # Errors
+///
+/// A name that no drive has, or what is wrong with the drive.
+pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError> {
+    let known = catalogue.component_names(Component::Drive);
+    if !known.iter().any(|drive| drive == name) {
+        let near = nearest(name, known.iter().map(String::as_str));
+        let remedy = near.map_or_else(
+            || "`diskperf list drives` shows what there is".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(LaboratoryError::Request(format!(
+            "the catalogue has no drive `{name}`; {remedy}"
+        )));
+    }
+    let computer = in_some_system(catalogue, Component::Drive, name)?;
+    let drive = &computer.specification.drives[0];
+    let geometry = &drive.mechanics.geometry;
+    let sectors = geometry.sectors_per_track(0);
+    Ok(Track {
+        rpm: drive.hundredths_of_rpm as f64 / 100.0,
+        sectors_per_track: sectors,
+        spare_sectors_per_track: geometry.slots(0) - sectors,
+        sector_bytes: geometry.sector_bytes(),
+    })
 }
 
 /// Points of a seek curve: enough for a drawing.

@@ -11,6 +11,7 @@ pub mod clean;
 mod drive;
 mod error;
 pub mod execute;
+pub mod interleave;
 mod measured;
 pub mod model;
 mod observer;
@@ -23,6 +24,7 @@ pub mod reproduce;
 pub mod request;
 pub mod runs;
 mod target;
+pub mod tune;
 
 pub use error::LaboratoryError;
 pub use observer::{Event, Observer};

@@ -90,6 +90,11 @@ fn suite(what: Option<&str>, medium: Medium) -> Result<Suite, LaboratoryError> {
         Medium::Directory => "ffs83",
         Medium::Device | Medium::File => "seqread89",
     });
+    named_suite(name, medium)
+}
+
+/// The suite or program of this name.
+fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     if let Some(suite) = Suite::named(name, medium) {
         return Ok(suite);
     }

@@ -11,6 +11,7 @@
 mod filling;
 mod free;
 pub(crate) mod glob;
+mod interleave;
 pub(crate) mod jobs;
 mod notes;
 mod setups;

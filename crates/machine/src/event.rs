@@ -12,6 +12,8 @@ pub enum Event {
     Controller(u8, ControllerEvent),
     /// The clock ticks.
     Tick,
+    /// A character has come over a serial line, by number.
+    Character(u16),
     /// A daemon's time has come.
     Daemon(TaskId),
 }

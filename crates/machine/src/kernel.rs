@@ -19,9 +19,11 @@ pub mod names;
 mod outside;
 pub mod pipe;
 pub mod process;
+pub(crate) mod raw;
 pub(crate) mod read_write;
 mod rename;
 pub mod rendezvous;
+pub mod serial;
 pub mod statistics;
 pub(crate) mod update;
 
@@ -49,9 +51,12 @@ pub struct Kernel {
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) media: RefCell<Vec<Medium>>,
     pub(crate) mounts: RefCell<Vec<Mount>>,
+    /// Of each drive that is used, mounted or not.
+    pub(crate) partitions: Vec<raw::Partition>,
     pub(crate) scheduler: RefCell<Scheduler>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
     pub(crate) ticks: Cell<u64>,
+    pub(crate) serial: serial::Serial,
     /// What the driver's routines took of the processor.
     pub(crate) driver_time: Cell<Time>,
     pub(crate) statistics: RefCell<Statistics>,

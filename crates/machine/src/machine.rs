@@ -5,15 +5,19 @@ use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
 use crate::hardware::controller::massbus::Massbus;
 use crate::hardware::controller::uda50::Uda50;
+use crate::hardware::controller::wd1003::Wd1003;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
 use crate::hardware::{Hardware, Surroundings};
 use crate::kernel::buffers::Buffers;
-use crate::kernel::driver::{Driver, Hp, Uda};
-use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
+use crate::kernel::driver::{Driver, Hd, Hp, Uda};
+use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
 use crate::kernel::medium::Medium;
+use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::{Kernel, Mount};
-use crate::specification::{ControllerSpecification, DriverSpecification, Specification};
+use crate::specification::{
+    ControllerSpecification, DriveSpecification, DriverSpecification, Specification,
+};
 use diskperf_sim::{Deadlock, Processor, Sim, Streams, TieBreak, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -87,6 +91,9 @@ impl Machine {
             DriverSpecification::Uda(config) => {
                 Driver::Uda(Uda::new(config, specification.drives.len()))
             }
+            DriverSpecification::Hd(config) => {
+                Driver::Hd(Hd::new(config, specification.drives.len()))
+            }
         };
         let kernel = Rc::new(Kernel {
             sim,
@@ -97,9 +104,14 @@ impl Machine {
             buffers: RefCell::new(buffers),
             media: RefCell::new(media),
             mounts: RefCell::new(mounts),
+            partitions: specification.drives[..circumstances.drives]
+                .iter()
+                .map(DriveSpecification::raw)
+                .collect(),
             scheduler: RefCell::default(),
             processes: RefCell::default(),
             ticks: Cell::new(0),
+            serial: Serial::new(specification.kernel.serial),
             driver_time: Cell::new(Time::ZERO),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
@@ -107,6 +119,7 @@ impl Machine {
         });
         let machine = Self { kernel };
         machine.start();
+        machine.kernel.start_serial(streams);
         machine
     }
 
@@ -128,10 +141,16 @@ impl Machine {
                     false,
                     Rc::clone(kernel).uda_interrupts(),
                 ),
+                Driver::Hd(_) => sim.spawn(
+                    "interrupts of the controller",
+                    false,
+                    Rc::clone(kernel).hd_interrupts(),
+                ),
             };
             match &mut kernel.hardware.borrow_mut().controllers[number] {
                 Controller::Massbus(massbus) => massbus.connect(task),
                 Controller::Uda50(uda50) => uda50.connect(task),
+                Controller::Wd1003(wd1003) => wd1003.connect(task),
             }
         }
         sim.spawn("update", false, Rc::clone(kernel).update());
@@ -241,6 +260,7 @@ impl Kernel {
                 hardware.handle(&around, usize::from(number), event);
             }
             Event::Tick => self.tick(),
+            Event::Character(line) => self.character(line),
             Event::Daemon(task) => self.sim.wake(task),
         }
     }
@@ -253,12 +273,13 @@ const FEWEST_BUFFERS: u32 = 16;
 fn buffers(specification: &Specification) -> Buffers {
     let memory = specification.kernel.cache_bytes;
     let headers = (memory / 2048).max(FEWEST_BUFFERS);
-    let block = specification.filesystem.block_bytes;
+    let block = block_sizes(specification).0;
     Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
+        .with_raw(specification.drives.len())
 }
 
 fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Drive> {
-    let drive = |(number, drive): (usize, &crate::specification::DriveSpecification)| {
+    let drive = |(number, drive): (usize, &DriveSpecification)| {
         let slower = 1.0 - circumstances.speed_difference * number as f64;
         let speed = (drive.hundredths_of_rpm as f64 * slower + 0.5) as u64;
         let phase = circumstances.phase.wrapping_mul(number as u32);
@@ -293,23 +314,36 @@ fn controllers(specification: &Specification, streams: Streams) -> (Vec<Controll
             let uda50 = Uda50::new(0, config.clone(), &all, spread);
             (vec![Controller::Uda50(uda50)], vec![0; all.len()])
         }
+        ControllerSpecification::Wd1003(config) => {
+            let wd1003 = Wd1003::new(config.clone(), streams);
+            (vec![Controller::Wd1003(wd1003)], vec![0; all.len()])
+        }
     }
 }
 
+/// Bytes of a block and of a fragment; without a file system, of what the
+/// contents of a drive are kept in.
+fn block_sizes(specification: &Specification) -> (u32, u32) {
+    let of = |parameters: &Parameters| (parameters.block_bytes, parameters.fragment_bytes);
+    specification.filesystem.as_ref().map_or((4096, 512), of)
+}
+
 fn mounts(specification: &Specification, drives: usize) -> (Vec<Mount>, Vec<Medium>) {
-    let parameters = specification.filesystem;
-    let mount = |drive: &crate::specification::DriveSpecification| {
-        let fs = FileSystem::newfs(drive.partition, parameters);
-        let fs = fs.expect("the specification was checked");
-        let sizes = (parameters.block_bytes, parameters.fragment_bytes);
-        let medium = Medium::new(fs.superblock().size_fragments(), sizes);
-        let mount = Mount {
-            fs,
-            first_sector: drive.first_sector,
-            inodes: BTreeMap::new(),
-            modified: false,
-        };
-        (mount, medium)
+    let drives = &specification.drives[..drives];
+    let (_, fragment_bytes) = block_sizes(specification);
+    let medium = |drive: &DriveSpecification| {
+        let fragments = drive.raw().bytes().div_ceil(u64::from(fragment_bytes));
+        Medium::new(fragments as u32, block_sizes(specification))
     };
-    specification.drives[..drives].iter().map(mount).unzip()
+    let media = drives.iter().map(medium).collect();
+    let Some(parameters) = specification.filesystem else {
+        return (Vec::new(), media);
+    };
+    let mount = |drive: &DriveSpecification| Mount {
+        fs: FileSystem::newfs(drive.partition, parameters).expect("the specification was checked"),
+        first_sector: drive.first_sector,
+        inodes: BTreeMap::new(),
+        modified: false,
+    };
+    (drives.iter().map(mount).collect(), media)
 }

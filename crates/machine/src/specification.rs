@@ -28,8 +28,9 @@ pub struct Specification {
     pub kernel: KernelSpecification,
     /// The driver.
     pub driver: DriverSpecification,
-    /// How files are laid out.
-    pub filesystem: Parameters,
+    /// How files are laid out; none where the drives have no file system that
+    /// is modelled.
+    pub filesystem: Option<Parameters>,
 }
 
 impl Specification {
@@ -80,8 +81,18 @@ impl Specification {
 }
 
 /// Reads newfs's parameters, and makes sure that every drive takes them.
-fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Parameters {
+fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Option<Parameters> {
     let mut reader = system.reader(Component::Filesystem, None);
+    let kinds = [("ffs", true), ("none", false)];
+    if !reader.choice("kind", &kinds, "which file system, if any") {
+        // What a system says of its own file system is known, and means
+        // nothing here.
+        for key in FILESYSTEM_KEYS {
+            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+        }
+        reader.finish();
+        return None;
+    }
     let parameters = Parameters {
         block_bytes: reader.integer("block_bytes", 4096..=65_536, "bytes in a block") as u32,
         fragment_bytes: reader.integer(
@@ -124,8 +135,20 @@ fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Parameters
         }
     }
     reader.finish();
-    parameters
+    Some(parameters)
 }
+
+/// What is said of a file system besides its kind.
+const FILESYSTEM_KEYS: [&str; 8] = [
+    "block_bytes",
+    "fragment_bytes",
+    "rotdelay_ms",
+    "maxcontig",
+    "blocks_per_section",
+    "cylinders_per_group",
+    "minfree_percent",
+    "bytes_per_inode",
+];
 
 /// The key that a refusal of newfs is about, and what it says.
 fn blamed(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {

@@ -1,7 +1,7 @@
 //! The simulation engine: virtual time in whole nanoseconds, an event queue
-//! that breaks ties by order of insertion, single-threaded tasks, a processor
-//! that interrupts preempt, and named random streams. It knows nothing of
-//! storage.
+//! that breaks ties by order of insertion (and lets those who sleep until a
+//! moment come after its events), single-threaded tasks, a processor that
+//! interrupts preempt, and named random streams. It knows nothing of storage.
 //!
 //! Software is async, hardware is a state machine: what has a program counter
 //! runs as a task ([`Sim::spawn`]) and awaits; what has a queue and a "what

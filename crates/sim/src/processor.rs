@@ -6,11 +6,16 @@
 //! the simulation's timer, of which there is one: a simulation has one
 //! processor.
 
+mod state;
+
 use crate::clock::Clock;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
+use state::{FULL, Frame, Handler, Rate, State};
 use std::cell::{Cell, RefCell, RefMut};
+use std::future::poll_fn;
+use std::task::{Poll, ready};
 
 /// An interrupt priority level; 0 lets every interrupt in.
 pub type Level = u8;
@@ -37,49 +42,10 @@ pub struct Processor {
     state: RefCell<State>,
     /// Who runs, or may.
     innermost: Cell<Option<TaskId>>,
-    /// Work done per time, in thousandths of full speed.
-    rate: Cell<u64>,
+    rate: Cell<Rate>,
     /// Time worked that `state` has not been told of.
     unsettled: Cell<Time>,
 }
-
-struct State {
-    /// The process that has the processor, if any.
-    base: Option<Frame>,
-    /// Handlers that have been entered, the innermost last.
-    handlers: Vec<Frame>,
-    /// Interrupts that were requested and are masked, in order of request.
-    pending: Vec<(Level, Handler)>,
-    /// Since when the innermost frame has run at this rate.
-    since: Time,
-    busy: Time,
-    busy_in_handlers: Time,
-}
-
-/// Who handles an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handler {
-    /// A task, which enters and leaves.
-    Task(TaskId),
-    /// Nobody: it takes its time and is over.
-    Cost(Time),
-}
-
-struct Frame {
-    /// None of an interrupt that only takes its time.
-    task: Option<TaskId>,
-    level: Level,
-    working: bool,
-    /// Of the present piece of work: its cost, what is left of it, and for how
-    /// long it has been running.
-    cost: u64,
-    left: u64,
-    running: Time,
-    started: Time,
-}
-
-/// Full speed, in the unit of [`Processor::set_rate`].
-const FULL: u64 = 1000;
 
 impl Default for Processor {
     fn default() -> Self {
@@ -93,7 +59,7 @@ impl Default for Processor {
                 busy_in_handlers: Time::ZERO,
             }),
             innermost: Cell::new(None),
-            rate: Cell::new(FULL),
+            rate: Cell::new(Rate::default()),
             unsettled: Cell::new(Time::ZERO),
         }
     }
@@ -177,53 +143,76 @@ impl Processor {
     /// When that is nothing, or more than full speed.
     pub fn set_rate<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
-        if self.rate.get() == thousandths {
+        let rate = self.rate.get();
+        if rate.thousandths == thousandths {
             return;
         }
         let mut state = self.open(sim.now());
-        self.rate.set(thousandths);
+        self.rate.set(rate.changed(thousandths));
         self.reschedule(&mut state, sim);
     }
 
     /// Does work that costs `cost` at full speed, for the task that asks, if
-    /// nothing can come in between.
+    /// nothing can come in between; how much longer it took for the
+    /// processor's being slowed.
     #[inline]
-    pub fn try_work<E, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Option<Usage> {
-        if self.innermost.get() != Some(sim.current()) {
+    pub fn try_work<E, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Option<Time> {
+        if self.innermost.get() != sim.current_task() {
             return None;
         }
-        let passed = duration(cost.0, self.rate.get());
+        let passed = self.rate.get().duration(cost.0);
         if !sim.try_advance(sim.now() + passed) {
             return None;
         }
         self.unsettled.set(self.unsettled.get() + passed);
-        Some(Usage {
-            work: cost,
-            interrupted: Time::ZERO,
-            slowed: passed - cost,
-        })
+        Some(passed - cost)
     }
 
     /// Does work that costs `cost` at full speed, for the task that asks.
+    #[inline]
     pub async fn work<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Usage {
-        if let Some(usage) = self.try_work(sim, cost) {
-            return usage;
+        if let Some(slowed) = self.try_work(sim, cost) {
+            return Usage {
+                work: cost,
+                interrupted: Time::ZERO,
+                slowed,
+            };
         }
-        let started = sim.now();
+        let mut started = false;
+        poll_fn(move |_| self.poll_work(sim, &mut started, cost)).await
+    }
+
+    /// One poll of work that something may come in between, for those who
+    /// have asked [`Processor::try_work`] before the first; `started` is
+    /// false then.
+    #[inline(never)]
+    pub fn poll_work<E: From<Completion>, C: Clock>(
+        &self,
+        sim: &Sim<E, C>,
+        started: &mut bool,
+        cost: Time,
+    ) -> Poll<Usage> {
+        const WAITED_FOR: &str = "the processor";
         let task = sim.current();
-        {
-            let mut state = self.open(started);
-            let innermost = state.is_innermost(task);
-            state.start(task, cost, started);
-            if innermost {
+        if std::mem::replace(started, true) {
+            ready!(sim.poll_wait(WAITED_FOR));
+        } else {
+            let mut state = self.open(sim.now());
+            state.start(task, cost, sim.now());
+            if state.is_innermost(task) {
                 self.reschedule(&mut state, sim);
             }
         }
         // A task may be woken for another reason while it works.
-        while self.state.borrow().frame(task).working {
-            sim.wait("the processor").await;
+        loop {
+            let state = self.state.borrow();
+            let frame = state.frame(task);
+            if !frame.working {
+                return Poll::Ready(frame.usage(sim.now()));
+            }
+            drop(state);
+            ready!(sim.poll_wait(WAITED_FOR));
         }
-        self.usage(task, sim.now())
     }
 
     /// The state, with the innermost frame's account brought up to now.
@@ -233,7 +222,7 @@ impl Processor {
         // word to the state.
         let passed = self.unsettled.take();
         state.count(passed);
-        state.settle(now, self.rate.get());
+        state.settle(now, self.rate.get().thousandths);
         state
     }
 
@@ -243,20 +232,10 @@ impl Processor {
         self.innermost.set(state.top().and_then(|frame| frame.task));
         match state.top().filter(|frame| frame.working) {
             Some(frame) => {
-                let ends = sim.now() + duration(frame.left, self.rate.get());
+                let ends = state.since.max(sim.now()) + self.rate.get().duration(frame.left);
                 sim.set_timer(ends, Completion(()).into());
             }
             None => sim.stop_timer(),
-        }
-    }
-
-    fn usage(&self, task: TaskId, now: Time) -> Usage {
-        let state = self.state.borrow();
-        let frame = state.frame(task);
-        Usage {
-            work: Time(frame.cost),
-            interrupted: (now - frame.started) - frame.running,
-            slowed: frame.running - Time(frame.cost),
         }
     }
 
@@ -314,20 +293,54 @@ impl Processor {
         }
     }
 
-    /// An interrupt that does nothing but take its time.
+    /// Interrupts, all at this moment, that do nothing but take their time:
+    /// each its level and its cost, the highest first.
     pub fn interrupt<E: From<Completion>, C: Clock>(
         &self,
         sim: &Sim<E, C>,
-        level: Level,
-        cost: Time,
+        interrupts: &[(Level, Time)],
     ) {
         let mut state = self.open(sim.now());
-        if level > state.level() {
-            state.handlers.push(Frame::costing(level, cost, sim.now()));
-            self.reschedule(&mut state, sim);
-        } else {
-            state.pending.push((level, Handler::Cost(cost)));
+        if !self.pass(&mut state, sim, interrupts) {
+            for (level, cost) in interrupts {
+                if *level > state.level() {
+                    state
+                        .handlers
+                        .push(Frame::costing(*level, *cost, sim.now()));
+                } else {
+                    state.pending.push((*level, Handler::Cost(*cost)));
+                }
+            }
         }
+        self.reschedule(&mut state, sim);
+    }
+
+    /// Interrupts that nothing can come in between, neither before them nor
+    /// while they last, pass in one step: what they interrupted goes on when
+    /// they are over.
+    fn pass<E, C: Clock>(
+        &self,
+        state: &mut State,
+        sim: &Sim<E, C>,
+        interrupts: &[(Level, Time)],
+    ) -> bool {
+        let now = sim.now();
+        let rate = self.rate.get();
+        let over = now
+            + interrupts
+                .iter()
+                .map(|(_, cost)| rate.duration(cost.0))
+                .sum::<Time>();
+        let admitted = state.handlers.is_empty()
+            && state.pending.is_empty()
+            && interrupts.iter().all(|(level, _)| *level > state.level());
+        if !admitted || state.since > now || !sim.is_quiet_until(over) {
+            return false;
+        }
+        state.busy += over - now;
+        state.busy_in_handlers += over - now;
+        state.since = over;
+        true
     }
 
     /// Leaves the handler.
@@ -363,8 +376,14 @@ impl Processor {
         let from = sim.now();
         let task = sim.current();
         {
-            let mut state = self.open(sim.now());
+            let mut state = self.state.borrow_mut();
             state.frame_mut(task).level = level;
+            if state.pending.is_empty() && state.is_innermost(task) {
+                return Time::ZERO;
+            }
+        }
+        {
+            let mut state = self.open(sim.now());
             if !state.pending.is_empty() {
                 state.admit(sim);
                 self.reschedule(&mut state, sim);
@@ -374,139 +393,5 @@ impl Processor {
             sim.wait("interrupts that were masked").await;
         }
         sim.now() - from
-    }
-}
-
-/// How long work of this cost takes at a rate in thousandths.
-#[inline]
-fn duration(cost: u64, rate: u64) -> Time {
-    if rate == FULL {
-        Time(cost)
-    } else {
-        Time((cost * FULL).div_ceil(rate))
-    }
-}
-
-impl State {
-    #[inline]
-    fn top(&self) -> Option<&Frame> {
-        self.handlers.last().or(self.base.as_ref())
-    }
-
-    #[inline]
-    fn top_mut(&mut self) -> Option<&mut Frame> {
-        self.handlers.last_mut().or(self.base.as_mut())
-    }
-
-    #[inline]
-    fn is_innermost(&self, task: TaskId) -> bool {
-        self.top().is_some_and(|frame| frame.task == Some(task))
-    }
-
-    /// The level below which no interrupt gets in.
-    #[inline]
-    fn level(&self) -> Level {
-        self.top().map_or(0, |frame| frame.level)
-    }
-
-    fn has_entered(&self, task: TaskId) -> bool {
-        self.handlers.iter().any(|frame| frame.task == Some(task))
-    }
-
-    fn frame(&self, task: TaskId) -> &Frame {
-        self.handlers
-            .iter()
-            .rev()
-            .chain(&self.base)
-            .find(|frame| frame.task == Some(task))
-            .expect("only who has the processor works on it")
-    }
-
-    fn frame_mut(&mut self, task: TaskId) -> &mut Frame {
-        self.handlers
-            .iter_mut()
-            .rev()
-            .chain(&mut self.base)
-            .find(|frame| frame.task == Some(task))
-            .expect("only who has the processor works on it")
-    }
-
-    fn start(&mut self, task: TaskId, cost: Time, now: Time) {
-        let frame = self.frame_mut(task);
-        assert!(!frame.working, "one piece of work at a time");
-        frame.working = true;
-        frame.cost = cost.0;
-        frame.left = cost.0;
-        frame.running = Time::ZERO;
-        frame.started = now;
-    }
-
-    #[inline]
-    fn count(&mut self, passed: Time) {
-        self.busy += passed;
-        if !self.handlers.is_empty() {
-            self.busy_in_handlers += passed;
-        }
-    }
-
-    /// Brings the innermost frame's account up to now.
-    fn settle(&mut self, now: Time, rate: u64) {
-        let passed = now - std::mem::replace(&mut self.since, now);
-        let Some(frame) = self.top_mut().filter(|frame| frame.working) else {
-            return;
-        };
-        let done = if rate == FULL {
-            passed.0
-        } else {
-            passed.0 * rate / FULL
-        };
-        frame.left = frame.left.saturating_sub(done);
-        frame.running += passed;
-        self.count(passed);
-    }
-
-    /// Enters the highest interrupt that waits, if it may; of equal ones the
-    /// first.
-    fn admit<E, C: Clock>(&mut self, sim: &Sim<E, C>) {
-        let Some(highest) = self.pending.iter().map(|(level, _)| *level).max() else {
-            return;
-        };
-        if highest <= self.level() {
-            return;
-        }
-        let first = self.pending.iter().position(|(level, _)| *level == highest);
-        let (level, handler) = self.pending.remove(first.expect("the highest is there"));
-        self.handlers.push(match handler {
-            Handler::Task(task) => {
-                sim.wake(task);
-                Frame::new(Some(task), level)
-            }
-            Handler::Cost(cost) => Frame::costing(level, cost, sim.now()),
-        });
-    }
-}
-
-impl Frame {
-    /// A handler that nobody sees to.
-    fn costing(level: Level, cost: Time, now: Time) -> Self {
-        Self {
-            working: true,
-            cost: cost.0,
-            left: cost.0,
-            started: now,
-            ..Self::new(None, level)
-        }
-    }
-
-    fn new(task: Option<TaskId>, level: Level) -> Self {
-        Self {
-            task,
-            level,
-            working: false,
-            cost: 0,
-            left: 0,
-            running: Time::ZERO,
-            started: Time::ZERO,
-        }
     }
 }

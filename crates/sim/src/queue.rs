@@ -1,10 +1,11 @@
-//! The event queue: by time, and by insertion where times are equal.
+//! The event queue: by time; where times are equal, events before those who
+//! sleep until then; and among the like by insertion.
 
 use crate::time::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Which of two events at the same nanosecond comes first.
+/// Which of two events of one [`Rank`] at the same nanosecond comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
     /// The one that was scheduled first.
@@ -13,6 +14,16 @@ pub enum TieBreak {
     /// The one that was scheduled last. Only tests want this: a result that
     /// it moves hangs on the order of things that happen at once.
     Reversed,
+}
+
+/// What comes first at the same nanosecond, whatever the [`TieBreak`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// What hardware does.
+    Event,
+    /// A task's sleep is over. Timeouts are served by the clock's interrupt:
+    /// one that ends at a tick ends because of it, not before it.
+    Sleeper,
 }
 
 pub(crate) struct Queue<T> {
@@ -25,9 +36,13 @@ pub(crate) struct Queue<T> {
 
 struct Entry<T> {
     at: Time,
+    /// The rank in the highest bit, the place among the like below.
     order: u64,
     what: T,
 }
+
+/// The bit of [`Entry::order`] that says [`Rank::Sleeper`].
+const SLEEPER: u64 = 1 << 63;
 
 impl<T> Queue<T> {
     pub(crate) fn new(tie_break: TieBreak) -> Self {
@@ -40,25 +55,29 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    fn entry(&mut self, at: Time, what: T) -> Entry<T> {
-        let order = match self.tie_break {
+    fn entry(&mut self, at: Time, rank: Rank, what: T) -> Entry<T> {
+        let place = match self.tie_break {
             TieBreak::Insertion => self.scheduled,
-            TieBreak::Reversed => u64::MAX - self.scheduled,
+            TieBreak::Reversed => SLEEPER - 1 - self.scheduled,
+        };
+        let order = match rank {
+            Rank::Event => place,
+            Rank::Sleeper => place | SLEEPER,
         };
         self.scheduled += 1;
         Entry { at, order, what }
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, what: T) {
-        let entry = self.entry(at, what);
+    pub(crate) fn push(&mut self, at: Time, rank: Rank, what: T) {
+        let entry = self.entry(at, rank, what);
         self.heap.push(entry);
     }
 
     /// Sets the timer, instead of what it was set to.
     #[inline]
     pub(crate) fn set_timer(&mut self, at: Time, what: T) {
-        self.timer = Some(self.entry(at, what));
+        self.timer = Some(self.entry(at, Rank::Event, what));
     }
 
     #[inline]
@@ -89,10 +108,16 @@ impl<T> Queue<T> {
     /// When the next event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        let queued = self.heap.peek().map_or(Time::NEVER, |entry| entry.at);
+        let queued = self.next_but_timer();
         self.timer
             .as_ref()
             .map_or(queued, |timer| queued.min(timer.at))
+    }
+
+    /// The same, the timer left out.
+    #[inline]
+    pub(crate) fn next_but_timer(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |entry| entry.at)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -57,11 +57,17 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True with this probability, in parts of 2^64.
+    /// True with this probability.
     #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
+        self.share() < probability
+    }
+
+    /// Uniform over 0 to 1, which does not occur.
+    #[inline]
+    pub fn share(&mut self) -> f64 {
         // 53 bits are exact in an f64.
-        ((self.bits() >> 11) as f64) < probability * (1_u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform over `mean - spread * mean ..= mean + spread * mean`.

@@ -1,7 +1,7 @@
 //! The engine: what is due next, and who waits for it.
 
 use crate::clock::{Clock, Virtual};
-use crate::queue::{Queue, TieBreak};
+use crate::queue::{Queue, Rank, TieBreak};
 use crate::task::{Slot, TaskId};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
@@ -110,7 +110,7 @@ impl<E, C: Clock> Sim<E, C> {
     #[inline]
     pub fn schedule(&self, at: Time, event: E) {
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Due::Event(event));
+        self.push(at, Rank::Event, Due::Event(event));
     }
 
     /// Sets the one timer that may be set anew or stopped before it runs out;
@@ -141,17 +141,24 @@ impl<E, C: Clock> Sim<E, C> {
     /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
     /// the foreground waits for it.
     pub fn schedule_background(&self, at: Time, event: E) {
-        self.push(at, Due::Background(event));
+        self.push(at, Rank::Event, Due::Background(event));
     }
 
     #[inline]
-    fn push(&self, at: Time, due: Due<E>) {
+    fn push(&self, at: Time, rank: Rank, due: Due<E>) {
         assert!(
             at >= self.now(),
             "an event was scheduled for {at}, which has passed"
         );
-        self.queue.borrow_mut().push(at, due);
+        self.queue.borrow_mut().push(at, rank, due);
         self.next_due.set(self.next_due.get().min(at));
+    }
+
+    /// Whether nothing but the timer is due until then, that moment included,
+    /// and no task is ready.
+    #[inline]
+    pub(crate) fn is_quiet_until(&self, to: Time) -> bool {
+        self.ready_count.get() == 0 && self.queue.borrow().next_but_timer() > to
     }
 
     /// Moves time to `to` if nothing is due until then, that moment included,
@@ -219,6 +226,12 @@ impl<E, C: Clock> Sim<E, C> {
         self.current.get().expect("only a task may ask which it is")
     }
 
+    /// The same; none while hardware is served.
+    #[inline]
+    pub(crate) fn current_task(&self) -> Option<TaskId> {
+        self.current.get()
+    }
+
     /// Ends a task's [`Sim::wait`]: the present one, or else its next.
     #[inline]
     pub fn wake(&self, task: TaskId) {
@@ -236,25 +249,28 @@ impl<E, C: Clock> Sim<E, C> {
     /// be woken for another reason.
     #[inline]
     pub fn wait(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
-        std::future::poll_fn(move |_| {
-            let task = self.current();
-            let mut tasks = self.tasks.borrow_mut();
-            let slot = &mut tasks[task.0 as usize];
-            if std::mem::take(&mut slot.woken) {
-                return Poll::Ready(());
-            }
-            slot.waiting_for = what;
-            Poll::Pending
-        })
+        std::future::poll_fn(move |_| self.poll_wait(what))
     }
 
-    /// Waits until the moment `at`; not at all if it has passed.
+    /// One poll of [`Sim::wait`].
+    pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
+        let mut tasks = self.tasks.borrow_mut();
+        let slot = &mut tasks[self.current().0 as usize];
+        if std::mem::take(&mut slot.woken) {
+            return Poll::Ready(());
+        }
+        slot.waiting_for = what;
+        Poll::Pending
+    }
+
+    /// Waits until the moment `at`; not at all if it has passed. Whatever
+    /// hardware does at that moment, it has done.
     pub async fn sleep_until(&self, at: Time) {
         if at <= self.now() || self.try_advance(at) {
             return;
         }
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Due::Wake(self.current()));
+        self.push(at, Rank::Sleeper, Due::Wake(self.current()));
         while self.now() < at {
             self.wait("time to pass").await;
         }
@@ -263,7 +279,8 @@ impl<E, C: Clock> Sim<E, C> {
     /// As [`Sim::sleep_until`], for a daemon: nothing in the foreground waits
     /// for it to come round again.
     pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
-        self.schedule_background(at, wake(self.current()));
+        let wake = wake(self.current());
+        self.push(at, Rank::Sleeper, Due::Background(wake));
         while self.now() < at {
             self.wait("its next round").await;
         }

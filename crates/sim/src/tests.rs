@@ -10,6 +10,7 @@ enum Event {
     Work(Completion),
     Rate(u64),
     Raise(TaskId),
+    Tick,
 }
 
 impl From<Completion> for Event {
@@ -63,6 +64,42 @@ fn sleeping_tasks_wake_in_time() {
     sim.clear();
 }
 
+/// Who sleeps until a moment finds done what hardware does at that moment,
+/// whichever of the two was scheduled first.
+#[test]
+fn a_sleep_ends_after_the_events_of_its_moment() {
+    for tie_break in [TieBreak::Insertion, TieBreak::Reversed] {
+        for asleep_since in [0, 5] {
+            let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
+            let log: Log<&str> = Log::default();
+            for background in [false, true] {
+                let (inner, log) = (Rc::clone(&sim), Rc::clone(&log));
+                sim.spawn("sleeper", true, async move {
+                    inner.sleep_until(Time(asleep_since)).await;
+                    if background {
+                        let until = inner.sleep_in_background_until(Time(10), Event::Raise);
+                        until.await;
+                    } else {
+                        inner.sleep_until(Time(10)).await;
+                    }
+                    log.borrow_mut().push("sleeper");
+                });
+            }
+            sim.schedule_background(Time(3), Event::Number(10));
+            sim.run_until(Time(20), |event| match event {
+                Event::Number(0) => log.borrow_mut().push("event"),
+                Event::Number(at) => {
+                    sim.schedule_background(Time(at.into()), Event::Number(0));
+                }
+                Event::Raise(task) => sim.wake(task),
+                _ => {}
+            });
+            assert_eq!(*log.borrow(), ["event", "sleeper", "sleeper"]);
+            sim.clear();
+        }
+    }
+}
+
 #[test]
 fn a_deadlock_names_who_waits_for_what() {
     let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
@@ -97,6 +134,10 @@ impl Bench {
             Event::Work(completion) => self.processor.complete(&self.sim, completion),
             Event::Rate(rate) => self.processor.set_rate(&self.sim, rate),
             Event::Raise(task) => self.sim.wake(task),
+            Event::Tick => {
+                let interrupts = [(6, Time(5)), (1, Time(3))];
+                self.processor.interrupt(&self.sim, &interrupts);
+            }
             Event::Number(_) => {}
         };
         self.sim.run(handle).expect("nobody waits for ever");
@@ -141,6 +182,35 @@ impl Bench {
         });
         self.sim.schedule(Time(at), Event::Raise(task));
         log
+    }
+}
+
+/// Interrupts that nothing comes in between pass in one step; they take what
+/// they take when something does.
+#[test]
+fn interrupts_cost_the_same_in_one_step_and_in_several() {
+    let run = |mask: Level, rate: u64, in_between: Option<u64>| {
+        let bench = Bench::new();
+        let process = bench.process(100, mask);
+        bench.sim.schedule(Time(10), Event::Rate(rate));
+        for at in [30, 60, 260] {
+            bench.sim.schedule(Time(at), Event::Tick);
+            if let Some(after) = in_between {
+                bench.sim.schedule(Time(at + after), Event::Number(0));
+            }
+        }
+        bench.run();
+        let log = process.borrow().clone();
+        (log, bench.processor.busy(&bench.sim))
+    };
+    for rate in [1000, 500, 300] {
+        for mask in [0, 5] {
+            let alone = run(mask, rate, None);
+            assert!(alone.0[0].1.interrupted > Time::ZERO);
+            for after in [0, 1, 4, 5, 8, 20] {
+                assert_eq!(run(mask, rate, Some(after)), alone, "{mask} {rate} {after}");
+            }
+        }
     }
 }
 

@@ -114,11 +114,12 @@ impl Model {
         if !how.read && !how.write {
             return Err(failed(Errno::Invalid));
         }
-        // 4.2BSD has no way past its buffer cache.
-        if how.direct {
+        let name = self.resolve(path).map_err(failed)?;
+        // These kernels have no way past the buffer cache but a drive by
+        // itself, and to that they have no other.
+        if how.direct != matches!(name, Name::Drive(_)) {
             return Err(failed(Errno::NotDirect));
         }
-        let name = resolve(path).map_err(failed)?;
         let how = How {
             read: how.read,
             write: how.write,
@@ -130,7 +131,7 @@ impl Model {
         let number = opened.map_err(|errno| failed(errno.into()))?;
         let drive = match name {
             Name::OnDrive(drive) => Some(drive),
-            Name::Device => None,
+            Name::Device | Name::Drive(_) => None,
         };
         let path = path.to_owned();
         Ok(self.keep(number, OpenFile { path, drive }))
@@ -231,12 +232,20 @@ impl Model {
         result.map_err(|errno| Error::failed(Call::Rename, from, errno))
     }
 
+    /// What a name leads to; a drive by itself must be there.
+    fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
+        match resolve(path)? {
+            Name::Drive(drive) if !self.session.has_drive(drive) => Err(Errno::NoEntry),
+            name => Ok(name),
+        }
+    }
+
     /// Whether a name may be changed: it lies in one of the file systems.
     fn check_name(&self, call: Call, path: &str) -> Result<()> {
         self.check()?;
-        match resolve(path) {
+        match self.resolve(path) {
             Ok(Name::OnDrive(_)) => Ok(()),
-            Ok(Name::Device) => Err(Error::failed(call, path, Errno::Access)),
+            Ok(Name::Device | Name::Drive(_)) => Err(Error::failed(call, path, Errno::Access)),
             Err(errno) => Err(Error::failed(call, path, errno)),
         }
     }
@@ -307,6 +316,8 @@ enum Name {
     OnDrive(u32),
     /// `/dev/null` or `/dev/zero`.
     Device,
+    /// A drive by itself.
+    Drive(u32),
 }
 
 /// Refuses what no worker may name on either world: see the crate's
@@ -314,6 +325,9 @@ enum Name {
 fn resolve(path: &str) -> std::result::Result<Name, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
         return Ok(Name::Device);
+    }
+    if let Some(number) = path.strip_prefix("/dev/drive") {
+        return number.parse().map(Name::Drive).map_err(|_| Errno::NoEntry);
     }
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
     let (drive, name) = rest.split_once('/').unwrap_or((rest, ""));

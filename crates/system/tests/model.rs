@@ -202,12 +202,6 @@ fn run_in_turns(machine: &Machine, mut between: impl FnMut(usize) + 'static) -> 
 fn nothing_depends_on_the_order_of_what_happens_at_one_moment() {
     for name in SYSTEMS {
         for drives in 1..=specification(name, &[]).drives.len().min(2) {
-            if (name, drives) == ("vax780-si9900-cdc9775", 2) {
-                println!(
-                    "SKIPPED nothing_depends_on_the_order: two drives of {name} show a known defect: a tie moves the result"
-                );
-                continue;
-            }
             let run = |tie_break| {
                 let around = Circumstances {
                     tie_break,

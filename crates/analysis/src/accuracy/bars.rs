@@ -47,7 +47,10 @@ const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
 /// Seed 003's.
 const SPECK_BASS: &str = "speck-bass-1984";
 
-const ASKED: [Asked; 5] = [
+/// Seed 004's.
+const PIZIALI_ZAM: &str = "piziali-zam-1991";
+
+const ASKED: [Asked; 6] = [
     Asked {
         name: "one drive, MASSBUS controllers, KB/s",
         of: |cell| is_rate(cell, 1) && !is_uda50(cell),
@@ -80,6 +83,12 @@ const ASKED: [Asked; 5] = [
         name: "blocks per second and their ratio",
         of: |cell| cell.published == SPECK_BASS,
         shares: &[(0.0, 1.0)],
+        limit: None,
+    },
+    Asked {
+        name: "tracks and sectors by interleave, KB/s",
+        of: |cell| cell.published == PIZIALI_ZAM,
+        shares: &[(0.02, 1.0)],
         limit: None,
     },
 ];

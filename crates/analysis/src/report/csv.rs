@@ -180,7 +180,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     ]
 }
 
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.is_finite() {
         value.to_string()
     } else {

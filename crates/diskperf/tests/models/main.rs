@@ -1,9 +1,11 @@
 //! Modelled computers on the command line: runs, the catalogue, the accuracy
-//! card, and all that can be wrong with them.
+//! card, calculations, and all that can be wrong with them.
 
+mod calculate;
 mod catalogue;
 mod errors;
 mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]
 mod support;
+mod tune;

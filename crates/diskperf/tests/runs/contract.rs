@@ -243,8 +243,8 @@ fn lists_come_in_all_formats() {
     let user = User::new();
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
-        ("suites", 3, "ffs83"),
-        ("programs", 8, "random_mix"),
+        ("suites", 4, "ffs83"),
+        ("programs", 9, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {

@@ -44,6 +44,8 @@ pub(crate) struct Usage {
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     usage: Usage,
+    /// What its programs work on.
+    medium: Medium,
     /// The number of the next process.
     next: Cell<usize>,
     /// What the workers write, by file, call size and seed: it is the same in
@@ -76,11 +78,17 @@ impl Bench {
         let drives = circumstances.drives;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
+            medium: match specification.filesystem {
+                Some(_) => Medium::Directory,
+                None => Medium::Device,
+            },
             usage,
             next: Cell::new(0),
             buffers: Rc::default(),
         };
-        bench.make_folders(drives)?;
+        if bench.medium == Medium::Directory {
+            bench.make_folders(drives)?;
+        }
         Ok(bench)
     }
 
@@ -123,7 +131,7 @@ impl Bench {
     /// The workers that a program has here.
     pub(crate) fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
         let ground = Ground {
-            drives: vec![Medium::Directory; self.usage.drives],
+            drives: vec![self.medium; self.usage.drives],
             folder: FOLDER,
             other_mount: self.usage.other.then_some(self.usage.drives as u32),
             seed: self.usage.seed,
@@ -183,7 +191,12 @@ impl Bench {
     /// What is wrong with one: nothing measured on it is worth anything.
     pub(crate) fn check(&self) -> Result<(), LaboratoryError> {
         let drives = self.usage.drives + usize::from(self.usage.other);
-        for drive in 0..drives {
+        let mounted = if self.medium == Medium::Directory {
+            drives
+        } else {
+            0
+        };
+        for drive in 0..mounted {
             self.machine.check(drive).map_err(|problems| {
                 let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
                 LaboratoryError::Work(format!(

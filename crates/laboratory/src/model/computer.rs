@@ -1,6 +1,7 @@
 //! A modelled computer: a system of the catalogue, or of a file of the user's.
 
 use crate::error::LaboratoryError;
+use diskperf_battery::Medium;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::specification::Specification;
@@ -71,7 +72,10 @@ impl Computer {
 
     /// The kind and block size of its file systems, as the tables name them.
     pub(crate) fn filesystem(&self) -> String {
-        format!("ffs/{}", self.specification.filesystem.block_bytes)
+        match &self.specification.filesystem {
+            Some(parameters) => format!("ffs/{}", parameters.block_bytes),
+            None => "raw".to_owned(),
+        }
     }
 
     /// Drives that are configured.
@@ -79,13 +83,30 @@ impl Computer {
         self.specification.drives.len()
     }
 
-    /// Bytes that an ordinary user may write to a fresh file system of this
-    /// drive, counted from 0.
-    pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+    /// What its programs work on.
+    pub(crate) fn medium(&self) -> Medium {
+        match self.specification.filesystem {
+            Some(_) => Medium::Directory,
+            None => Medium::Device,
+        }
+    }
+
+    /// Bytes of a drive's partition.
+    pub(crate) fn partition_bytes(&self, drive: usize) -> u64 {
         let partition = self.specification.drives[drive].partition;
-        let filesystem = FileSystem::newfs(partition, self.specification.filesystem)
-            .expect("the specification was checked");
+        u64::from(partition.partition_sectors) * u64::from(partition.sector_bytes)
+    }
+
+    /// Bytes that an ordinary user may write to a fresh file system of this
+    /// drive, counted from 0; without one, all.
+    pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+        let Some(parameters) = self.specification.filesystem else {
+            return self.partition_bytes(drive);
+        };
+        let partition = self.specification.drives[drive].partition;
+        let filesystem =
+            FileSystem::newfs(partition, parameters).expect("the specification was checked");
         let fragments = filesystem.free_space_fragments().max(0) as u64;
-        fragments * u64::from(self.specification.filesystem.fragment_bytes)
+        fragments * u64::from(parameters.fragment_bytes)
     }
 }

@@ -291,16 +291,18 @@ fn environment(plan: &ModelPlan) -> Environment {
         let size_bytes = specification.mechanics.geometry.capacity_bytes();
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
-            filesystem: Some(Filesystem {
-                kind: "ffs".to_owned(),
-                source: format!("drive {}", drive + 1),
-                mount_point: format!("/mnt{drive}"),
-                block_bytes: u64::from(computer.specification.filesystem.block_bytes),
-                total_bytes: u64::from(specification.partition.partition_sectors)
-                    * u64::from(specification.partition.sector_bytes),
-                available_bytes: computer.room_bytes(drive),
-                ..Filesystem::default()
-            }),
+            filesystem: computer
+                .specification
+                .filesystem
+                .map(|parameters| Filesystem {
+                    kind: "ffs".to_owned(),
+                    source: format!("drive {}", drive + 1),
+                    mount_point: format!("/mnt{drive}"),
+                    block_bytes: u64::from(parameters.block_bytes),
+                    total_bytes: computer.partition_bytes(drive),
+                    available_bytes: computer.room_bytes(drive),
+                    ..Filesystem::default()
+                }),
             devices: vec![Device {
                 name: computer.drive_names[drive].clone(),
                 size_bytes,

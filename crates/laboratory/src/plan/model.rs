@@ -1,6 +1,6 @@
 //! A run on a modelled computer.
 
-use super::{apply_repetitions, apply_settings, leave_out, suite, title};
+use super::{apply_repetitions, apply_settings, leave_out, named_suite, suite, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -93,7 +93,8 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     let name = target.to_string_lossy().into_owned();
     let catalogue = load_catalogue(request.catalogue.as_deref())?;
     check_name(&catalogue, &name, target)?;
-    let mut suite = suite(request.what.as_deref(), Medium::Directory)?;
+    let what = request.what.as_deref();
+    let mut suite = suite(what, Medium::Directory)?;
     let (of_program, of_system): (Vec<String>, Vec<String>) = request
         .settings
         .iter()
@@ -103,6 +104,13 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     apply_repetitions(&mut suite, request.repetitions);
     let settings = crate::model::settings(&of_system)?;
     let computers = computers(&catalogue, &name, &suite, &settings)?;
+    let medium = computers[0].medium();
+    if medium == Medium::Device {
+        // Through the buffer cache no such drive can be read here.
+        suite = named_suite(what.unwrap_or("interleave91"), medium)?;
+        apply_settings(&mut suite, &of_program)?;
+        apply_repetitions(&mut suite, request.repetitions);
+    }
     let drives = drives(&computers[0], request.drives)?;
     let mut plan = ModelPlan {
         other: drives < computers[0].configured_drives(),
@@ -125,12 +133,16 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
         notes: Vec::new(),
     };
     plan.leave_out_what_cannot_run()?;
+    if request.size == SizeChoice::Auto {
+        plan.shrink_to_room();
+    }
     plan.other &= plan
         .suite
         .steps
         .iter()
         .any(|step| step.program.needs_other());
     plan.check_sizes()?;
+    plan.check_sectors()?;
     plan.note_phase();
     Ok(plan)
 }
@@ -170,8 +182,9 @@ fn computers(
         ]
         .contains(&setting.path.as_str())
     });
-    if suite.name != "ffs83" || said {
-        return Ok(vec![Computer::read(catalogue, name, settings)?]);
+    let own = Computer::read(catalogue, name, settings)?;
+    if suite.name != "ffs83" || said || own.medium() == Medium::Device {
+        return Ok(vec![own]);
     }
     let with = |filesystem: &&str| {
         let filesystem = Setting {
@@ -209,9 +222,13 @@ impl ModelPlan {
     /// Why a step cannot run here, if it cannot.
     fn obstacle(&self, step: &Step) -> Option<String> {
         let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
-        match step.needs(Medium::Directory) {
+        let medium = self.computers[0].medium();
+        if medium == Medium::Device {
+            return self.obstacle_without_files(step);
+        }
+        match step.needs(medium) {
             Needs::OtherMedium => Some(format!(
-                "it reads a block device, and the programs on {} have only files",
+                "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
                 self.target
             )),
             Needs::OtherFilesystem if !self.other => Some(format!(
@@ -222,6 +239,21 @@ impl ModelPlan {
                 && step.program.touches_target())
             .then(|| {
                 "it reads and writes with O_DIRECT, and 4.2BSD knows no way past its buffer cache"
+                    .to_owned()
+            }),
+        }
+    }
+
+    /// The same, where programs have the drives by themselves.
+    fn obstacle_without_files(&self, step: &Step) -> Option<String> {
+        let raw = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        match step.needs(Medium::Device) {
+            Needs::OtherMedium | Needs::OtherFilesystem => Some(format!(
+                "it works on files, and {} has no file system that is modelled",
+                self.target
+            )),
+            Needs::Nothing | Needs::Writing => (!raw && step.program.touches_target()).then(|| {
+                "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
             }),
         }
@@ -243,6 +275,46 @@ impl ModelPlan {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
+    }
+
+    /// Halves the size until the files fit on every drive: a partition may be
+    /// smaller than what the programs move by default.
+    fn shrink_to_room(&mut self) {
+        let from = self.size_bytes;
+        while self.size_bytes > MIB && self.check_sizes().is_err() {
+            self.size_bytes /= 2;
+        }
+        if self.size_bytes < from {
+            self.notes.push(format!(
+                "the programs move {} each, for more does not fit on a drive of {}",
+                format_size(self.size_bytes),
+                self.target
+            ));
+        }
+    }
+
+    /// A drive by itself moves whole sectors.
+    fn check_sectors(&self) -> Result<(), LaboratoryError> {
+        let computer = &self.computers[0];
+        if computer.medium() == Medium::Directory {
+            return Ok(());
+        }
+        let sector_bytes = u64::from(computer.specification.drives[0].partition.sector_bytes);
+        for step in self
+            .suite
+            .steps
+            .iter()
+            .filter(|step| step.program.touches_target())
+        {
+            let unit = step.program.unit_bytes(self.size(step));
+            if !unit.is_multiple_of(sector_bytes) {
+                return Err(LaboratoryError::Request(format!(
+                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes",
+                    title(step)
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
@@ -294,11 +366,19 @@ impl ModelPlan {
         text += &format!("  a modelled computer: {}\n", computer.description);
         for computer in &self.computers {
             text += &format!(
-                "  {} of {} drives, each with a fresh {} and {} free\n",
+                "  {} of {} drives, each {} {}{}\n",
                 self.drives + usize::from(self.other),
                 computer.configured_drives(),
-                computer.filesystem(),
-                format_size(computer.room_bytes(0))
+                match computer.medium() {
+                    Medium::Directory => format!("with a fresh {} and", computer.filesystem()),
+                    Medium::Device | Medium::File => "by itself,".to_owned(),
+                },
+                format_size(computer.room_bytes(0)),
+                if computer.medium() == Medium::Directory {
+                    " free"
+                } else {
+                    ""
+                }
             );
         }
         for step in &self.suite.steps {

@@ -2,6 +2,7 @@
 
 use super::free::Free;
 use super::glob::matches;
+use super::interleave::{self, Interleaves};
 use super::jobs::Workshop;
 use super::notes::{Notes, two_drives};
 use super::setups::{Modelled, OverPhases, Place, figures};
@@ -15,7 +16,7 @@ use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting
 use std::collections::BTreeMap;
 
 /// The documents that have models.
-const DOCUMENTS: [&str; 2] = [statements::DOCUMENT, speck::DOCUMENT];
+const DOCUMENTS: [&str; 3] = [statements::DOCUMENT, speck::DOCUMENT, interleave::DOCUMENT];
 
 /// The accuracy card.
 pub(super) fn card(
@@ -54,9 +55,16 @@ pub(super) fn card(
         .any(|cell| cell.document() == Some(speck::DOCUMENT))
         .then(|| Speck::run(catalogue, &options.settings, options.seed, workshop))
         .transpose()?;
+    let interleaves = Interleaves::run(
+        catalogue,
+        &options.settings,
+        (&chosen, options.seed),
+        workshop,
+    )?;
     let filling = Filling {
         modelled: &modelled,
         speck: speck.as_ref(),
+        interleaves: &interleaves,
         free: &free,
         notes: &notes,
     };
@@ -182,6 +190,7 @@ fn free(
 struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     speck: Option<&'a Speck>,
+    interleaves: &'a Interleaves,
     free: &'a Free,
     notes: &'a Notes,
 }
@@ -191,7 +200,10 @@ impl Filling<'_> {
     /// has one, or where nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
-            return vec![self.of_speck(printed)];
+            return vec![match printed.interleave {
+                Some(_) => self.of_interleave(printed),
+                None => self.of_speck(printed),
+            }];
         };
         let modelled = &self.modelled[&place];
         let blank = self.blank(printed, &system_name(&place), modelled.phases);
@@ -234,6 +246,23 @@ impl Filling<'_> {
             ..blank
         };
         match self.speck.and_then(|speck| speck.value(printed)) {
+            Some(value) => with_value(cell, value),
+            None => cell,
+        }
+    }
+
+    fn of_interleave(&self, printed: &Printed) -> Cell {
+        let name = printed.full_target().unwrap_or_default();
+        let cell = Cell {
+            printed: printed.kb_per_s,
+            test: printed
+                .test
+                .as_ref()
+                .zip(printed.interleave)
+                .map(|(test, interleave)| format!("{test}, {interleave}:1")),
+            ..self.blank(printed, &name, 1)
+        };
+        match self.interleaves.value(printed) {
             Some(value) => with_value(cell, value),
             None => cell,
         }

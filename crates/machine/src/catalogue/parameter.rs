@@ -68,6 +68,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_ms_per_kb", "ms per KB"),
     ("_us_per_kb", "us per KB"),
     ("_bytes_per_s", "bytes/s"),
+    ("_per_drive_ms", "ms per drive"),
     ("_per_sector_ms", "ms per sector"),
     ("_sectors_per_track", "sectors per track"),
     ("_ms", "ms"),
@@ -104,7 +105,7 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("credits", "commands"),
     ("data_late_per_sector", "events per sector"),
     ("finish_spread", "share"),
-    ("speed", "times a VAX 11/780"),
+    ("speed", "times the machine that costs are given for"),
     ("drives", "drives"),
 ];
 

@@ -2,10 +2,12 @@
 
 pub mod massbus;
 pub mod uda50;
+pub mod wd1003;
 
 use super::{Parts, Surroundings};
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
+use wd1003::{Wd1003, Wd1003Event};
 
 /// A controller, of one of the kinds that there are.
 pub enum Controller {
@@ -13,6 +15,8 @@ pub enum Controller {
     Massbus(Massbus),
     /// DEC's UDA50.
     Uda50(Uda50),
+    /// A controller of the PC-AT's kind.
+    Wd1003(Wd1003),
 }
 
 /// What a controller schedules for itself.
@@ -22,6 +26,8 @@ pub enum ControllerEvent {
     Massbus(MassbusEvent),
     /// Of a UDA50.
     Uda50(Uda50Event),
+    /// Of a WD1003.
+    Wd1003(Wd1003Event),
 }
 
 impl Controller {
@@ -38,8 +44,10 @@ impl Controller {
             (Self::Uda50(uda50), ControllerEvent::Uda50(event)) => {
                 uda50.handle(around, parts, event);
             }
-            (Self::Massbus(_), ControllerEvent::Uda50(_))
-            | (Self::Uda50(_), ControllerEvent::Massbus(_)) => {
+            (Self::Wd1003(wd1003), ControllerEvent::Wd1003(event)) => {
+                wd1003.handle(around, parts, event);
+            }
+            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_), _) => {
                 panic!("an event reached a controller of another kind")
             }
         }
@@ -55,7 +63,7 @@ impl Controller {
     pub fn massbus(&mut self) -> &mut Massbus {
         match self {
             Self::Massbus(massbus) => massbus,
-            Self::Uda50(_) => panic!("the hp driver was given a UDA50"),
+            Self::Uda50(_) | Self::Wd1003(_) => panic!("the hp driver serves MASSBUS adaptors"),
         }
     }
 
@@ -67,7 +75,19 @@ impl Controller {
     pub fn uda50(&mut self) -> &mut Uda50 {
         match self {
             Self::Uda50(uda50) => uda50,
-            Self::Massbus(_) => panic!("the uda driver was given a MASSBUS adaptor"),
+            Self::Massbus(_) | Self::Wd1003(_) => panic!("the uda driver serves the UDA50"),
+        }
+    }
+
+    /// The controller of the PC-AT's kind that this is.
+    ///
+    /// # Panics
+    ///
+    /// As [`Controller::massbus`].
+    pub fn wd1003(&mut self) -> &mut Wd1003 {
+        match self {
+            Self::Wd1003(wd1003) => wd1003,
+            Self::Massbus(_) | Self::Uda50(_) => panic!("the hd driver serves the WD1003"),
         }
     }
 }

@@ -9,7 +9,7 @@ mod rotation;
 mod seek;
 
 pub use geometry::{Geometry, GeometryError, Place, Zone};
-pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation};
+pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
 
 use diskperf_sim::Time;
@@ -164,7 +164,7 @@ impl Drive {
 
     /// The number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
-        let slots = self.mechanics.geometry.slots(self.cylinder);
+        let slots = self.mechanics.geometry.division(self.cylinder);
         self.rotation.slot_at(now, slots)
     }
 
@@ -179,7 +179,7 @@ impl Drive {
     /// From `now` until the start of a slot of the present cylinder's tracks
     /// comes by.
     pub fn until_slot(&self, now: Time, slot: u32) -> Time {
-        let slots = self.mechanics.geometry.slots(self.cylinder);
+        let slots = self.mechanics.geometry.division(self.cylinder);
         self.rotation.until(now, Angle::of_slot(slot, slots))
     }
 
@@ -212,7 +212,7 @@ impl Drive {
         let place = self.mechanics.geometry.locate(sector);
         let to_track = self.way(place.cylinder, place.head, write);
         let arrived = now + to_track.total();
-        let slots = place.slots;
+        let slots = self.mechanics.geometry.division(place.cylinder);
         let first = Angle::of_slot(place.slot, slots);
         let latency = self.rotation.until(arrived, first);
         self.cylinder = place.cylinder;
@@ -253,17 +253,19 @@ impl Drive {
         let mut done = 0;
         loop {
             let run = place.contiguous.min(count - done);
-            let span = self.rotation.slots(run, place.slots);
+            let slots = self.mechanics.geometry.division(place.cylinder);
+            let span = self.rotation.slots(run, slots);
             passage.transfer += span;
             at += span;
             done += run;
             if done == count {
                 return;
             }
-            let end = Angle::of_slot((place.slot + run) % place.slots, place.slots);
+            let end = Angle::after_slot(place.slot + run - 1, slots);
             let next = self.mechanics.geometry.locate(sector + u64::from(done));
             let arm = self.way(next.cylinder, next.head, write);
-            let target = Angle::of_slot(next.slot, next.slots);
+            let next_slots = self.mechanics.geometry.division(next.cylinder);
+            let target = Angle::of_slot(next.slot, next_slots);
             let wait = if arm == STILL {
                 // Reckoned from angle to angle: the sector that follows at
                 // once is not missed by the fraction of a nanosecond.
@@ -312,6 +314,17 @@ impl Drive {
 }
 
 impl Drive {
+    /// When each sector of a transfer that is commanded now has passed, if
+    /// nothing stops it. The drive does not move yet.
+    pub fn sectors_pass(&self, now: Time, sector: u64, count: u32, write: bool) -> Vec<Time> {
+        let mut trial = self.clone();
+        let passed = |trial: &mut Self, part| {
+            (trial.cylinder, trial.head) = (self.cylinder, self.head);
+            now + trial.passage(now, sector, part, write).total()
+        };
+        (1..=count).map(|part| passed(&mut trial, part)).collect()
+    }
+
     /// The transfer under way ended at `now`, before its last sector; the
     /// drive is where it was then, and was busy for no longer.
     ///
@@ -337,7 +350,7 @@ impl Drive {
         let more = now.0.saturating_sub((last.at + passed.total()).0);
         let slot = self
             .rotation
-            .slots(1, self.mechanics.geometry.slots(self.cylinder));
+            .slots(1, self.mechanics.geometry.division(self.cylinder));
         if more <= slot.0 {
             self.busy.transfer += Time(more);
         } else {

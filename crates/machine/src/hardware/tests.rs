@@ -3,6 +3,7 @@
 
 mod massbus;
 mod uda50;
+mod wd1003;
 
 use super::bus::Bus;
 use super::controller::Controller;
@@ -84,6 +85,7 @@ impl Bench {
         match &mut self.hardware.borrow_mut().controllers[0] {
             Controller::Massbus(massbus) => massbus.connect(task),
             Controller::Uda50(uda50) => uda50.connect(task),
+            Controller::Wd1003(wd1003) => wd1003.connect(task),
         }
         let handle = |event| match event {
             Event::Processor(completion) => self.processor.complete(&self.sim, completion),
@@ -91,7 +93,7 @@ impl Bench {
                 let mut hardware = self.hardware.borrow_mut();
                 hardware.handle(&self.around(), usize::from(number), event);
             }
-            Event::Tick | Event::Daemon(_) => panic!("there is no kernel"),
+            Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
         };
         self.sim.run(handle).expect("the script ends");
         self.sim.clear();

@@ -318,13 +318,15 @@ impl Kernel {
             transfer.request.issue(moment(self.sim.now()));
             if write {
                 self.writing.borrow_mut()[key.drive as usize].0 += 1;
+            } else if let Context::Process(process) = context {
+                process.count_storage_read(bytes);
             }
         }
         self.strategy(context, id).await;
     }
 
     /// Sleeps until a transfer of ours is done.
-    async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
+    pub(super) async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
         let from = self.sim.now();
         if self.buffers.borrow().all[id.0 as usize].done {
             return;
@@ -350,9 +352,12 @@ impl Kernel {
             self.count_transfer(transfer);
             transfer.write
         };
-        self.move_data(id, write);
-        if write {
-            self.write_ended(id);
+        // What goes past the cache is moved by who asked for it.
+        if !self.buffers.borrow().is_raw(id) {
+            self.move_data(id, write);
+            if write {
+                self.write_ended(id);
+            }
         }
         let asynchronous = {
             let mut buffers = self.buffers.borrow_mut();

@@ -76,6 +76,9 @@ pub(crate) struct Buffers {
     lists: [(u32, u32); 3],
     /// Who waits for any buffer.
     pub(crate) waiters: Vec<Rc<Process>>,
+    /// How many belong to the cache; behind them is a header for each drive's
+    /// transfers past it.
+    cached: u32,
 }
 
 impl Buffers {
@@ -87,6 +90,7 @@ impl Buffers {
             chains: [NONE; CHAINS],
             lists: [(NONE, NONE); 3],
             waiters: Vec::new(),
+            cached: headers,
         };
         let clicks = memory_bytes / CLICK;
         for number in 0..headers {
@@ -97,6 +101,22 @@ impl Buffers {
             buffers.append(BufferId(number), list);
         }
         buffers
+    }
+
+    /// With a header for each drive's transfers past the cache.
+    pub(crate) fn with_raw(mut self, drives: usize) -> Self {
+        self.all.extend((0..drives).map(|_| Buffer::new(0)));
+        self
+    }
+
+    /// That header of a drive.
+    pub(crate) fn raw(&self, drive: u32) -> BufferId {
+        BufferId(self.cached + drive)
+    }
+
+    /// Whether it is one of those headers.
+    pub(crate) fn is_raw(&self, id: BufferId) -> bool {
+        id.0 >= self.cached
     }
 
     #[inline]

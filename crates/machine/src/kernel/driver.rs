@@ -1,13 +1,16 @@
 //! Disk drivers: from a buffer to a command, and from an interrupt back.
 
 mod disksort;
+mod hd;
 mod hp;
 mod uda;
 
 pub use disksort::QueueOrder;
+pub use hd::HdConfig;
 pub use hp::{HpConfig, PositionTest, SearchLead};
 pub use uda::UdaConfig;
 
+pub(crate) use hd::Hd;
 pub(crate) use hp::Hp;
 pub(crate) use uda::Uda;
 
@@ -21,6 +24,8 @@ pub(crate) enum Driver {
     Hp(Hp),
     /// The UDA50.
     Uda(Uda),
+    /// Disks of a PC-AT.
+    Hd(Hd),
 }
 
 impl Kernel {
@@ -30,6 +35,7 @@ impl Kernel {
         match &self.driver {
             Driver::Hp(hp) => self.hp_strategy(hp, context, id).await,
             Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
+            Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::ffs::InodeKind;
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
+use super::raw::Data;
 use super::rendezvous::Rendezvous;
 use super::{Kernel, Vnode};
 use diskperf_sim::Time;
@@ -32,6 +33,8 @@ enum What {
     Node(Vnode),
     Null,
     Zero,
+    /// A drive by itself, past the cache.
+    Raw(u32),
     Pipe(PipeEnd),
 }
 
@@ -69,6 +72,8 @@ pub struct Account {
     pub user: Time,
     /// What the clock charged it with in the kernel.
     pub system: Time,
+    /// Bytes that drives were told to read for it, read-ahead included.
+    pub storage_read_bytes: u64,
 }
 
 impl Session {
@@ -120,6 +125,7 @@ impl Session {
             ledger,
             user: Time(user * tick),
             system: Time(system * tick),
+            storage_read_bytes: self.process.storage_read(),
         }
     }
 
@@ -174,6 +180,7 @@ impl Session {
         let what = match found {
             Found::Null => What::Null,
             Found::Zero => What::Zero,
+            Found::Drive(drive) => What::Raw(drive),
             // A file that was made has been taken, and is empty.
             Found::Node(node) if made => What::Node(node),
             Found::Node(node) => {
@@ -224,6 +231,12 @@ impl Session {
                 into.fill(0);
                 Ok(into.len())
             }
+            What::Raw(drive) => {
+                let at = (file.offset, Data::Read(into));
+                let read = kernel.raw(&process, *drive, at).await;
+                file.offset += *read.as_ref().unwrap_or(&0) as u64;
+                read
+            }
             What::Pipe(PipeEnd::Read(pipe)) => {
                 let pipe = Rc::clone(pipe);
                 kernel.read_pipe(&process, &pipe, into).await
@@ -264,6 +277,12 @@ impl Session {
             .await;
         match &file.what {
             What::Null | What::Zero => Ok(data.len()),
+            What::Raw(drive) => {
+                let at = (file.offset, Data::Write(data));
+                let written = kernel.raw(&process, *drive, at).await;
+                file.offset += *written.as_ref().unwrap_or(&0) as u64;
+                written
+            }
             What::Pipe(PipeEnd::Write(pipe)) => {
                 let pipe = Rc::clone(pipe);
                 kernel.write_pipe(&process, &pipe, data).await
@@ -295,12 +314,14 @@ impl Session {
             (_, What::Pipe(_)) => return Err(Errno::IllegalSeek),
             // A device that is a stream has no place in it.
             (_, What::Null | What::Zero) => return Ok(0),
-            (From::Start, What::Node(_)) => 0,
-            (From::Current, What::Node(_)) => file.offset,
+            (From::Start, What::Node(_) | What::Raw(_)) => 0,
+            (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
+            (From::End, What::Raw(drive)) => kernel.partition(*drive).bytes(),
             (From::End, What::Node(node)) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
         };
         let most = match file.what {
             What::Node(node) => kernel.fs(node.drive, |fs| fs.max_size_bytes()),
+            What::Raw(_) => i64::MAX as u64,
             What::Null | What::Zero | What::Pipe(_) => 0,
         };
         let to = i128::from(base) + i128::from(offset);
@@ -348,6 +369,10 @@ impl Session {
                 self.kernel.flush(&self.process, node.drive).await;
                 Ok(())
             }
+            // What goes past the cache is on the drive when the call returns.
+            Ok(OpenFile {
+                what: What::Raw(_), ..
+            }) => Ok(()),
             Ok(_) => Err(Errno::Invalid),
             Err(errno) => Err(*errno),
         };
@@ -372,7 +397,7 @@ impl Session {
         match file.what {
             What::Node(node) => self.kernel.drop_inode(&self.process, node).await,
             What::Pipe(end) => self.kernel.close_pipe(&end),
-            What::Null | What::Zero => {}
+            What::Null | What::Zero | What::Raw(_) => {}
         }
     }
 
@@ -389,6 +414,7 @@ impl Session {
         let kernel = Rc::clone(&self.kernel);
         let length = self.file(number).map(|file| match file.what {
             What::Node(node) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
+            What::Raw(drive) => kernel.partition(drive).bytes(),
             What::Null | What::Zero | What::Pipe(_) => 0,
         });
         self.leave(length).await

@@ -22,9 +22,13 @@ impl Medium {
     }
 
     fn place(&self, fragment: u32) -> (usize, usize) {
-        let byte = u64::from(fragment) * u64::from(self.fragment_bytes);
-        let block = u64::from(self.block_bytes);
-        ((byte / block) as usize, (byte % block) as usize)
+        // Both sizes are powers of two.
+        let shift = (self.block_bytes / self.fragment_bytes).trailing_zeros();
+        let within = fragment & ((1 << shift) - 1);
+        (
+            (fragment >> shift) as usize,
+            (within * self.fragment_bytes) as usize,
+        )
     }
 
     /// Puts the first `bytes` of a page at a fragment.
@@ -48,6 +52,42 @@ impl Medium {
             offset = 0;
             block += 1;
         }
+    }
+
+    /// The bytes from an offset on.
+    pub(crate) fn read_bytes(&self, offset: u64, into: &mut [u8]) {
+        let mut done = 0;
+        while done < into.len() {
+            let (block, within) = self.place_of_byte(offset + done as u64);
+            let run = (self.block_bytes as usize - within).min(into.len() - done);
+            let part = &mut into[done..done + run];
+            match &self.blocks[block] {
+                Some(page) => part.copy_from_slice(&page[within..within + run]),
+                None => part.fill(0),
+            }
+            done += run;
+        }
+    }
+
+    /// Puts bytes at an offset.
+    pub(crate) fn write_bytes(&mut self, offset: u64, data: &[u8]) {
+        let mut done = 0;
+        while done < data.len() {
+            let (block, within) = self.place_of_byte(offset + done as u64);
+            let run = (self.block_bytes as usize - within).min(data.len() - done);
+            let mut contents = match self.blocks[block].take() {
+                Some(page) => page.to_vec(),
+                None => vec![0; self.block_bytes as usize],
+            };
+            contents[within..within + run].copy_from_slice(&data[done..done + run]);
+            self.blocks[block] = Some(contents.into());
+            done += run;
+        }
+    }
+
+    fn place_of_byte(&self, offset: u64) -> (usize, usize) {
+        let block = u64::from(self.block_bytes);
+        ((offset / block) as usize, (offset % block) as usize)
     }
 
     /// The `bytes` at a fragment.

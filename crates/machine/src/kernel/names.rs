@@ -21,6 +21,8 @@ pub enum Found {
     Null,
     /// `/dev/zero`.
     Zero,
+    /// A drive by itself: `/dev/drive0`.
+    Drive(u32),
 }
 
 /// The directory that a path's last name is in, that name, and what it was
@@ -52,6 +54,11 @@ impl Kernel {
             "/dev/null" => return Ok(Found::Null),
             "/dev/zero" => return Ok(Found::Zero),
             _ => {}
+        }
+        if let Some(number) = path.strip_prefix("/dev/drive") {
+            let drive: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
+            let known = (drive as usize) < self.partitions.len();
+            return known.then_some(Found::Drive(drive)).ok_or(Errno::NoEntry);
         }
         let (root, rest) = self.mount_of(path)?;
         if names(rest).next().is_none() {

@@ -7,9 +7,12 @@ use super::names::Found;
 use super::{BlockKey, Kernel, Vnode};
 
 impl Session {
-    /// Writes a file's blocks out and forgets them.
+    /// Writes a file's blocks out and forgets them. Of a drive by itself
+    /// nothing is in the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        let node = self.node(path).await?;
+        let Some(node) = self.node(path).await? else {
+            return Ok(());
+        };
         self.kernel.pin(node);
         self.kernel.flush(&self.process, node.drive).await;
         for key in self.kernel.cached_blocks(node) {
@@ -31,7 +34,7 @@ impl Session {
     /// How much of the first `length` bytes of a file is in the cache.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
         let node = self.node(path).await?;
-        Ok(self.kernel.resident_bytes(node, length))
+        Ok(node.map_or(0, |node| self.kernel.resident_bytes(node, length)))
     }
 
     /// Writes out what is still to be written, for the time by which it is.
@@ -44,9 +47,16 @@ impl Session {
         self.kernel.mounts.borrow().len()
     }
 
-    async fn node(&self, path: &str) -> Result<Vnode> {
+    /// Whether there is this drive, mounted or not.
+    pub fn has_drive(&self, drive: u32) -> bool {
+        (drive as usize) < self.kernel.partitions.len()
+    }
+
+    /// The file of this name; none of a drive by itself.
+    async fn node(&self, path: &str) -> Result<Option<Vnode>> {
         match self.kernel.find(&self.process, path).await? {
-            Found::Node(node) => Ok(node),
+            Found::Node(node) => Ok(Some(node)),
+            Found::Drive(_) => Ok(None),
             Found::Null | Found::Zero => Err(Errno::Invalid),
         }
     }

@@ -3,11 +3,13 @@
 use super::Kernel;
 use crate::event::Event;
 use crate::hardware::moment;
-use diskperf_sim::{Level, TaskId, Time, Usage};
+use diskperf_sim::{Level, TaskId, Time};
 use diskperf_timeline::{Ledger, Request, Stage};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{self, Poll, ready};
 
 /// The interrupt level at which disks interrupt; masking it is `splbio`.
 pub(crate) const BIO: Level = 5;
@@ -26,9 +28,11 @@ pub struct Process {
     /// Ticks of the clock that found it in user mode, and in the kernel.
     ticks: Cell<(u64, u64)>,
     /// What was booked, up to `booked_to`.
-    ledger: RefCell<[u64; Stage::COUNT]>,
+    ledger: [Cell<u64>; Stage::COUNT],
     /// The ledger's start.
     opened: Cell<Time>,
+    /// Bytes that drives were told to read for it since then.
+    storage_read: Cell<u64>,
 }
 
 /// Who runs kernel code: a process, whose time it is, or an interrupt.
@@ -36,6 +40,32 @@ pub struct Process {
 pub(crate) enum Context<'a> {
     Process(&'a Process),
     Handler,
+}
+
+/// Processor time being spent. A future of its own rather than an async
+/// function: almost always it ends where it begins, and that costs nothing
+/// then.
+#[must_use]
+pub(crate) struct Spending<'a> {
+    kernel: &'a Kernel,
+    context: Context<'a>,
+    stage: Stage,
+    cost: Time,
+    started: bool,
+}
+
+impl Future for Spending<'_> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let kernel = this.kernel;
+        if !this.started && kernel.spend_at_once(this.context, this.stage, this.cost) {
+            return Poll::Ready(());
+        }
+        kernel.poll_spending(this)
+    }
 }
 
 /// Processes that are ready to run.
@@ -58,8 +88,9 @@ impl Process {
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
             ticks: Cell::new((0, 0)),
-            ledger: RefCell::new([0; Stage::COUNT]),
+            ledger: [const { Cell::new(0) }; Stage::COUNT],
             opened: Cell::new(Time::ZERO),
+            storage_read: Cell::new(0),
         })
     }
 
@@ -80,34 +111,41 @@ impl Process {
     /// Books a span of its time.
     #[inline]
     pub(crate) fn book(&self, stage: Stage, span: Time) {
-        self.ledger.borrow_mut()[stage.index()] += span.0;
-    }
-
-    #[inline]
-    fn book_usage(&self, stage: Stage, usage: Usage) {
-        let mut ledger = self.ledger.borrow_mut();
-        ledger[stage.index()] += usage.work.0;
-        ledger[Stage::Interrupt.index()] += usage.interrupted.0;
-        ledger[Stage::MemoryContention.index()] += usage.slowed.0;
+        let booked = &self.ledger[stage.index()];
+        booked.set(booked.get() + span.0);
     }
 
     /// Books `[from, to]` as the request that it waited for spent it.
     pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
-        let mut ledger = self.ledger.borrow_mut();
         let (from, to) = (moment(from), moment(to));
         if request.issued() <= from && request.marked() >= to {
-            request.between(from, to, |stage, ns| ledger[stage.index()] += ns);
+            request.between(from, to, |stage, ns| self.book(stage, Time(ns)));
         } else {
             // The buffer was not under way but in use by somebody.
-            ledger[Stage::BufferWait.index()] += to.0 - from.0;
+            self.book(Stage::BufferWait, Time(to.0 - from.0));
         }
     }
 
     /// Starts the account anew.
     pub(crate) fn open_account(&self, now: Time) {
-        *self.ledger.borrow_mut() = [0; Stage::COUNT];
+        for booked in &self.ledger {
+            booked.set(0);
+        }
         self.ticks.set((0, 0));
         self.opened.set(now);
+        self.storage_read.set(0);
+    }
+
+    /// Counts what a drive is told to read for it.
+    pub(crate) fn count_storage_read(&self, bytes: u32) {
+        self.storage_read
+            .set(self.storage_read.get() + u64::from(bytes));
+    }
+
+    /// Bytes that drives were told to read for it since the account was
+    /// opened.
+    pub(crate) fn storage_read(&self) -> u64 {
+        self.storage_read.get()
     }
 
     /// The account since it was opened, with the clock's ticks in user mode
@@ -117,7 +155,7 @@ impl Process {
     ///
     /// When it does not sum to the time that has passed.
     pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
-        let ledger = Ledger::from_table(&self.ledger.borrow());
+        let ledger = Ledger::from_table(&self.ledger.each_ref().map(Cell::get));
         let elapsed = now - self.opened.get();
         assert!(
             ledger.total().0 == elapsed.0,
@@ -169,17 +207,57 @@ impl Kernel {
 
     /// Spends processor time in a stage.
     #[inline]
-    pub(crate) async fn spend(&self, context: Context<'_>, stage: Stage, cost: Time) {
-        let usage = match self.processor.try_work(&self.sim, cost) {
-            Some(usage) => usage,
-            None => self.processor.work(&self.sim, cost).await,
+    pub(crate) fn spend<'a>(
+        &'a self,
+        context: Context<'a>,
+        stage: Stage,
+        cost: Time,
+    ) -> Spending<'a> {
+        Spending {
+            kernel: self,
+            context,
+            stage,
+            cost,
+            started: false,
+        }
+    }
+
+    /// The same, if nothing can come in between, which is by far the most
+    /// frequent case.
+    fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
+        let Some(slowed) = self.processor.try_work(&self.sim, cost) else {
+            return false;
         };
+        if stage == Stage::Driver {
+            self.driver_time.set(self.driver_time.get() + cost);
+        }
+        if let Context::Process(process) = context {
+            process.book(stage, cost);
+            process.book(Stage::MemoryContention, slowed);
+        }
+        true
+    }
+
+    /// Work that something has come in between, or may.
+    #[inline(never)]
+    fn poll_spending(&self, spending: &mut Spending<'_>) -> Poll<()> {
+        let Spending {
+            context,
+            stage,
+            cost,
+            ref mut started,
+            ..
+        } = *spending;
+        let usage = ready!(self.processor.poll_work(&self.sim, started, cost));
         if stage == Stage::Driver {
             self.driver_time.set(self.driver_time.get() + usage.work);
         }
         if let Context::Process(process) = context {
-            process.book_usage(stage, usage);
+            process.book(stage, usage.work);
+            process.book(Stage::Interrupt, usage.interrupted);
+            process.book(Stage::MemoryContention, usage.slowed);
         }
+        Poll::Ready(())
     }
 
     /// Lets interrupts down to this level in again (splx).
@@ -303,10 +381,11 @@ impl Kernel {
         }
         // A tick that comes while one is still masked waits behind it: on
         // these machines a clock's interrupt takes far less than a tick.
-        self.processor.interrupt(&self.sim, CLOCK, self.costs.clock);
-        if self.costs.soft_clock > Time::ZERO {
-            self.processor
-                .interrupt(&self.sim, SOFT_CLOCK, self.costs.soft_clock);
-        }
+        let interrupts = [
+            (CLOCK, self.costs.clock),
+            (SOFT_CLOCK, self.costs.soft_clock),
+        ];
+        let count = 1 + usize::from(self.costs.soft_clock > Time::ZERO);
+        self.processor.interrupt(&self.sim, &interrupts[..count]);
     }
 }

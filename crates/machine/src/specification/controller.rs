@@ -3,6 +3,7 @@
 use crate::catalogue::Reader;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
+use crate::hardware::controller::wd1003::Wd1003Config;
 use diskperf_sim::Time;
 
 /// A controller.
@@ -18,22 +19,30 @@ pub enum ControllerSpecification {
     },
     /// A UDA50.
     Uda50(Uda50Config),
+    /// A controller of the PC-AT's kind.
+    Wd1003(Wd1003Config),
 }
 
 #[derive(Clone, Copy)]
 enum Kind {
     Massbus,
     Uda50,
+    Wd1003,
 }
 
 impl ControllerSpecification {
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        let kinds = [("massbus", Kind::Massbus), ("uda50", Kind::Uda50)];
+        let kinds = [
+            ("massbus", Kind::Massbus),
+            ("uda50", Kind::Uda50),
+            ("wd1003", Kind::Wd1003),
+        ];
         let kind = reader.choice("kind", &kinds, "what it is to the software");
         let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
         match kind {
             Kind::Massbus => Self::read_massbus(reader),
             Kind::Uda50 => Self::Uda50(read_uda50(reader, buffer as u32)),
+            Kind::Wd1003 => Self::Wd1003(read_wd1003(reader, buffer as u32)),
         }
     }
 
@@ -48,9 +57,9 @@ impl ControllerSpecification {
             "when a drive may say that it has found its sector",
         );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
-        let search_poll = time(
-            "search_poll_ms",
-            "how often it looks for a command to search; 0 where searching is wired",
+        let search_poll_per_drive = time(
+            "search_poll_per_drive_ms",
+            "how long each drive on it makes its round of looking for commands to search; 0 where searching is wired",
         );
         let search_command = time(
             "search_command_ms",
@@ -60,7 +69,7 @@ impl ControllerSpecification {
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let config = MassbusConfig {
             attention,
-            search_poll,
+            search_poll_per_drive,
             search_command,
             command,
             data_late: share(
@@ -73,6 +82,18 @@ impl ControllerSpecification {
             ),
         };
         Self::Massbus { config, separate }
+    }
+}
+
+fn read_wd1003(reader: &mut Reader<'_>, buffer_sectors: u32) -> Wd1003Config {
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    Wd1003Config {
+        buffer_sectors,
+        command: time("command_ms", "from a command to looking for its sector"),
+        command_poll: time(
+            "command_poll_ms",
+            "how often its processor looks for a command; 0 where that is wired",
+        ),
     }
 }
 

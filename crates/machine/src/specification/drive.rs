@@ -3,6 +3,7 @@
 use crate::catalogue::Reader;
 use crate::hardware::drive::{Geometry, Mechanics, SeekCurve, Zone};
 use crate::kernel::ffs;
+use crate::kernel::raw::Partition;
 use diskperf_sim::Time;
 
 /// A drive, and the partition on it that is measured.
@@ -83,6 +84,17 @@ impl DriveSpecification {
     }
 }
 
+impl DriveSpecification {
+    /// The partition as programs see it that go past the file system.
+    pub(crate) fn raw(&self) -> Partition {
+        Partition {
+            first_sector: self.first_sector,
+            sectors: self.partition.partition_sectors,
+            sector_bytes: self.partition.sector_bytes,
+        }
+    }
+}
+
 fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=10_000.0, doc));
     let times = (
@@ -126,6 +138,13 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         0..=100_000,
         "slots by which a cylinder is turned against the one before it",
     ) as u32;
+    let index_gap = reader
+        .optional_number(
+            "index_gap_share",
+            0.0..=0.5,
+            "share of a revolution between a track's last slot and the index; none if absent",
+        )
+        .unwrap_or(0.0);
     let zones = reader.pairs(
         "zones",
         [0..=1_000_000, 1..=100_000],
@@ -164,7 +183,11 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         .chain(from_tracks)
         .collect();
     let built = Geometry::zoned((cylinders, heads), zones, sector_bytes)
-        .map(|geometry| geometry.skewed(track_skew, cylinder_skew))
+        .map(|geometry| {
+            geometry
+                .skewed(track_skew, cylinder_skew)
+                .with_index_gap(index_gap)
+        })
         .map_err(|error| ("interleave", error))
         .and_then(|geometry| {
             geometry

@@ -4,7 +4,8 @@
 use super::{ControllerSpecification, DriveSpecification};
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
-use crate::kernel::driver::{HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig};
+use crate::kernel::driver::{HdConfig, HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig};
+use crate::kernel::serial::SerialLines;
 use diskperf_sim::Time;
 
 /// The software, on its machine.
@@ -18,6 +19,8 @@ pub struct KernelSpecification {
     pub cache_bytes: u32,
     /// How drivers that order their queues do it.
     pub order: QueueOrder,
+    /// Serial lines that are active all the time.
+    pub serial: SerialLines,
 }
 
 /// The driver.
@@ -27,6 +30,8 @@ pub enum DriverSpecification {
     Hp(HpConfig),
     /// The UDA50.
     Uda(UdaConfig),
+    /// Disks of a PC-AT.
+    Hd(HdConfig),
 }
 
 /// Longest cost that makes sense, in ms.
@@ -40,14 +45,18 @@ fn scaled(nanoseconds: u64, speed: f64) -> Time {
 impl KernelSpecification {
     pub(super) fn read(system: &System) -> Self {
         let mut host = system.reader(Component::Host, None);
-        let speed = host.number("speed", 0.01..=100_000.0, "against a VAX 11/780");
+        let speed = host.number(
+            "speed",
+            0.01..=100_000.0,
+            "against the machine that the kernel's costs are given for",
+        );
         let memory = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
         let per_kb =
             |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
         let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
         let clear_per_kb = per_kb(&mut host, "clear_ms_per_kb", "zeroing a kilobyte of memory");
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
-        host.finish();
+        let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
         let mut costs = read_costs(&mut reader, speed);
         costs.copy_per_kb = copy_per_kb;
@@ -68,12 +77,86 @@ impl KernelSpecification {
             "the order of a drive's queue",
         );
         reader.finish();
+        check_interrupts(&mut host, &costs, &serial);
+        host.finish();
         Self {
             costs,
             speed,
             cache_bytes: (memory as f64 * share).min(f64::from(1 << 30)) as u32,
             order,
+            serial,
         }
+    }
+}
+
+/// The most of the processor that the clock and the lines may take: with more,
+/// programs come to no end.
+const MOST_IN_INTERRUPTS: f64 = 0.95;
+
+fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) {
+    let clock = (costs.clock + costs.soft_clock).0 as f64 * costs.clock_hz as f64 / 1e9;
+    let char_s = serial.interval.0.max(1) as f64;
+    let a_char =
+        serial.per_char.0 as f64 + serial.per_buffer.0 as f64 / f64::from(serial.buffer_chars);
+    let lines = f64::from(serial.lines) * a_char / char_s;
+    if clock + lines <= MOST_IN_INTERRUPTS {
+        return;
+    }
+    let key = if lines > clock {
+        "serial_lines"
+    } else {
+        "clock_hz"
+    };
+    let message = format!(
+        "the clock takes {:.0} % of the processor and the serial lines {:.0} %",
+        100.0 * clock,
+        100.0 * lines
+    );
+    let allowed = format!("at most {:.0} % together", 100.0 * MOST_IN_INTERRUPTS);
+    host.fail_allowing(key, &message, &allowed);
+}
+
+/// Bits of a character on a line: a start bit, eight of data, a stop bit.
+const BITS_PER_CHARACTER: u64 = 10;
+
+/// Serial lines; none where the host says nothing of them.
+fn read_serial(host: &mut Reader<'_>) -> SerialLines {
+    let mut number =
+        |key, range, otherwise, doc| host.optional_integer(key, range, doc).unwrap_or(otherwise);
+    let lines = number(
+        "serial_lines",
+        0..=1000,
+        0,
+        "serial lines over which characters come all the time; none if absent",
+    );
+    let baud = number(
+        "serial_baud",
+        50..=1_000_000,
+        9600,
+        "bits per second of each; 9600 if absent",
+    );
+    let buffer_chars = number(
+        "serial_buffer_chars",
+        1..=65_536,
+        1,
+        "characters after which a line's buffer is full; 1 if absent",
+    );
+    let mut cost = |key, doc| {
+        let microseconds = host.optional_number(key, 0.0..=1e6, doc).unwrap_or(0.0);
+        Time((microseconds * 1e3 + 0.5) as u64)
+    };
+    SerialLines {
+        lines: lines as u16,
+        interval: Time(1_000_000_000 * BITS_PER_CHARACTER / baud),
+        per_char: cost(
+            "serial_us_per_char",
+            "the interrupt of each character; none if absent",
+        ),
+        per_buffer: cost(
+            "serial_us_per_buffer",
+            "what a full buffer takes; nothing if absent",
+        ),
+        buffer_chars: buffer_chars as u32,
     }
 }
 
@@ -127,6 +210,12 @@ impl DriverSpecification {
                 reader.finish();
                 Self::Uda(uda)
             }
+            ControllerSpecification::Wd1003(_) => {
+                let mut reader = system.reader(Component::Driver, None);
+                let hd = read_hd(&mut reader, speed);
+                reader.finish();
+                Self::Hd(hd)
+            }
         }
     }
 
@@ -135,6 +224,7 @@ impl DriverSpecification {
         match self {
             Self::Hp(hp) => Self::Hp(HpConfig { order, ..hp }),
             Self::Uda(uda) => Self::Uda(UdaConfig { order, ..uda }),
+            Self::Hd(hd) => Self::Hd(HdConfig { order, ..hd }),
         }
     }
 }
@@ -233,6 +323,20 @@ fn read_lead(
         window_sectors: window.min(slots) as u32,
         minimum_distance_sectors: minimum as u32,
         maximum_distance_sectors: maximum as u32,
+    }
+}
+
+fn read_hd(reader: &mut Reader<'_>, speed: f64) -> HdConfig {
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    HdConfig {
+        order: QueueOrder::Scan,
+        strategy: cost("strategy_ms", "queueing a request"),
+        start: cost("start_ms", "loading the controller's registers"),
+        move_sector: cost(
+            "move_sector_ms",
+            "moving a sector through the data register",
+        ),
+        complete: cost("complete_ms", "seeing to a transfer that has ended"),
     }
 }
 

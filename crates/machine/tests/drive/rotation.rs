@@ -3,7 +3,9 @@
 //! another.
 
 use super::{EAGLE_SPEED, SPEED_3600};
-use diskperf_machine::hardware::drive::{Angle, Rotation};
+use diskperf_machine::hardware::drive::{
+    Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve, Slots,
+};
 use diskperf_sim::{Streams, Time};
 use proptest::prelude::*;
 
@@ -94,6 +96,49 @@ fn slots_of_a_track_fill_a_revolution() {
             let starts = spindle.until(Time::ZERO, Angle::of_slot(slot, slots));
             super::assert_near(starts, spindle.slots(slot, slots), 1);
         }
+    }
+}
+
+#[test]
+fn the_gap_before_the_index_is_no_sectors() {
+    let spindle = Rotation::new(SPEED_3600, Angle::ZERO);
+    let track = Slots::new(17).with_index_gap(0.1);
+    let gap = Time(spindle.period().0 / 10);
+    super::assert_near(spindle.slots(17, track) + gap, spindle.period(), 2);
+    // From the end of the last sector to the first is the gap, and nothing
+    // else.
+    let wait = spindle.between(Angle::after_slot(16, track), Angle::of_slot(0, track));
+    super::assert_near(wait, gap, 2);
+    let within = spindle.slots(17, track) + Time(gap.0 / 2);
+    assert_eq!(spindle.slot_at(within, track), 16);
+    assert_eq!(spindle.slot_at(spindle.period() + Time(1), track), 0);
+    let without = Slots::new(17);
+    assert_eq!(Angle::after_slot(16, without), Angle::ZERO);
+}
+
+/// With skew a track's first sector is not its first slot: a run from it is
+/// over the index, and the gap is in it.
+#[test]
+fn a_whole_track_takes_a_revolution_wherever_it_starts() {
+    for skew in [0, 1, 8, 13] {
+        let geometry = Geometry::new((1, 2, 17), (0, 1), 512).expect("a geometry");
+        let geometry = geometry.skewed(skew, 0).with_index_gap(0.3);
+        let still = SeekCurve::fit(1, (Time::ZERO, Time::ZERO, Time::ZERO));
+        let mechanics = Mechanics {
+            geometry,
+            seek: still.expect("a curve"),
+            settle: Time::ZERO,
+            write_settle: Time::ZERO,
+            head_switch: Time::ZERO,
+        };
+        let mut drive = Drive::new(mechanics, Rotation::new(SPEED_3600, Angle::ZERO));
+        // From the start of the second track's first sector to the end of its
+        // last.
+        let passage = drive.transfer(Time::ZERO, 17, 17, false);
+        let passed = Time((passage.total() - passage.to_first_sector()).0);
+        let gap = if skew == 0 { 3 } else { 0 };
+        let exact = Time(drive.rotation().period().0 * (10 - gap) / 10);
+        super::assert_near(passed, exact, 40);
     }
 }
 

@@ -121,6 +121,7 @@ impl Model {
             read_bytes: counts.read_bytes,
             written_bytes: counts.written_bytes,
             calls: counts.calls,
+            storage_read_bytes: Some(account.storage_read_bytes),
             ledger: account.ledger,
             ..WorkerMeasure::default()
         };

@@ -122,6 +122,11 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
         "skew from cylinder to cylinder",
     );
     reader.integer("spare_sectors_per_track", 0..=10_000, "slots without data");
+    reader.optional_number(
+        "index_gap_share",
+        0.0..=0.5,
+        "from the last slot to the index",
+    );
     reader.integers(
         "slipped_sectors",
         0..=u64::from(u32::MAX),
@@ -231,6 +236,9 @@ fn driver(system: &System, reader: &mut Reader<'_>, geometry: &Geometry) {
 }
 
 fn filesystem(reader: &mut Reader<'_>, revolutions_per_s: u64) {
+    if !reader.choice("kind", &[("ffs", true), ("none", false)], "which, if any") {
+        return;
+    }
     let block_bytes = reader.integer("block_bytes", 4096..=65_536, "size of a block");
     let fragment_bytes = reader.integer("fragment_bytes", 512..=65_536, "size of a fragment");
     let rotdelay_ns = reader.milliseconds("rotdelay_ms", 0.0..=1000.0, "between two blocks");

@@ -25,9 +25,9 @@ pub struct MassbusConfig {
     /// See [`Attention`].
     pub attention: Attention,
     /// How often a controller whose own processor does the searching looks
-    /// for a command to search: it acts up to this much after the command.
-    /// Zero where searching is wired.
-    pub search_poll: Time,
+    /// for a command to search, drive by drive: it acts up to this much for
+    /// each drive on it after the command. Zero where searching is wired.
+    pub search_poll_per_drive: Time,
     /// How long such a controller takes to act on the command, once it has
     /// found it.
     pub search_command: Time,
@@ -100,8 +100,13 @@ pub enum MassbusEvent {
     Found(u8),
     /// The first sector of the transfer comes by.
     FirstSector,
-    /// A sector of the transfer has passed, in an adaptor that may be late.
-    Sector(u32),
+    /// A sector of the transfer has passed that may have been late.
+    Sector {
+        /// Which.
+        number: u32,
+        /// It was, if its draw is below the share that is late now.
+        draw: f64,
+    },
     /// The last sector has passed.
     LastSector,
 }
@@ -195,9 +200,10 @@ impl Massbus {
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
-        let noticed = match self.config.search_poll {
-            Time::ZERO => Time::ZERO,
-            interval => Time(self.poll.below(interval.0)),
+        let round = self.config.search_poll_per_drive.0 * self.drives.len() as u64;
+        let noticed = match round {
+            0 => Time::ZERO,
+            round => Time(self.poll.below(round)),
         } + self.config.search_command;
         let commanded = around.now() + self.config.command + noticed;
         transfer.request.mark(Stage::Command, moment(commanded));
@@ -299,7 +305,7 @@ impl Massbus {
         match event {
             MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
             MassbusEvent::FirstSector => self.first_sector(around, parts),
-            MassbusEvent::Sector(number) => self.sector(around, parts, number),
+            MassbusEvent::Sector { number, draw } => self.sector(around, parts, (number, draw)),
             MassbusEvent::LastSector => self.last_sector(around, parts, false),
         }
     }
@@ -330,31 +336,38 @@ impl Massbus {
         let channel = self.channel.as_mut().expect("the channel is held");
         channel.moving = true;
         parts.bus.start(around, channel.rate);
-        let (ends, first) = (channel.ends, channel.first_sector + channel.per_sector);
-        if self.config.data_late > 0.0 {
-            self.schedule(around, first, MassbusEvent::Sector(1));
-        } else {
-            self.schedule(around, ends, MassbusEvent::LastSector);
-        }
+        self.sectors_from(around, 1);
     }
 
     /// One sector of buffer is all there is: a sector that the memory, busy
-    /// with the processor, does not give or take in time is late.
-    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, number: u32) {
+    /// with the processor, does not give or take in time is late. Goes on to
+    /// the next sector, from this one on, that may be; whether it is depends
+    /// on what the processor is doing when it has passed.
+    fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
-        let lateness = if around.processor.is_busy() {
-            self.config.data_late
-        } else {
-            self.config.data_late * self.config.data_late_idle_share
-        };
-        if self.late.chance(lateness) {
+        let may_be_late = self.config.data_late > 0.0;
+        let mut last = number..channel.sectors.max(2);
+        let risk = last.find_map(|number| {
+            let draw = may_be_late.then(|| self.late.share())?;
+            (draw < self.config.data_late).then_some((number, draw))
+        });
+        match risk {
+            Some((number, draw)) => {
+                let at = channel.first_sector + Time(channel.per_sector.0 * u64::from(number));
+                self.schedule(around, at, MassbusEvent::Sector { number, draw });
+            }
+            None => self.schedule(around, channel.ends, MassbusEvent::LastSector),
+        }
+    }
+
+    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, at: (u32, f64)) {
+        let (number, draw) = at;
+        let idle = self.config.data_late * self.config.data_late_idle_share;
+        if around.processor.is_busy() || draw < idle {
             self.data_late_errors += 1;
             self.last_sector(around, parts, true);
-        } else if number + 1 < channel.sectors {
-            let next = channel.first_sector + Time(channel.per_sector.0 * u64::from(number + 1));
-            self.schedule(around, next, MassbusEvent::Sector(number + 1));
         } else {
-            self.schedule(around, channel.ends, MassbusEvent::LastSector);
+            self.sectors_from(around, number + 1);
         }
     }
 

@@ -201,17 +201,25 @@ impl Uda50 {
         let Some(place) = choose(order, &unit.queued, drive, parts) else {
             return;
         };
-        let sectors = parts.transfers[unit.queued[place].0 as usize].sectors;
+        let id = unit.queued[place];
+        let sectors = self.buffer_share(parts.transfers[id.0 as usize].sectors);
+        let unit = self.unit(drive);
         if sectors > buffer_free {
             return;
         }
-        let id = unit.queued.remove(place).expect("it is in the queue");
+        unit.queued.remove(place);
         unit.in_flight += 1;
         self.buffer_free -= sectors;
         let request = &mut parts.transfers[id.0 as usize].request;
         request.mark(Stage::ControllerQueue, moment(around.now()));
         self.engine.push_back(Job::Decode(id));
         self.work(around, parts);
+    }
+
+    /// How much of the buffer a transfer takes: one that is longer passes
+    /// through all of it.
+    fn buffer_share(&self, sectors: u32) -> u32 {
+        sectors.min(self.config.buffer_sectors)
     }
 
     /// Sets the processor to its first job, if it is idle.
@@ -255,8 +263,8 @@ impl Uda50 {
 
     fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &parts.transfers[id.0 as usize];
-        self.buffer_free += transfer.sectors;
         let drive = transfer.drive;
+        self.buffer_free += self.buffer_share(transfer.sectors);
         self.unit(drive).in_flight -= 1;
         self.outstanding -= 1;
         self.done.push_back(id);
@@ -362,7 +370,7 @@ impl Uda50 {
         let ends = (now + all).max(not_before + one);
         if transfer.write {
             let drive = &parts.drives[transfer.drive];
-            let slots = drive.geometry().slots(drive.cylinder());
+            let slots = drive.geometry().division(drive.cylinder());
             let media = drive.rotation().slots(transfer.sectors, slots);
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.

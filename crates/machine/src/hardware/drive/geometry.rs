@@ -1,10 +1,14 @@
 //! Where a drive's sectors are.
 
+use super::rotation::Slots;
+
 /// A disk's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     cylinders: u32,
     heads: u32,
+    /// The heads, to divide by.
+    per_cylinder: Slots,
     sector_bytes: u32,
     zones: Vec<Zone>,
     track_skew: u32,
@@ -31,6 +35,9 @@ pub struct Zone {
     first_sector: u64,
     /// The slot of each sector of a track.
     slot_of_sector: Vec<u32>,
+    /// Its slots and its data sectors, to divide by.
+    division: Slots,
+    per_track: Slots,
 }
 
 /// Where a logical sector is.
@@ -117,6 +124,7 @@ impl Geometry {
         Ok(Self {
             cylinders,
             heads,
+            per_cylinder: Slots::new(heads),
             sector_bytes,
             zones,
             track_skew: 0,
@@ -131,6 +139,15 @@ impl Geometry {
     pub fn skewed(mut self, track_skew: u32, cylinder_skew: u32) -> Self {
         self.track_skew = track_skew;
         self.cylinder_skew = cylinder_skew;
+        self
+    }
+
+    /// With a gap on each track between its last slot and the index, as long
+    /// as this share of a revolution.
+    pub fn with_index_gap(mut self, share: f64) -> Self {
+        for zone in &mut self.zones {
+            zone.division = zone.division.with_index_gap(share);
+        }
         self
     }
 
@@ -192,6 +209,12 @@ impl Geometry {
     #[inline]
     pub fn slots(&self, cylinder: u32) -> u32 {
         self.zone_of_cylinder(cylinder).slots()
+    }
+
+    /// The same, for the arithmetic of angles.
+    #[inline]
+    pub fn division(&self, cylinder: u32) -> Slots {
+        self.zone_of_cylinder(cylinder).division
     }
 
     /// Logical sectors.
@@ -276,11 +299,9 @@ impl Geometry {
             [zone] => zone,
             zones => &zones[zones.partition_point(|zone| zone.first_sector <= sector) - 1],
         };
-        let offset = sector - zone.first_sector;
-        let per_track = u64::from(zone.sectors_per_track);
-        let (track, on_track) = (offset / per_track, (offset % per_track) as u32);
-        let cylinder = zone.first_cylinder + (track / u64::from(self.heads)) as u32;
-        let head = (track % u64::from(self.heads)) as u32;
+        let (track, on_track) = zone.per_track.divide(sector - zone.first_sector);
+        let (cylinder, head) = self.per_cylinder.divide(track);
+        let cylinder = zone.first_cylinder + cylinder as u32;
         assert!(
             cylinder < self.cylinders,
             "sector {sector} is not on the drive"
@@ -298,7 +319,10 @@ impl Geometry {
             head,
             slot,
             slots,
-            contiguous: if zone.interleave == 1 {
+            contiguous: if zone.interleave == 1 && zone.division.has_index_gap() {
+                // A run ends at the index: behind the last slot is the gap.
+                (zone.sectors_per_track - on_track).min(slots - slot)
+            } else if zone.interleave == 1 {
                 zone.sectors_per_track - on_track
             } else {
                 1
@@ -322,6 +346,8 @@ impl Zone {
             interleave,
             first_sector: 0,
             slot_of_sector: Vec::new(),
+            division: Slots::new((sectors_per_track + spare_sectors).max(1)),
+            per_track: Slots::new(sectors_per_track.max(1)),
         }
     }
 

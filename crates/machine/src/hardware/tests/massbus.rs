@@ -9,7 +9,7 @@ use diskperf_timeline::Deadline;
 fn config() -> MassbusConfig {
     MassbusConfig {
         attention: Attention::WhileTransferring,
-        search_poll: Time::ZERO,
+        search_poll_per_drive: Time::ZERO,
         search_command: Time::ZERO,
         command: Time::ZERO,
         data_late: 0.0,
@@ -441,7 +441,7 @@ fn data_are_late_as_often_as_the_shares_say() {
 fn a_search_begins_when_the_controller_looks() {
     let interval = Time::from_millis(4);
     let config = MassbusConfig {
-        search_poll: interval,
+        search_poll_per_drive: interval,
         ..config()
     };
     let bench = adaptor(config, &[0]);
@@ -474,7 +474,7 @@ fn a_search_begins_when_the_controller_looks() {
 fn spans_tile_whatever_happens() {
     let config = MassbusConfig {
         attention: Attention::WhenIdle,
-        search_poll: Time(1_500_000),
+        search_poll_per_drive: Time(750_000),
         search_command: Time(700_000),
         command: Time(20_000),
         data_late: 0.05,

@@ -1,0 +1,168 @@
+//! What disturbs a service: terms that can be switched on, and their interrupts.
+
+use super::follow::Source;
+use super::inputs::{Inputs, SerialMethod};
+use serde::Serialize;
+
+/// A term that can be switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Term {
+    /// The clock.
+    Clock,
+    /// The characters of serial lines, and their buffers.
+    Serial,
+    /// Waking the reader of raw input at each character.
+    RawInput,
+}
+
+impl Term {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Clock, Self::Serial, Self::RawInput];
+
+    /// Its name in JSON and CSV.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Serial => "serial",
+            Self::RawInput => "raw_input",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Clock => "the clock",
+            Self::Serial => "the serial lines",
+            Self::RawInput => "raw input",
+        }
+    }
+}
+
+/// A kind of interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interrupt {
+    /// A tick of the clock.
+    ClockTick,
+    /// A character on a line.
+    Character,
+    /// A buffer of characters that is done.
+    Buffer,
+    /// Waking the reader of a line at a character.
+    WakeUp,
+}
+
+impl Interrupt {
+    /// The term that it belongs to.
+    pub fn term(self) -> Term {
+        match self {
+            Self::ClockTick => Term::Clock,
+            Self::Character | Self::Buffer => Term::Serial,
+            Self::WakeUp => Term::RawInput,
+        }
+    }
+
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::ClockTick => "clock tick",
+            Self::Character => "character of a line",
+            Self::Buffer => "buffer of a line",
+            Self::WakeUp => "wake-up at a character",
+        }
+    }
+
+    /// The lattice's coordinate that is the phase of the interrupt on a line:
+    /// its own whatever else there is. A reader is woken when a character is
+    /// there, and so in the interrupt of the character if it has one.
+    fn dimension(self, line: u32) -> u32 {
+        match self {
+            Self::ClockTick => 0,
+            Self::Character | Self::WakeUp => 1 + 2 * line,
+            Self::Buffer => 2 + 2 * line,
+        }
+    }
+}
+
+/// Something that interrupts the service, from one or more equal sources.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interruption {
+    /// What it is.
+    pub interrupt: Interrupt,
+    /// Sources of it, each with a phase of its own.
+    pub sources: u32,
+    /// From one interrupt of a source to the next.
+    pub period_ms: f64,
+    /// What each interrupt takes, at the processor's speed.
+    pub cost_ms: f64,
+    /// The share of the processor that all sources take.
+    pub processor_share: f64,
+}
+
+impl Inputs {
+    /// The terms that are switched on.
+    pub(super) fn terms(&self) -> Vec<Term> {
+        let raw = self.serial.and_then(|serial| serial.raw_wakeup_us);
+        let on = |term: &Term| match term {
+            Term::Clock => self.clock.is_some(),
+            Term::Serial => self.serial.is_some(),
+            Term::RawInput => raw.is_some(),
+        };
+        Term::ALL.into_iter().filter(on).collect()
+    }
+
+    /// Everything that interrupts.
+    pub(super) fn interruptions(&self) -> Vec<Interruption> {
+        let mut found = Vec::new();
+        let mut add = |interrupt, sources: u32, period_ms: f64, measured_ms: f64| {
+            let cost_ms = measured_ms / self.cpu_speed;
+            found.push(Interruption {
+                interrupt,
+                sources,
+                period_ms,
+                cost_ms,
+                processor_share: f64::from(sources) * cost_ms / period_ms,
+            });
+        };
+        if let Some(clock) = &self.clock {
+            add(Interrupt::ClockTick, 1, 1e3 / clock.hz, clock.tick_ms);
+        }
+        if let Some(serial) = &self.serial {
+            let (lines, char_ms) = (serial.lines, serial.char_ms());
+            let chars = f64::from(serial.buffer_chars);
+            let each_ms = serial.us_per_char / 1e3;
+            let done_ms = serial.done_us_per_char * chars / 1e3;
+            if serial.method != SerialMethod::Dma {
+                add(Interrupt::Character, lines, char_ms, each_ms);
+            }
+            if serial.method != SerialMethod::Programmed {
+                add(Interrupt::Buffer, lines, char_ms * chars, done_ms);
+            }
+            if let Some(us) = serial.raw_wakeup_us {
+                add(Interrupt::WakeUp, lines, char_ms, us / 1e3);
+            }
+        }
+        found
+    }
+
+    /// The sources of the terms that are kept, those that take time.
+    pub(super) fn sources(&self, kept: &dyn Fn(Term) -> bool) -> Vec<Source> {
+        let mut sources: Vec<Source> = Vec::new();
+        let counts = |one: &Interruption| kept(one.interrupt.term()) && one.cost_ms > 0.0;
+        for one in self.interruptions().into_iter().filter(counts) {
+            for line in 0..one.sources {
+                let dimension = one.interrupt.dimension(line);
+                match sources.iter_mut().find(|has| has.dimension == dimension) {
+                    Some(same) => same.cost_ms += one.cost_ms,
+                    None => sources.push(Source {
+                        period_ms: one.period_ms,
+                        cost_ms: one.cost_ms,
+                        dimension,
+                    }),
+                }
+            }
+        }
+        sources
+    }
+}

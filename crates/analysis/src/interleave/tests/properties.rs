@@ -1,0 +1,108 @@
+//! What holds whatever the numbers are.
+
+use super::*;
+use proptest::prelude::*;
+
+prop_compose! {
+    /// A case with any of the terms, whose interrupts leave something of the
+    /// processor even when one more term is added.
+    fn cases()(
+        sectors_per_track in 4_u32..24,
+        service_sectors in 0.0..6.0_f64,
+        cpu_speed in 0.5..4.0_f64,
+        tick_ms in proptest::option::of(0.0..2.0_f64),
+        serial in proptest::option::of((1_u32..4, 0.0..60.0_f64, 0.0..40.0_f64)),
+        read_ahead: bool,
+        outstanding in 1_u32..4,
+    ) -> Inputs {
+        let mut inputs = small_drive();
+        inputs.track.sectors_per_track = sectors_per_track;
+        inputs.service.system_call_ms = service_sectors * inputs.track.sector_ms();
+        inputs.cpu_speed = cpu_speed;
+        inputs.clock = tick_ms.map(|tick_ms| Clock { hz: 60.0, tick_ms });
+        inputs.serial = serial.map(|(count, us_per_char, done_us_per_char)| Serial {
+            us_per_char,
+            done_us_per_char,
+            ..lines(count, SerialMethod::PseudoDma)
+        });
+        inputs.read_ahead = read_ahead;
+        inputs.outstanding = outstanding;
+        inputs
+    }
+}
+
+/// The case with one more term, or with more of one.
+fn with_more(inputs: &Inputs, which: u8) -> Inputs {
+    let mut more = inputs.clone();
+    match which {
+        0 => more.service.application_ms += 0.3,
+        1 => {
+            let tick_ms = more.clock.map_or(0.0, |clock| clock.tick_ms) + 0.4;
+            more.clock = Some(Clock { hz: 60.0, tick_ms });
+        }
+        2 => match &mut more.serial {
+            Some(serial) => serial.lines += 1,
+            None => {
+                more.serial = Some(Serial {
+                    us_per_char: 40.0,
+                    done_us_per_char: 30.0,
+                    ..lines(1, SerialMethod::PseudoDma)
+                })
+            }
+        },
+        _ => {
+            if let Some(serial) = &mut more.serial {
+                serial.raw_wakeup_us = Some(30.0);
+            }
+        }
+    }
+    more
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_best_is_the_best_of_all_factors(inputs in cases()) {
+        let all = inputs.track.sectors_per_track;
+        let found = calculate(&inputs, Some(all)).unwrap();
+        prop_assert_eq!(found.factors.len(), all as usize);
+        for row in &found.factors {
+            prop_assert!(row.kb_per_s <= found.recommended.kb_per_s * (1.0 + EQUAL_SHARE), "{:?}", row);
+            prop_assert!((0.0..=1.0).contains(&row.missed_share), "{:?}", row);
+            prop_assert!(row.lost_revolutions >= row.missed_share - 1e-9, "{:?}", row);
+        }
+        // Looking no further than is needed finds the same.
+        prop_assert_eq!(calculated(&inputs).recommended, found.recommended);
+    }
+
+    /// A term may shift where others fall, and with luck past a sector; it
+    /// never makes a factor faster than it is with nothing that interrupts.
+    #[test]
+    fn no_term_makes_a_factor_faster_than_none(inputs in cases(), which in 1_u8..4) {
+        let all = Some(inputs.track.sectors_per_track);
+        let quiet = Inputs { clock: None, serial: None, ..inputs.clone() };
+        let none = calculate(&quiet, all).unwrap();
+        let more = calculate(&with_more(&inputs, which), all).unwrap();
+        for (one, other) in none.factors.iter().zip(&more.factors) {
+            prop_assert!(other.kb_per_s <= one.kb_per_s * (1.0 + 1e-9), "{:?} {:?}", one, other);
+        }
+    }
+
+    #[test]
+    fn a_faster_processor_makes_no_undisturbed_factor_slower(inputs in cases()) {
+        let all = Some(inputs.track.sectors_per_track);
+        let slow = Inputs { clock: None, serial: None, ..inputs };
+        let mut fast = slow.clone();
+        fast.cpu_speed *= 2.0;
+        let mut longer = slow.clone();
+        longer.service.application_ms += 0.3;
+        let rates = [&longer, &slow, &fast].map(|inputs| calculate(inputs, all).unwrap());
+        prop_assert!((rates[2].service_ms - rates[1].service_ms / 2.0).abs() < 1e-9);
+        for pair in rates.windows(2) {
+            for (one, other) in pair[0].factors.iter().zip(&pair[1].factors) {
+                prop_assert!(one.kb_per_s <= other.kb_per_s * (1.0 + 1e-9), "{:?} {:?}", one, other);
+            }
+        }
+    }
+}

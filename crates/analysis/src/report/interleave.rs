@@ -1,0 +1,279 @@
+//! The calculation of an interleave factor: tables, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::interleave::{FactorResult, Interleave, Interruption, Responsible};
+
+/// A best factor at which this many sectors are missed is none.
+const HOPELESS: f64 = 0.999;
+
+/// The calculation as a report. `asked` is a factor to speak of.
+pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
+    let mut blocks = vec![
+        Block::Heading(heading(found)),
+        Block::Text(interlace(found)),
+    ];
+    if found.service_ms > 0.0 {
+        blocks.push(Block::Grid(parts(found)));
+    }
+    if !found.interruptions.is_empty() {
+        let lines = found.interruptions.iter().map(interruption);
+        blocks.push(Block::List(lines.collect()));
+    }
+    blocks.push(Block::Grid(factors(found)));
+    let mut remarks = vec![recommendation(found), reason(found)];
+    remarks.extend(asked.and_then(|factor| of_factor(found, factor)));
+    remarks.extend(check(found));
+    remarks.extend(hidden(found));
+    if found.inputs.read_ahead {
+        let said = "read-ahead averages two consecutive service times: what is rare disturbs half \
+                    as much, what is always there as much as before";
+        remarks.push(said.to_owned());
+    }
+    blocks.push(Block::List(remarks));
+    blocks
+}
+
+fn heading(found: &Interleave) -> String {
+    let track = &found.inputs.track;
+    let spare = match track.spare_sectors_per_track {
+        0 => String::new(),
+        spare => format!(" and {spare} spare"),
+    };
+    format!(
+        "Interleave: {} sectors of {} bytes{spare}, {} rpm: {:.3} ms a revolution, {:.3} ms a \
+         sector",
+        track.sectors_per_track,
+        track.sector_bytes,
+        track.rpm,
+        found.revolution_ms,
+        found.sector_ms
+    )
+}
+
+/// The service time as a sum.
+fn parts(found: &Interleave) -> Grid {
+    let given = || found.parts.iter().filter(|part| part.ms > 0.0);
+    let mut names: Vec<String> = given().map(|part| part.name.to_owned()).collect();
+    let mut times: Vec<String> = given().map(|part| ms(part.ms)).collect();
+    names.push("interlace time".to_owned());
+    times.push(ms(found.service_ms));
+    Grid {
+        key: Column::words("service", names),
+        groups: vec![Group::of("", vec![Column::figures("ms", times)])],
+    }
+}
+
+fn interlace(found: &Interleave) -> String {
+    let speed = match found.inputs.cpu_speed {
+        1.0 => String::new(),
+        speed => format!(" (processor times divided by {speed})"),
+    };
+    let beyond = match found.uninterrupted_factor {
+        factor if factor > u64::from(found.inputs.track.sectors_per_track) => {
+            ", which is beyond the track"
+        }
+        _ => "",
+    };
+    let interrupted = if found.interruptions.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; with interruptions {} ms on average",
+            ms(found.mean_service_ms)
+        )
+    };
+    format!(
+        "interlace time {} ms{speed} = {:.2} sectors: factor {} without interruptions{beyond}\
+         {interrupted}",
+        ms(found.service_ms),
+        found.service_sectors,
+        found.uninterrupted_factor
+    )
+}
+
+fn interruption(one: &Interruption) -> String {
+    let sources = match one.sources {
+        1 => String::new(),
+        sources => format!("{sources} times "),
+    };
+    format!(
+        "{}: {sources}{} ms every {} ms, {} of the processor",
+        one.interrupt.words(),
+        ms(one.cost_ms),
+        ms(one.period_ms),
+        percent(one.processor_share)
+    )
+}
+
+fn factors(found: &Interleave) -> Grid {
+    let rows = &found.factors;
+    let column =
+        |of: &dyn Fn(&FactorResult) -> String| -> Vec<String> { rows.iter().map(of).collect() };
+    let mark = |row: &FactorResult| {
+        let best = row.factor == found.recommended.factor;
+        if best { "best" } else { "" }.to_owned()
+    };
+    Grid {
+        key: Column::figures("factor", column(&|row| row.factor.to_string())),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("missed", column(&|row| percent(row.missed_share))),
+                Column::figures(
+                    "revolutions lost",
+                    column(&|row| format!("{:.4}", row.lost_revolutions)),
+                ),
+                Column::figures("KB/s", column(&|row| rate(row.kb_per_s))),
+            ]
+            .into_iter()
+            .chain(modelled(rows))
+            .chain([Column::words("", column(&mark))])
+            .collect(),
+        )],
+    }
+}
+
+/// The modelled machine's rates, where the case was run on it.
+fn modelled(rows: &[FactorResult]) -> Option<Column> {
+    let rates: Option<Vec<String>> = rows
+        .iter()
+        .map(|row| row.modelled_kb_per_s.map(rate))
+        .collect();
+    rates.map(|rates| Column::figures("modelled", rates))
+}
+
+/// What the modelled machine says of the recommendation.
+fn check(found: &Interleave) -> Option<String> {
+    let best = found.modelled_best()?;
+    let own = found.recommended.factor;
+    if best == own {
+        return Some(format!(
+            "modelled: the same case on the modelled machine is best at factor {best} as well"
+        ));
+    }
+    let cause = match found.responsible {
+        Responsible::Service => "the service time itself, which ends where a sector begins",
+        Responsible::Term(term) => term.words(),
+        Responsible::Together => "all interruptions together",
+    };
+    let rate_of = |factor| found.factor(factor).and_then(|row| row.modelled_kb_per_s);
+    let worse = rate_of(own)
+        .zip(rate_of(best))
+        .map_or(0.0, |(own, best)| 1.0 - own / best);
+    Some(format!(
+        "modelled: the same case on the modelled machine is best at factor {best}; with {own} it is \
+         {} slower. What decides is {cause}",
+        percent(worse)
+    ))
+}
+
+fn recommendation(found: &Interleave) -> String {
+    let best = &found.recommended;
+    format!(
+        "recommended: factor {}, {} KB/s{}",
+        best.factor,
+        rate(best.kb_per_s),
+        if best.missed_share > HOPELESS {
+            "; no factor of this track gives the processor enough time, and this one wastes the least"
+        } else {
+            ""
+        }
+    )
+}
+
+fn reason(found: &Interleave) -> String {
+    let what = match found.responsible {
+        Responsible::Service => return "responsible: the service time itself".to_owned(),
+        Responsible::Term(term) => term.words(),
+        Responsible::Together => "all interruptions together",
+    };
+    match found.factor_without {
+        Some(factor) => format!("responsible: {what}; without, factor {factor} would be best"),
+        None => format!("responsible: {what}"),
+    }
+}
+
+/// What a factor gives against the best.
+fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
+    let row = found.factor(factor)?;
+    Some(format!(
+        "factor {factor}: {} KB/s, {} of the best",
+        rate(row.kb_per_s),
+        percent(row.kb_per_s / found.recommended.kb_per_s)
+    ))
+}
+
+/// What several outstanding requests do.
+fn hidden(found: &Interleave) -> Option<String> {
+    let outstanding = found.inputs.outstanding;
+    if outstanding < 2 {
+        return None;
+    }
+    let others = match outstanding - 1 {
+        1 => "1 sector".to_owned(),
+        others => format!("{others} sectors"),
+    };
+    let limit_ms = f64::from(outstanding - 1) * found.sector_ms;
+    Some(format!(
+        "with {outstanding} requests outstanding the service is hidden behind the transfers: factor \
+         1 works while a single service takes no more than {} ms ({others}) and services on \
+         average no more than {} ms (1 sector), since one processor serves all",
+        ms(limit_ms),
+        ms(found.sector_ms)
+    ))
+}
+
+fn ms(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+/// A share with a digit; one that would look like none has more.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent > 0.0 && percent < 0.1 {
+        return format!("{percent:.3}%");
+    }
+    format!("{percent:.1}%")
+}
+
+fn rate(kb_per_s: f64) -> String {
+    let digits = if kb_per_s < 100.0 { 1 } else { 0 };
+    format!("{kb_per_s:.digits$}")
+}
+
+/// The `calculate interleave` contract.
+pub(super) fn json(found: &Interleave) -> String {
+    pretty(found)
+}
+
+/// One line for each factor.
+pub(super) fn csv(found: &Interleave) -> String {
+    let records: Vec<Vec<Field>> = found.factors.iter().map(|row| record(found, row)).collect();
+    written(&records)
+}
+
+fn record(found: &Interleave, row: &FactorResult) -> Vec<Field> {
+    vec![
+        ("factor", row.factor.to_string()),
+        ("missed_share", number(row.missed_share)),
+        ("lost_revolutions", number(row.lost_revolutions)),
+        ("kb_per_s", number(row.kb_per_s)),
+        (
+            "modelled_kb_per_s",
+            row.modelled_kb_per_s.map(number).unwrap_or_default(),
+        ),
+        (
+            "recommended",
+            (row.factor == found.recommended.factor).to_string(),
+        ),
+        ("responsible", found.responsible.name().to_owned()),
+        ("service_ms", number(found.service_ms)),
+        ("service_sectors", number(found.service_sectors)),
+        (
+            "uninterrupted_factor",
+            found.uninterrupted_factor.to_string(),
+        ),
+    ]
+}

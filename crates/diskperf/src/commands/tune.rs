@@ -1,0 +1,34 @@
+//! `diskperf tune`.
+
+use super::{Outcome, stop_on_signals};
+use crate::arguments::TuneArguments;
+use crate::output::{print, width};
+use crate::progress::MachinesProgress;
+use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::tune::{Search, tune as search};
+use std::process::ExitCode;
+
+/// Every combination of some parameters' values.
+pub(crate) fn tune(arguments: &TuneArguments) -> Outcome {
+    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let wanted = Search {
+        program: arguments.program.clone(),
+        settings: arguments.settings.clone(),
+        target: arguments.on.clone(),
+        drives: arguments.drives,
+        size_bytes: arguments.size,
+        over: arguments.over.clone(),
+        seed: arguments.seed,
+        threads: arguments
+            .threads
+            .map_or_else(available_threads, |threads| threads as usize),
+        stop: stop_on_signals()?,
+    };
+    let progress = MachinesProgress::new(arguments.quiet);
+    let tuned = search(&catalogue, &wanted, &|done, of| progress.show(done, of))?;
+    drop(progress);
+    print(&report::tuned(&tuned, arguments.format.into(), width()));
+    Ok(ExitCode::SUCCESS)
+}

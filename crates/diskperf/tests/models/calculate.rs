@@ -1,0 +1,88 @@
+//! Calculations on the command line. What is in them is tested in the
+//! analysis.
+
+use crate::support::{User, words};
+
+fn with(options: &str) -> Vec<&str> {
+    let mut all = vec!["calculate", "interleave"];
+    all.extend(words(options));
+    all
+}
+
+#[test]
+fn an_interleave_factor_in_every_format() {
+    let user = User::new();
+    let case = "--driver-ms 0.6 --system-call-ms 1.8 --clock-ms 1.2 --factor 4";
+    user.run(&with(case)).expect(0, &[]).shows(&[
+        "17 sectors of 512 bytes, 3600 rpm",
+        "interlace time 2.400 ms = 2.45 sectors: factor 4 without interruptions",
+        "recommended: factor 5",
+        "responsible: the clock; without, factor 4 would be best",
+        "factor 4: 71.9 KB/s",
+        "modelled: the same case on the modelled machine is best at factor 5 as well",
+    ]);
+    for (format, says) in [("csv", "factor,missed_share"), ("markdown", "| factor |")] {
+        let all = format!("{case} --format {format}");
+        user.run(&with(&all)).expect(0, &[]).shows(&[says]);
+    }
+    let all = format!("{case} --format json");
+    let json = user.run(&with(&all)).expect(0, &[]).json();
+    assert_eq!(json["recommended"]["factor"], 5);
+    assert_eq!(json["uninterrupted_factor"], 4);
+    assert!(user.stored().is_empty(), "nothing was run");
+}
+
+#[test]
+fn a_drive_of_the_catalogue_or_of_ones_own() {
+    let user = User::new();
+    let json = |options: &str| {
+        user.run(&with(&format!("--driver-ms 0.5 {options}")))
+            .expect(0, &[])
+            .json()
+    };
+    let eagle = json("--drive eagle --format json");
+    assert_eq!(eagle["inputs"]["track"]["rpm"], 3961.0);
+    assert_eq!(eagle["inputs"]["track"]["sectors_per_track"], 48);
+    let spare = json("--drive rm80 --rpm 1800 --format json");
+    assert_eq!(spare["inputs"]["track"]["spare_sectors_per_track"], 1);
+    assert_eq!(spare["inputs"]["track"]["rpm"], 1800.0);
+    let folder = user.file("overlay/drives");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "extends = \"eagle\"\nspindle_rpm = 2400\n";
+    std::fs::write(folder.join("mine.toml"), text).unwrap();
+    let mine = json("--drive mine --catalogue overlay --format json");
+    assert_eq!(mine["revolution_ms"], 25.0);
+}
+
+#[test]
+fn what_makes_no_sense_names_its_option() {
+    let user = User::new();
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "--sectors-per-track 0",
+            &["--sectors-per-track: 0", "1 to 10000 is allowed"],
+        ),
+        ("--factor 18", &["--factor: 18", "1 to 17 is allowed"]),
+        (
+            "--drive eagel",
+            &["--drive eagel", "no drive `eagel`", "did you mean `eagle`?"],
+        ),
+        ("--drive quantum", &["no drive `quantum`", "list drives"]),
+        ("--driver-ms -1", &["--driver-ms: -1", "0 to 10000"]),
+        ("--driver-ms nan", &["--driver-ms: NaN", "0 to 10000"]),
+        ("--cpu-speed 0", &["--cpu-speed: 0", "0.001"]),
+        (
+            "--serial-lines 2 --serial programmed",
+            &["--serial-lines: interrupts alone take 192 %", "pseudo-dma"],
+        ),
+        (
+            "--serial-lines 1 --serial dma --serial-us-per-char 5",
+            &["--serial-us-per-char", "--serial-done-us-per-char"],
+        ),
+        ("--baud 300", &["--serial-lines"]),
+        ("--drive eagle --catalogue ./absent", &["absent"]),
+    ];
+    for (options, parts) in cases {
+        user.run(&with(options)).expect(2, parts);
+    }
+}

@@ -1,0 +1,189 @@
+//! Bass's calculation beside the modelled machine: the same case, run.
+
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use crate::reproduce::jobs::{Figure, Job, Workshop};
+use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
+use diskperf_battery::Program;
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The modelled machine whose costs and drive the case replaces.
+const SYSTEM: &str = "pcat-st251";
+/// Sectors that are read for each factor: enough for a rate that hangs on
+/// where interrupts fall.
+const SECTORS: u64 = 6000;
+/// Ways in which serial lines may stand to each other that are tried.
+const STARTS: u64 = 24;
+/// The most heads that a drive has here: all sectors are of one cylinder, so
+/// that no seek comes in between.
+const HEADS: u64 = 255;
+
+/// Why a case has no counterpart on the modelled machine, if it has none.
+pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
+    if inputs.read_ahead {
+        Some("drives by themselves are not read ahead")
+    } else if inputs.outstanding > 1 {
+        Some("the PC-AT's controller has one request at a time")
+    } else if inputs.clock.is_some_and(|clock| clock.hz.fract() != 0.0) {
+        Some("its clock has a whole number of ticks a second")
+    } else {
+        None
+    }
+}
+
+/// KB/s of the modelled machine for each of these factors.
+///
+/// # Errors
+///
+/// A case that the machine cannot be given (see [`not_modelled`]), and one out
+/// of the catalogue's ranges.
+pub fn modelled(
+    inputs: &Inputs,
+    factors: &[u32],
+    (seed, threads): (u64, usize),
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<f64>, LaboratoryError> {
+    if let Some(why) = not_modelled(inputs) {
+        return Err(LaboratoryError::Request(format!(
+            "the case has no counterpart on {SYSTEM}: {why}"
+        )));
+    }
+    // Lines that bring characters at one rate stand to each other for ever as
+    // they did at first.
+    let starts = if inputs.serial.is_some() { STARTS } else { 1 };
+    let mut jobs = Vec::new();
+    for factor in factors {
+        for start in 0..starts {
+            jobs.push(job(inputs, *factor, seed + start)?);
+        }
+    }
+    let workshop = Workshop {
+        threads,
+        stop,
+        progress: &|_, _| (),
+    };
+    let done = workshop.carry_out(&jobs)?;
+    // As many sectors from each start: the times are what is averaged.
+    let mean = |runs: &[Vec<Figure>]| {
+        let inverse = runs.iter().map(|figures| 1.0 / figures[0].kb_per_s);
+        runs.len() as f64 / inverse.sum::<f64>()
+    };
+    Ok(done.chunks(starts as usize).map(mean).collect())
+}
+
+fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> {
+    let sector_bytes = u64::from(inputs.track.sector_bytes);
+    let most = HEADS * u64::from(inputs.track.sectors_per_track);
+    let sectors = if inputs.serial.is_some() {
+        SECTORS / 4
+    } else {
+        SECTORS
+    };
+    let size_bytes = sectors.min(most) * sector_bytes;
+    let computer = Computer::read(&Catalogue::embedded(), SYSTEM, &settings(inputs, factor))?;
+    let mut program = Program::named("track_read").expect("the battery has track_read");
+    let think = inputs.service.application_ms / inputs.cpu_speed * 1e6;
+    for (key, value) in [
+        ("call_bytes", sector_bytes),
+        ("area_bytes", size_bytes),
+        ("think_ns", (think + 0.5) as u64),
+    ] {
+        let set = program.set(key, &value.to_string());
+        set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
+    }
+    Ok(Job {
+        computer: Arc::new(computer),
+        drives: 1,
+        phase: 0,
+        speed_difference: 0.0,
+        programs: vec![program],
+        size_bytes,
+        repetitions: (1, 0),
+        seed,
+    })
+}
+
+/// The machine of the case: its drive, its costs, its interrupts, and nothing
+/// else that takes time.
+fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
+    let track = &inputs.track;
+    let service = &inputs.service;
+    let sectors = HEADS * u64::from(track.sectors_per_track);
+    let (tick_ms, clock_hz) = match &inputs.clock {
+        Some(clock) => (clock.tick_ms, clock.hz),
+        None => (0.0, 10.0),
+    };
+    let ms = |value: f64| format!("{value:.9}");
+    let mut all = vec![
+        ("drive.interleave", factor.to_string()),
+        (
+            "drive.spindle_rpm",
+            format!("{:.4}", track.rpm / (1.0 + SLOWER_SHARE)),
+        ),
+        (
+            "drive.sectors_per_track",
+            track.sectors_per_track.to_string(),
+        ),
+        (
+            "drive.spare_sectors_per_track",
+            track.spare_sectors_per_track.to_string(),
+        ),
+        ("drive.sector_bytes", track.sector_bytes.to_string()),
+        ("drive.index_gap_share", "0".to_owned()),
+        ("drive.heads", HEADS.to_string()),
+        ("drive.cylinders", "2".to_owned()),
+        ("drive.seek_minimum_ms", "1".to_owned()),
+        ("drive.seek_average_ms", "1".to_owned()),
+        ("drive.seek_maximum_ms", "1".to_owned()),
+        ("drive.partition_sectors", sectors.to_string()),
+        ("controller.command_ms", "0".to_owned()),
+        ("controller.command_poll_ms", "0".to_owned()),
+        ("host.speed", format!("{}", inputs.cpu_speed)),
+        ("host.clock_hz", format!("{clock_hz}")),
+        ("kernel.clock_tick_ms", ms(tick_ms)),
+        ("kernel.soft_clock_ms", "0".to_owned()),
+        ("kernel.interrupt_ms", ms(service.interrupt_latency_ms)),
+        ("kernel.switch_ms", ms(service.reschedule_ms)),
+        ("kernel.system_call_ms", ms(service.system_call_ms)),
+        ("kernel.read_write_ms", ms(service.higher_priority_ms)),
+        ("driver.complete_ms", ms(service.driver_ms)),
+        ("driver.move_sector_ms", "0".to_owned()),
+        ("driver.strategy_ms", "0".to_owned()),
+        ("driver.start_ms", ms(service.transfer_start_ms)),
+    ];
+    if let Some(serial) = &inputs.serial {
+        all.extend(serial_settings(serial, inputs.cpu_speed));
+    }
+    let setting = |(path, text): (&str, String)| Setting {
+        path: path.to_owned(),
+        text,
+    };
+    all.into_iter().map(setting).collect()
+}
+
+/// The lines as the machine has them; the processor's speed is in their costs.
+fn serial_settings(serial: &Serial, cpu_speed: f64) -> Vec<(&'static str, String)> {
+    let per_char = match serial.method {
+        SerialMethod::Programmed | SerialMethod::PseudoDma => serial.us_per_char,
+        SerialMethod::Dma => 0.0,
+    } + serial.raw_wakeup_us.unwrap_or(0.0);
+    let per_buffer = match serial.method {
+        SerialMethod::Programmed => 0.0,
+        SerialMethod::PseudoDma | SerialMethod::Dma => {
+            serial.done_us_per_char * f64::from(serial.buffer_chars)
+        }
+    };
+    let us = |value: f64| format!("{:.6}", value / cpu_speed);
+    vec![
+        ("host.serial_lines", serial.lines.to_string()),
+        ("host.serial_baud", serial.baud.to_string()),
+        ("host.serial_us_per_char", us(per_char)),
+        ("host.serial_us_per_buffer", us(per_buffer)),
+        (
+            "host.serial_buffer_chars",
+            serial.buffer_chars.max(1).to_string(),
+        ),
+    ]
+}

@@ -1,0 +1,256 @@
+//! A controller of the PC-AT's kind (WD1003): one command at a time, sectors
+//! that the processor fetches and brings itself, word by word, through a small
+//! buffer, and an interrupt for each.
+//!
+//! A sector that passes while the buffer is full is not read: the rest of the
+//! command waits for it to come round again. A sector that is written waits in
+//! the buffer for its place on the track.
+
+use super::ControllerEvent;
+use super::massbus::{late_stage, mark_move};
+use crate::event::Event;
+use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_timeline::{Deadline, Stage};
+
+/// How such a controller is built.
+#[derive(Clone, Debug)]
+pub struct Wd1003Config {
+    /// Sectors that it buffers.
+    pub buffer_sectors: u32,
+    /// From a command until it looks for the sector.
+    pub command: Time,
+    /// How often its processor looks for commands: it begins up to this much
+    /// later.
+    pub command_poll: Time,
+}
+
+/// The controller's state.
+pub struct Wd1003 {
+    config: Wd1003Config,
+    command: Option<Command>,
+    /// Sectors that have been read and not been fetched.
+    full: u32,
+    poll: Stream,
+    interrupt: Option<TaskId>,
+}
+
+/// The command under way.
+#[derive(Clone, Debug)]
+struct Command {
+    transfer: TransferId,
+    /// Sectors that have passed, and that the processor has fetched or
+    /// brought.
+    passed: u32,
+    moved: u32,
+    /// When each sector from `from` on has passed.
+    passes: Vec<Time>,
+    from: u32,
+    /// Whether it waits for room in the buffer, and for nothing else.
+    stopped: bool,
+}
+
+/// What the controller schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Wd1003Event {
+    /// It begins with the command.
+    Begin,
+    /// A sector has passed.
+    Sector,
+}
+
+/// What an interrupt of the controller is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// To fetch a sector; whether it is the command's last.
+    Fetch {
+        /// The transfer.
+        transfer: TransferId,
+        /// Nothing follows.
+        last: bool,
+    },
+    /// To bring the next sector.
+    Bring {
+        /// The transfer.
+        transfer: TransferId,
+    },
+    /// Nothing more: the last sector has been written.
+    Nothing {
+        /// The transfer.
+        transfer: TransferId,
+    },
+}
+
+impl Wd1003 {
+    /// An idle controller.
+    pub fn new(config: Wd1003Config, streams: Streams) -> Self {
+        Self {
+            config,
+            command: None,
+            full: 0,
+            poll: streams.stream("controller.0.poll"),
+            interrupt: None,
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Whether it can take a command.
+    pub fn is_idle(&self) -> bool {
+        self.command.is_none()
+    }
+
+    /// What the processor is asked for now.
+    pub fn asks(&self, parts: &Parts<'_>) -> Option<Asks> {
+        let command = self.command.as_ref()?;
+        let transfer = command.transfer;
+        let sectors = parts.transfers[transfer.0 as usize].sectors;
+        if !parts.transfers[transfer.0 as usize].write {
+            let last = command.moved + 1 == sectors;
+            return (self.full > 0).then_some(Asks::Fetch { transfer, last });
+        }
+        if command.passed == sectors {
+            return Some(Asks::Nothing { transfer });
+        }
+        let room = command.moved - command.passed < self.config.buffer_sectors;
+        (command.moved < sectors && room).then_some(Asks::Bring { transfer })
+    }
+
+    /// Takes a command.
+    ///
+    /// # Panics
+    ///
+    /// When one is under way.
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        assert!(self.is_idle(), "one command at a time");
+        let late = match self.config.command_poll {
+            Time::ZERO => Time::ZERO,
+            interval => Time(self.poll.below(interval.0)),
+        };
+        let begin = around.now() + self.config.command + late;
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::Command, moment(begin));
+        self.command = Some(Command {
+            transfer: id,
+            passed: 0,
+            moved: 0,
+            passes: Vec::new(),
+            from: 0,
+            stopped: transfer.write,
+        });
+        if !transfer.write {
+            schedule(around, begin, Wd1003Event::Begin);
+        }
+    }
+
+    /// The processor has fetched a sector from the buffer.
+    pub fn fetched(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.full -= 1;
+        let command = self.command.as_mut().expect("a command is under way");
+        command.moved += 1;
+        if command.moved == parts.transfers[command.transfer.0 as usize].sectors {
+            self.command = None;
+        } else if std::mem::take(&mut command.stopped) {
+            self.seek_sector(around, parts, Deadline::Interleave);
+        }
+    }
+
+    /// The processor has brought a sector to write.
+    pub fn brought(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let command = self.command.as_mut().expect("a command is under way");
+        command.moved += 1;
+        // One that waits in the buffer is written when the one before it is.
+        if !std::mem::take(&mut command.stopped) {
+            return;
+        }
+        let missed = if command.passed == 0 {
+            Deadline::TransferCommand
+        } else {
+            Deadline::Interleave
+        };
+        let id = command.transfer;
+        // A command may be brought its first sector before it is acted on.
+        let marked = Time(parts.transfers[id.0 as usize].request.marked().0);
+        if marked > around.now() {
+            schedule(around, marked, Wd1003Event::Begin);
+        } else {
+            let now = moment(around.now());
+            let request = &mut parts.transfers[id.0 as usize].request;
+            request.mark(Stage::BusTransfer, now);
+            self.seek_sector(around, parts, missed);
+        }
+    }
+
+    /// The last sector has been written, and the processor knows.
+    pub fn acknowledge(&mut self) {
+        self.command = None;
+    }
+
+    pub(super) fn handle(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        event: Wd1003Event,
+    ) {
+        match event {
+            Wd1003Event::Begin => self.seek_sector(around, parts, Deadline::TransferCommand),
+            Wd1003Event::Sector => self.sector(around, parts),
+        }
+    }
+
+    /// Goes for the sectors that are left.
+    fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
+        let now = around.now();
+        let command = self.command.as_mut().expect("a command is under way");
+        let transfer = &mut parts.transfers[command.transfer.0 as usize];
+        let drive = &mut parts.drives[transfer.drive];
+        let sector = transfer.sector + u64::from(command.passed);
+        let left = transfer.sectors - command.passed;
+        let since = drive.last_transfer();
+        command.passes = drive.sectors_pass(now, sector, left, transfer.write);
+        command.from = command.passed;
+        let passage = drive.transfer(now, sector, left, transfer.write);
+        mark_move(transfer, now, passage.to_track);
+        let first = now + passage.to_first_sector();
+        let period = drive.rotation().period();
+        let stage = late_stage(transfer, since, period, first, passage.to_track, late);
+        transfer.request.mark(stage, moment(first));
+        schedule(around, command.passes[0], Wd1003Event::Sector);
+    }
+
+    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let now = around.now();
+        let command = self.command.as_mut().expect("a command is under way");
+        command.passed += 1;
+        let transfer = &mut parts.transfers[command.transfer.0 as usize];
+        transfer.request.mark(Stage::MediaTransfer, moment(now));
+        let task = self.interrupt.expect("its interrupt is connected");
+        around.sim.wake(task);
+        let goes_on = if transfer.write {
+            command.moved > command.passed
+        } else {
+            self.full += 1;
+            self.full < self.config.buffer_sectors
+        };
+        if command.passed == transfer.sectors {
+            return;
+        }
+        if goes_on {
+            let next = command.passes[(command.passed - command.from) as usize];
+            schedule(around, next, Wd1003Event::Sector);
+        } else {
+            // What follows passes unread until there is room, or unwritten
+            // until it is there.
+            command.stopped = true;
+            parts.drives[transfer.drive].cut_short(now);
+        }
+    }
+}
+
+fn schedule(around: &Surroundings<'_>, at: Time, event: Wd1003Event) {
+    let event = Event::Controller(0, ControllerEvent::Wd1003(event));
+    around.sim.schedule(at, event);
+}

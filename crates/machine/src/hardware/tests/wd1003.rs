@@ -1,0 +1,136 @@
+//! A controller of the PC-AT's kind alone. These fail when a sector is read
+//! into a full buffer, when a processor that is in time loses a revolution or
+//! one that is late loses none, and when what is written passes before it was
+//! brought.
+
+use super::*;
+use crate::hardware::controller::wd1003::{Asks, Wd1003, Wd1003Config};
+
+fn config(buffer_sectors: u32) -> Wd1003Config {
+    Wd1003Config {
+        buffer_sectors,
+        command: Time::ZERO,
+        command_poll: Time::ZERO,
+    }
+}
+
+fn controller(config: Wd1003Config) -> Rc<Bench> {
+    let wd1003 = Wd1003::new(config, Streams::new(1));
+    Bench::new(
+        vec![drive(0)],
+        Controller::Wd1003(wd1003),
+        Bus::new(1_000_000_000, 0.0),
+    )
+}
+
+impl Bench {
+    fn begin(&self, id: TransferId) {
+        self.mark(id);
+        self.ask(|controller, around, parts| controller.wd1003().command(around, parts, id));
+    }
+
+    async fn asked(&self) -> Asks {
+        loop {
+            match self.ask(|controller, _, parts| controller.wd1003().asks(parts)) {
+                Some(asks) => return asks,
+                None => self.sim.wait("the controller").await,
+            }
+        }
+    }
+
+    /// Serves one command, each sector in this time; when it has ended.
+    async fn serve(&self, id: TransferId, each: Time) -> Time {
+        self.begin(id);
+        loop {
+            match self.asked().await {
+                Asks::Fetch { last, .. } => {
+                    self.sim.sleep_until(self.now() + each).await;
+                    self.ask(|controller, around, parts| {
+                        controller.wd1003().fetched(around, parts);
+                    });
+                    if last {
+                        break;
+                    }
+                }
+                Asks::Bring { .. } => {
+                    self.sim.sleep_until(self.now() + each).await;
+                    self.ask(|controller, around, parts| {
+                        controller.wd1003().brought(around, parts);
+                    });
+                }
+                Asks::Nothing { .. } => {
+                    self.ask(|controller, _, _| controller.wd1003().acknowledge());
+                    break;
+                }
+            }
+        }
+        let now = moment(self.now());
+        let mut hardware = self.hardware.borrow_mut();
+        hardware.transfer(id).request.mark(Stage::Completion, now);
+        self.now()
+    }
+}
+
+/// Half a slot.
+fn half_a_slot() -> Time {
+    Time(slots(1).0 / 2)
+}
+
+#[test]
+fn a_processor_that_fetches_in_time_reads_at_the_speed_of_the_track() {
+    let bench = controller(config(2));
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let id = on.issue(0, (0, 0, 17, false));
+        let ended = on.serve(id, half_a_slot()).await;
+        assert_near(ended, slots(17) + half_a_slot(), 2);
+    });
+}
+
+#[test]
+fn one_sector_of_buffer_loses_a_revolution_for_each_sector() {
+    let bench = controller(config(1));
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let id = on.issue(0, (0, 0, 4, false));
+        let ended = on.serve(id, half_a_slot()).await;
+        // Each of the three that follow comes round again, a slot later.
+        let exact = slots(4) + period() + period() + period() + half_a_slot();
+        assert_near(ended, exact, 8);
+        let missed = Stage::MissedRevolution(diskperf_timeline::Deadline::Interleave);
+        let spans = on.spans(id);
+        assert_eq!(
+            spans.iter().filter(|(stage, _)| *stage == missed).count(),
+            3,
+            "{spans:?}"
+        );
+    });
+}
+
+#[test]
+fn a_processor_that_fetches_late_loses_a_revolution_when_the_buffer_is_full() {
+    let bench = controller(config(2));
+    let on = Rc::clone(&bench);
+    bench.run(async move {
+        let id = on.issue(0, (0, 0, 3, false));
+        // Two fill the buffer before the first is fetched: the third passes.
+        let ended = on.serve(id, slots(3)).await;
+        assert_near(ended, slots(3) + period() + slots(3), 8);
+    });
+}
+
+#[test]
+fn a_sector_is_written_when_it_comes_round_after_it_was_brought() {
+    for (buffer, revolutions) in [(1, 1), (2, 0)] {
+        let bench = controller(config(buffer));
+        let on = Rc::clone(&bench);
+        bench.run(async move {
+            let id = on.issue(0, (0, 4, 2, true));
+            let ended = on.serve(id, half_a_slot()).await;
+            // With one sector of buffer the second is brought while its place
+            // passes; with two it waits there.
+            let lost: Time = (0..revolutions).map(|_| period()).sum();
+            assert_near(ended, slots(6) + lost, 8);
+        });
+    }
+}

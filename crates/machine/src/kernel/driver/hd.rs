@@ -1,0 +1,168 @@
+//! The driver of a PC-AT's disks: one command at a time, and the processor
+//! moves every word of every sector itself, in the handler.
+
+use super::QueueOrder;
+use super::disksort::{self, Queue};
+use crate::hardware::controller::wd1003::{Asks, Wd1003};
+use crate::hardware::{Parts, TransferId, moment};
+use crate::kernel::Kernel;
+use crate::kernel::buffers::BufferId;
+use crate::kernel::process::{BIO, Context};
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// The driver's costs.
+#[derive(Clone, Debug)]
+pub struct HdConfig {
+    /// See [`QueueOrder`].
+    pub order: QueueOrder,
+    /// Queueing a request.
+    pub strategy: Time,
+    /// Loading the controller's registers.
+    pub start: Time,
+    /// Moving one sector through the controller's data register.
+    pub move_sector: Time,
+    /// Seeing to a transfer that has ended.
+    pub complete: Time,
+}
+
+/// The driver.
+pub(crate) struct Hd {
+    pub(crate) config: HdConfig,
+    /// Of each drive; the first of the drive being served is under way.
+    queues: RefCell<Vec<Queue>>,
+    /// The drive that is looked at first next time.
+    turn: Cell<usize>,
+}
+
+impl Hd {
+    /// The driver of this many drives.
+    pub(crate) fn new(config: HdConfig, drives: usize) -> Self {
+        Self {
+            config,
+            queues: RefCell::new(vec![Queue::new(); drives]),
+            turn: Cell::new(0),
+        }
+    }
+
+    /// The first request of the next drive that has any, drives in turn.
+    fn next(&self) -> Option<BufferId> {
+        let queues = self.queues.borrow();
+        let drives = queues.len();
+        let place = (0..drives)
+            .map(|step| (self.turn.get() + step) % drives)
+            .find(|drive| !queues[*drive].is_empty())?;
+        self.turn.set((place + 1) % drives);
+        queues[place].first().copied()
+    }
+}
+
+impl Kernel {
+    pub(super) async fn hd_strategy(&self, hd: &Hd, context: Context<'_>, id: BufferId) {
+        let level = self.processor.mask(&self.sim, BIO);
+        self.spend(context, Stage::Driver, hd.config.strategy).await;
+        {
+            let mut hardware = self.hardware.borrow_mut();
+            let transfer = hardware.transfer(id.transfer());
+            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
+            let drive = transfer.drive;
+            let is_write = |other: BufferId| hardware.transfers[other.0 as usize].write;
+            let queue = &mut hd.queues.borrow_mut()[drive];
+            let buffers = self.buffers.borrow();
+            disksort::insert(hd.config.order, queue, &buffers, id, is_write);
+        }
+        self.hd_start(hd, context).await;
+        self.unmask(context, level).await;
+    }
+
+    /// Gives the controller, if it is free, its next command.
+    async fn hd_start(&self, hd: &Hd, context: Context<'_>) {
+        if !self.wd1003(|controller, _| controller.is_idle()) {
+            return;
+        }
+        let Some(id) = hd.next() else { return };
+        self.hd_mark(id.transfer(), Stage::DriverQueue);
+        self.spend(context, Stage::Driver, hd.config.start).await;
+        self.hd_mark(id.transfer(), Stage::Driver);
+        let around = self.surroundings();
+        self.wd1003(|controller, parts| controller.command(&around, parts, id.transfer()));
+        // The first sector to write is brought without an interrupt.
+        let asks = self.wd1003(|controller, parts| controller.asks(parts));
+        if let Some(Asks::Bring { .. }) = asks {
+            self.spend(context, Stage::Driver, hd.config.move_sector)
+                .await;
+            self.wd1003(|controller, parts| controller.brought(&around, parts));
+        }
+    }
+
+    /// Serves the controller's interrupts for ever.
+    pub(crate) async fn hd_interrupts(self: Rc<Self>) {
+        let super::Driver::Hd(hd) = &self.driver else {
+            panic!("the hd driver serves the WD1003")
+        };
+        let around = self.surroundings();
+        loop {
+            let asks = loop {
+                match self.wd1003(|controller, parts| controller.asks(parts)) {
+                    Some(asks) => break asks,
+                    None => self.sim.wait("an interrupt of the controller").await,
+                }
+            };
+            self.processor.enter(&self.sim, BIO).await;
+            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
+                .await;
+            match asks {
+                Asks::Fetch { transfer, last } => {
+                    self.hd_move_sector(hd).await;
+                    self.wd1003(|controller, parts| controller.fetched(&around, parts));
+                    if last {
+                        self.hd_done(hd, transfer).await;
+                    }
+                }
+                Asks::Bring { .. } => {
+                    self.hd_move_sector(hd).await;
+                    self.wd1003(|controller, parts| controller.brought(&around, parts));
+                }
+                Asks::Nothing { transfer } => {
+                    self.wd1003(|controller, _| controller.acknowledge());
+                    self.hd_done(hd, transfer).await;
+                }
+            }
+            self.processor.leave(&self.sim);
+        }
+    }
+
+    async fn hd_move_sector(&self, hd: &Hd) {
+        self.spend(Context::Handler, Stage::Driver, hd.config.move_sector)
+            .await;
+    }
+
+    /// A transfer has ended: the next one is started before anybody is told.
+    async fn hd_done(&self, hd: &Hd, transfer: TransferId) {
+        self.spend(Context::Handler, Stage::Driver, hd.config.complete)
+            .await;
+        let id = BufferId(transfer.0);
+        let drive = self.hardware.borrow().transfers[transfer.0 as usize].drive;
+        let first = hd.queues.borrow_mut()[drive].remove(0);
+        assert!(first == id, "the first of the queue was transferred");
+        self.biodone(id);
+        self.hd_start(hd, Context::Handler).await;
+    }
+
+    fn wd1003<T>(&self, ask: impl FnOnce(&mut Wd1003, &mut Parts<'_>) -> T) -> T {
+        let mut hardware = self.hardware.borrow_mut();
+        let (controller, mut parts) = hardware.controller(0);
+        ask(controller.wd1003(), &mut parts)
+    }
+
+    fn hd_mark(&self, id: TransferId, stage: Stage) {
+        let now = moment(self.sim.now());
+        self.hardware
+            .borrow_mut()
+            .transfer(id)
+            .request
+            .mark(stage, now);
+    }
+}

@@ -1,0 +1,161 @@
+//! Drives by themselves, past the buffer cache (physio): whole sectors, moved
+//! straight between the drive and the process.
+
+use super::Kernel;
+use super::buffers::BufferId;
+use super::errno::{Errno, Result};
+use super::process::{Context, Process};
+use crate::hardware::moment;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// The partition of a drive that programs see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partition {
+    /// Where it starts on the drive.
+    pub(crate) first_sector: u64,
+    /// How long it is.
+    pub(crate) sectors: u32,
+    pub(crate) sector_bytes: u32,
+}
+
+impl Partition {
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * u64::from(self.sector_bytes)
+    }
+}
+
+/// What is moved for a process.
+pub(crate) enum Data<'a> {
+    /// From the drive.
+    Read(&'a mut [u8]),
+    /// To the drive.
+    Write(&'a [u8]),
+}
+
+impl Data<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Read(into) => into.len(),
+            Self::Write(data) => data.len(),
+        }
+    }
+}
+
+/// The most that one transfer moves (4.2BSD minphys): longer calls are cut.
+const MOST_BYTES: usize = 63 << 10;
+
+impl Kernel {
+    pub(crate) fn partition(&self, drive: u32) -> Partition {
+        self.partitions[drive as usize]
+    }
+
+    /// Reads or writes at an offset of a drive's partition; how much, which is
+    /// less than all at its end.
+    pub(crate) async fn raw(
+        &self,
+        process: &Rc<Process>,
+        drive: u32,
+        (offset, mut data): (u64, Data<'_>),
+    ) -> Result<usize> {
+        let partition = self.partition(drive);
+        let sector_bytes = u64::from(partition.sector_bytes);
+        let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
+        if !whole(offset) || !whole(data.len() as u64) {
+            return Err(Errno::Invalid);
+        }
+        let writes = matches!(data, Data::Write(_));
+        if writes && self.mounts.borrow().len() > drive as usize {
+            return Err(Errno::Busy);
+        }
+        if writes && data.len() > 0 && offset >= partition.bytes() {
+            return Err(Errno::NoSpace);
+        }
+        let left = partition.bytes().saturating_sub(offset);
+        let wanted = data.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        // In whole sectors, however long these are.
+        let sector = partition.sector_bytes as usize;
+        let most = (MOST_BYTES / sector * sector).max(sector);
+        let mut done = 0;
+        while done < wanted {
+            let bytes = most.min(wanted - done);
+            let at = offset + done as u64;
+            self.raw_transfer(process, (drive, writes), (at, bytes))
+                .await;
+            let mut media = self.media.borrow_mut();
+            let medium = &mut media[drive as usize];
+            match &mut data {
+                Data::Read(into) => medium.read_bytes(at, &mut into[done..done + bytes]),
+                Data::Write(data) => medium.write_bytes(at, &data[done..done + bytes]),
+            }
+            done += bytes;
+        }
+        Ok(done)
+    }
+
+    /// One transfer, from its queueing until the process knows of its end.
+    async fn raw_transfer(
+        &self,
+        process: &Rc<Process>,
+        (drive, write): (u32, bool),
+        (offset, bytes): (u64, usize),
+    ) {
+        let id = self.raw_header(process, drive).await;
+        let partition = self.partition(drive);
+        let sector = partition.first_sector + offset / u64::from(partition.sector_bytes);
+        {
+            let mut hardware = self.hardware.borrow_mut();
+            let geometry = hardware.drives[drive as usize].geometry();
+            let cylinder = geometry.locate(sector).cylinder;
+            let transfer = hardware.transfer(id.transfer());
+            transfer.drive = drive as usize;
+            transfer.sector = sector;
+            transfer.sectors = bytes as u32 / partition.sector_bytes;
+            assert!(
+                transfer.sectors * partition.sector_bytes == bytes as u32,
+                "a raw transfer moves whole sectors"
+            );
+            transfer.write = write;
+            transfer.request.issue(moment(self.sim.now()));
+            let mut buffers = self.buffers.borrow_mut();
+            let header = buffers.get(id);
+            header.count = bytes as u32;
+            header.cylinder = cylinder;
+            header.done = false;
+        }
+        if !write {
+            process.count_storage_read(bytes as u32);
+        }
+        self.strategy(Context::Process(process), id).await;
+        self.biowait(process, id).await;
+        let waiting = {
+            let mut buffers = self.buffers.borrow_mut();
+            let header = buffers.get(id);
+            header.busy = false;
+            std::mem::take(&mut header.waiters)
+        };
+        for process in &waiting {
+            self.wake(process);
+        }
+    }
+
+    /// The drive's header for transfers past the cache, of which it has one.
+    async fn raw_header(&self, process: &Rc<Process>, drive: u32) -> BufferId {
+        let id = self.buffers.borrow().raw(drive);
+        loop {
+            let from: Time = {
+                let mut buffers = self.buffers.borrow_mut();
+                let header = buffers.get(id);
+                if !header.busy {
+                    header.busy = true;
+                    return id;
+                }
+                header.waiters.push(Rc::clone(process));
+                self.sim.now()
+            };
+            self.park(process, "a drive's raw transfer").await;
+            process.book(Stage::BufferWait, process.runnable_at() - from);
+        }
+    }
+}

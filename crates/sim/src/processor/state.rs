@@ -1,0 +1,226 @@
+//! What a processor is doing: the frames of its process and its handlers.
+
+use super::{Level, Usage};
+use crate::clock::Clock;
+use crate::sim::Sim;
+use crate::task::TaskId;
+use crate::time::Time;
+use strength_reduce::StrengthReducedU64;
+
+pub(super) struct State {
+    /// The process that has the processor, if any.
+    pub(super) base: Option<Frame>,
+    /// Handlers that have been entered, the innermost last.
+    pub(super) handlers: Vec<Frame>,
+    /// Interrupts that were requested and are masked, in order of request.
+    pub(super) pending: Vec<(Level, Handler)>,
+    /// Since when the innermost frame has run at this rate.
+    pub(super) since: Time,
+    pub(super) busy: Time,
+    pub(super) busy_in_handlers: Time,
+}
+
+/// Who handles an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handler {
+    /// A task, which enters and leaves.
+    Task(TaskId),
+    /// Nobody: it takes its time and is over.
+    Cost(Time),
+}
+
+pub(super) struct Frame {
+    /// None of an interrupt that only takes its time.
+    pub(super) task: Option<TaskId>,
+    pub(super) level: Level,
+    pub(super) working: bool,
+    /// Of the present piece of work: its cost, what is left of it, and for how
+    /// long it has been running.
+    pub(super) cost: u64,
+    pub(super) left: u64,
+    pub(super) running: Time,
+    pub(super) started: Time,
+}
+
+/// Full speed, in the unit of [`Processor::set_rate`].
+pub(super) const FULL: u64 = 1000;
+
+/// Work done per time.
+#[derive(Clone, Copy)]
+pub(super) struct Rate {
+    pub(super) thousandths: u64,
+    /// To divide by, unless that is [`FULL`].
+    pub(super) slowed: StrengthReducedU64,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            thousandths: FULL,
+            slowed: StrengthReducedU64::new(FULL),
+        }
+    }
+}
+
+impl Rate {
+    /// The divisor of a slower rate is kept for when it comes back: a bus
+    /// slows a processor by the same again and again.
+    pub(super) fn changed(self, thousandths: u64) -> Self {
+        let kept = thousandths == FULL || thousandths == self.slowed.get();
+        Self {
+            thousandths,
+            slowed: if kept {
+                self.slowed
+            } else {
+                StrengthReducedU64::new(thousandths)
+            },
+        }
+    }
+
+    /// How long work of this cost takes.
+    #[inline]
+    pub(super) fn duration(self, cost: u64) -> Time {
+        if self.thousandths == FULL {
+            Time(cost)
+        } else {
+            Time((cost * FULL + (self.thousandths - 1)) / self.slowed)
+        }
+    }
+}
+
+impl State {
+    #[inline]
+    pub(super) fn top(&self) -> Option<&Frame> {
+        self.handlers.last().or(self.base.as_ref())
+    }
+
+    #[inline]
+    pub(super) fn top_mut(&mut self) -> Option<&mut Frame> {
+        self.handlers.last_mut().or(self.base.as_mut())
+    }
+
+    #[inline]
+    pub(super) fn is_innermost(&self, task: TaskId) -> bool {
+        self.top().is_some_and(|frame| frame.task == Some(task))
+    }
+
+    /// The level below which no interrupt gets in.
+    #[inline]
+    pub(super) fn level(&self) -> Level {
+        self.top().map_or(0, |frame| frame.level)
+    }
+
+    pub(super) fn has_entered(&self, task: TaskId) -> bool {
+        self.handlers.iter().any(|frame| frame.task == Some(task))
+    }
+
+    pub(super) fn frame(&self, task: TaskId) -> &Frame {
+        self.handlers
+            .iter()
+            .rev()
+            .chain(&self.base)
+            .find(|frame| frame.task == Some(task))
+            .expect("only who has the processor works on it")
+    }
+
+    pub(super) fn frame_mut(&mut self, task: TaskId) -> &mut Frame {
+        self.handlers
+            .iter_mut()
+            .rev()
+            .chain(&mut self.base)
+            .find(|frame| frame.task == Some(task))
+            .expect("only who has the processor works on it")
+    }
+
+    pub(super) fn start(&mut self, task: TaskId, cost: Time, now: Time) {
+        let frame = self.frame_mut(task);
+        assert!(!frame.working, "one piece of work at a time");
+        frame.working = true;
+        frame.cost = cost.0;
+        frame.left = cost.0;
+        frame.running = Time::ZERO;
+        frame.started = now;
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, passed: Time) {
+        self.busy += passed;
+        if !self.handlers.is_empty() {
+            self.busy_in_handlers += passed;
+        }
+    }
+
+    /// Brings the innermost frame's account up to now.
+    pub(super) fn settle(&mut self, now: Time, rate: u64) {
+        // What passed through ([`Processor::interrupt`]) may be ahead.
+        let Some(passed) = now.0.checked_sub(self.since.0).map(Time) else {
+            return;
+        };
+        self.since = now;
+        let Some(frame) = self.top_mut().filter(|frame| frame.working) else {
+            return;
+        };
+        let done = if rate == FULL {
+            passed.0
+        } else {
+            passed.0 * rate / FULL
+        };
+        frame.left = frame.left.saturating_sub(done);
+        frame.running += passed;
+        self.count(passed);
+    }
+
+    /// Enters the highest interrupt that waits, if it may; of equal ones the
+    /// first.
+    pub(super) fn admit<E, C: Clock>(&mut self, sim: &Sim<E, C>) {
+        let Some(highest) = self.pending.iter().map(|(level, _)| *level).max() else {
+            return;
+        };
+        if highest <= self.level() {
+            return;
+        }
+        let first = self.pending.iter().position(|(level, _)| *level == highest);
+        let (level, handler) = self.pending.remove(first.expect("the highest is there"));
+        self.handlers.push(match handler {
+            Handler::Task(task) => {
+                sim.wake(task);
+                Frame::new(Some(task), level)
+            }
+            Handler::Cost(cost) => Frame::costing(level, cost, sim.now()),
+        });
+    }
+}
+
+impl Frame {
+    /// A handler that nobody sees to.
+    pub(super) fn costing(level: Level, cost: Time, now: Time) -> Self {
+        Self {
+            working: true,
+            cost: cost.0,
+            left: cost.0,
+            started: now,
+            ..Self::new(None, level)
+        }
+    }
+
+    /// Where the time of the work went that has just ended.
+    pub(super) fn usage(&self, now: Time) -> Usage {
+        Usage {
+            work: Time(self.cost),
+            interrupted: (now - self.started) - self.running,
+            slowed: self.running - Time(self.cost),
+        }
+    }
+
+    pub(super) fn new(task: Option<TaskId>, level: Level) -> Self {
+        Self {
+            task,
+            level,
+            working: false,
+            cost: 0,
+            left: 0,
+            running: Time::ZERO,
+            started: Time::ZERO,
+        }
+    }
+}
