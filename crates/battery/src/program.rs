@@ -287,6 +287,14 @@ impl Program {
         }
     }
 
+    /// When the last worker of a drive starts, after its first.
+    pub fn last_start(&self) -> Nanoseconds {
+        match &self.kind {
+            Kind::Scan(program) => program.last_start(),
+            _ => Nanoseconds::ZERO,
+        }
+    }
+
     /// CPU time after each block.
     pub fn think(&self) -> Nanoseconds {
         Nanoseconds(self.think_ns)

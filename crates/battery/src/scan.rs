@@ -53,6 +53,11 @@ impl Scan {
         Nanoseconds::from_millis(self.offset_ms * u64::from(worker.index))
     }
 
+    /// When the last reader starts, after the first one.
+    pub(crate) fn last_start(&self) -> Nanoseconds {
+        Nanoseconds::from_millis(self.offset_ms * self.readers.saturating_sub(1))
+    }
+
     /// Which of the areas this reader reads.
     fn area(&self, worker: &Worker) -> u32 {
         match self.areas {

@@ -3,7 +3,7 @@
 
 use crate::drive::Drive;
 use crate::error::{LaboratoryError, Names};
-use crate::measured::Task;
+use crate::measured::{Task, stagger_note};
 use crate::model::run as model;
 use crate::observer::{Event, Observer};
 use crate::overhead;
@@ -226,6 +226,7 @@ impl Execution<'_> {
         let mut result = self.new_result(step, size_bytes, &bench, task);
         self.recorder.begin_result(&self.run, &result);
         let outcome = self.repeat(&mut result, &bench, Task { size_bytes, ..task });
+        result.notes.extend(stagger_note(&step.program, &result));
         self.recorder.finish_result(&self.run, &result);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);

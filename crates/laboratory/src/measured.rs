@@ -3,7 +3,7 @@
 use diskperf_battery::program::Input;
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_system::{Buffer, Error, Open, System, Whence, sum_residency};
-use diskperf_timeline::{CacheMode, Repetition, Residency, WorkerMeasure};
+use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
 
 /// A program about to be repeated.
 #[derive(Clone, Copy)]
@@ -194,6 +194,21 @@ async fn residency(system: &mut System, input: &Input) -> Result<Option<Residenc
         before_bytes,
         after_bytes: 0,
     }))
+}
+
+/// What is to be said of a result whose workers were mostly waiting for their
+/// turn to start: its elapsed time is that of the program's own delay.
+pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String> {
+    let waited = program.last_start();
+    let elapsed = result.kept().map(Repetition::elapsed).max()?;
+    (waited.0 * 2 > elapsed.0).then(|| {
+        format!(
+            "{}: its last reader starts {} ms after the first, which is most of the {} ms that pass; give a larger --size, or program.offset_ms=0",
+            result.title(),
+            waited.0 / 1_000_000,
+            elapsed.0 / 1_000_000
+        )
+    })
 }
 
 /// All outcomes, or the error that came first of those that are not only the

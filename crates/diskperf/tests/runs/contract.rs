@@ -269,3 +269,13 @@ fn lists_come_in_all_formats() {
         assert!(shown.stdout.contains(has), "{shown:?}");
     }
 }
+
+#[test]
+fn readers_that_mostly_wait_for_their_start_are_spoken_of() {
+    let user = User::new();
+    let shown = measure(&user, "scan", "table");
+    let said = "last reader starts 300 ms after the first";
+    assert!(shown.stdout.contains(said), "{shown:?}");
+    let shown = measure(&user, "scan --set program.offset_ms=0", "table");
+    assert!(!shown.stdout.contains("last reader"), "{shown:?}");
+}

@@ -4,7 +4,7 @@ use super::bench::{Bench, Usage};
 use super::computer::Computer;
 use super::version::{MODEL_VERSION, fingerprint};
 use crate::error::{LaboratoryError, Names};
-use crate::measured::Task;
+use crate::measured::{Task, stagger_note};
 use crate::observer::{Event, Observer};
 use crate::plan::{ModelPlan, title};
 use crate::recorder::Recorder;
@@ -74,6 +74,7 @@ impl Execution<'_> {
         let mut result = new_result(self.plan, step, computer);
         self.recorder.begin_result(&self.run, &result);
         let outcome = self.repeat(&mut result, step, bench);
+        result.notes.extend(stagger_note(&step.program, &result));
         self.recorder.finish_result(&self.run, &result);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
