@@ -7,6 +7,7 @@ pub(crate) use interleave::InterleaveArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report::Format;
+use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
 use std::path::PathBuf;
@@ -185,6 +186,13 @@ pub(crate) struct ReproduceArguments {
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
+    #[command(flatten)]
+    pub(crate) machines: MachinesArguments,
+}
+
+/// What all commands take that run many modelled machines.
+#[derive(Args)]
+pub(crate) struct MachinesArguments {
     /// Lay this folder over the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
@@ -194,12 +202,20 @@ pub(crate) struct ReproduceArguments {
     /// Seed of every random choice
     #[arg(long, default_value_t = 1983)]
     pub(crate) seed: u64,
-    /// How the card is printed
+    /// How the result is printed
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
     /// No progress on the terminal
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl MachinesArguments {
+    /// Machines at a time.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+            .map_or_else(available_threads, |threads| threads as usize)
+    }
 }
 
 #[derive(Args)]
@@ -223,21 +239,8 @@ pub(crate) struct TuneArguments {
     /// Bytes that the program moves on each drive, as 8M; rounded up to whole calls
     #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = parse_size)]
     pub(crate) size: u64,
-    /// Lay this folder over the catalogue
-    #[arg(long, value_name = "DIR")]
-    pub(crate) catalogue: Option<PathBuf>,
-    /// Machines at a time [default: as many as there are processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) threads: Option<u32>,
-    /// Seed of every random choice
-    #[arg(long, default_value_t = 1983)]
-    pub(crate) seed: u64,
-    /// How the search is printed
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: OutputFormat,
-    /// No progress on the terminal
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) machines: MachinesArguments,
 }
 
 #[derive(Args)]

@@ -6,13 +6,12 @@ use crate::output::{print, width};
 use crate::progress::MachinesProgress;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::tune::{Search, tune as search};
 use std::process::ExitCode;
 
 /// Every combination of some parameters' values.
 pub(crate) fn tune(arguments: &TuneArguments) -> Outcome {
-    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let wanted = Search {
         program: arguments.program.clone(),
         settings: arguments.settings.clone(),
@@ -20,15 +19,17 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Outcome {
         drives: arguments.drives,
         size_bytes: arguments.size,
         over: arguments.over.clone(),
-        seed: arguments.seed,
-        threads: arguments
-            .threads
-            .map_or_else(available_threads, |threads| threads as usize),
+        seed: arguments.machines.seed,
+        threads: arguments.machines.threads(),
         stop: stop_on_signals()?,
     };
-    let progress = MachinesProgress::new(arguments.quiet);
+    let progress = MachinesProgress::new(arguments.machines.quiet);
     let tuned = search(&catalogue, &wanted, &|done, of| progress.show(done, of))?;
     drop(progress);
-    print(&report::tuned(&tuned, arguments.format.into(), width()));
+    print(&report::tuned(
+        &tuned,
+        arguments.machines.format.into(),
+        width(),
+    ));
     Ok(ExitCode::SUCCESS)
 }
