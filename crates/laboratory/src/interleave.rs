@@ -55,9 +55,11 @@ pub fn modelled(
     let starts = if inputs.serial.is_some() { STARTS } else { 1 };
     let mut jobs = Vec::new();
     for factor in factors {
-        for start in 0..starts {
-            jobs.push(job(inputs, *factor, seed + start)?);
-        }
+        let first = job(inputs, *factor, seed)?;
+        jobs.extend((0..starts).map(|start| Job {
+            seed: seed + start,
+            ..first.clone()
+        }));
     }
     let workshop = Workshop {
         threads,

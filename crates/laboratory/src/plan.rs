@@ -133,7 +133,10 @@ fn apply_repetitions(suite: &mut Suite, repetitions: Option<u32>) {
 
 /// Puts `program.KEY=VALUE` into every step that has the key. Steps that
 /// become the same run once.
-fn apply_settings(suite: &mut Suite, settings: &[String]) -> Result<(), LaboratoryError> {
+pub(crate) fn apply_settings(
+    suite: &mut Suite,
+    settings: &[String],
+) -> Result<(), LaboratoryError> {
     for setting in settings {
         let (key, value) = program_setting(setting)?;
         let mut unknown = None;

@@ -2,9 +2,10 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use crate::plan::apply_settings;
 use crate::reproduce::jobs::{Job, Workshop};
 use diskperf_analysis::tuning::{Key, Tuned};
-use diskperf_battery::{Medium, Program};
+use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_timeline::CacheMode;
 use std::sync::Arc;
@@ -140,19 +141,14 @@ fn job(
 }
 
 fn program(name: &str, settings: &[String]) -> Result<Program, LaboratoryError> {
-    let mut program = Program::named(name).ok_or_else(|| {
+    let program = Program::named(name).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "no program is called `{name}`; `diskperf list programs` names them"
         ))
     })?;
-    for setting in settings {
-        let setting = setting.trim_start_matches("program.");
-        let (key, value) = setting.split_once('=').ok_or_else(|| {
-            LaboratoryError::Request(format!("program.{setting}: give program.KEY=VALUE"))
-        })?;
-        program.set(key, value)?;
-    }
-    Ok(program)
+    let mut suite = Suite::of_program(program);
+    apply_settings(&mut suite, settings)?;
+    Ok(suite.steps.remove(0).program)
 }
 
 /// A parameter with the values to try: `KEY=A..B`, every whole number from A

@@ -70,6 +70,16 @@ impl Stream {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Uniform over the times shorter than this; no time, and no draw, if this
+    /// is none.
+    #[inline]
+    pub fn within(&mut self, interval: Time) -> Time {
+        match interval {
+            Time::ZERO => Time::ZERO,
+            interval => Time(self.below(interval.0)),
+        }
+    }
+
     /// Uniform over `mean - spread * mean ..= mean + spread * mean`.
     #[inline]
     pub fn spread(&mut self, mean: Time, spread: f64) -> Time {

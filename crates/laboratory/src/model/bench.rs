@@ -2,6 +2,7 @@
 
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
+use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, ProgramError};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous};
@@ -78,10 +79,7 @@ impl Bench {
         let drives = circumstances.drives;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
-            medium: match specification.filesystem {
-                Some(_) => Medium::Directory,
-                None => Medium::Device,
-            },
+            medium: medium_of(specification),
             usage,
             next: Cell::new(0),
             buffers: Rc::default(),

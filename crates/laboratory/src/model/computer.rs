@@ -26,6 +26,14 @@ pub(crate) struct Computer {
     pub(crate) drive_names: Vec<String>,
 }
 
+/// What the programs of a system work on.
+pub(crate) fn medium_of(specification: &Specification) -> Medium {
+    match specification.filesystem {
+        Some(_) => Medium::Directory,
+        None => Medium::Device,
+    }
+}
+
 impl Computer {
     /// Reads a system.
     ///
@@ -85,10 +93,7 @@ impl Computer {
 
     /// What its programs work on.
     pub(crate) fn medium(&self) -> Medium {
-        match self.specification.filesystem {
-            Some(_) => Medium::Directory,
-            None => Medium::Device,
-        }
+        medium_of(&self.specification)
     }
 
     /// Bytes of a drive's partition.

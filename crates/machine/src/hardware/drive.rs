@@ -314,15 +314,27 @@ impl Drive {
 }
 
 impl Drive {
-    /// When each sector of a transfer that is commanded now has passed, if
-    /// nothing stops it. The drive does not move yet.
-    pub fn sectors_pass(&self, now: Time, sector: u64, count: u32, write: bool) -> Vec<Time> {
-        let mut trial = self.clone();
-        let passed = |trial: &mut Self, part| {
-            (trial.cylinder, trial.head) = (self.cylinder, self.head);
-            now + trial.passage(now, sector, part, write).total()
-        };
-        (1..=count).map(|part| passed(&mut trial, part)).collect()
+    /// When each sector of the last transfer has passed, or will, if nothing
+    /// stops it.
+    ///
+    /// # Panics
+    ///
+    /// When there was none.
+    pub fn sectors_pass(&mut self) -> Vec<Time> {
+        let last = self.last.expect("a transfer was commanded");
+        let after = (self.cylinder, self.head);
+        let pass = (1..=last.count)
+            .map(|count| last.at + self.first_part(last, count).total())
+            .collect();
+        (self.cylinder, self.head) = after;
+        pass
+    }
+
+    /// The first `count` sectors of a transfer, from where the drive was when
+    /// it was commanded; it is where they end afterwards.
+    fn first_part(&mut self, of: Commanded, count: u32) -> Passage {
+        (self.cylinder, self.head) = (of.cylinder, of.head);
+        self.passage(of.at, of.sector, count, of.write)
     }
 
     /// The transfer under way ended at `now`, before its last sector; the
@@ -334,16 +346,12 @@ impl Drive {
     pub fn cut_short(&mut self, now: Time) {
         let last = self.last.expect("a transfer is under way");
         assert!(now <= last.ends, "a transfer that has ended was cut short");
-        let part = |drive: &mut Self, count| {
-            (drive.cylinder, drive.head) = (last.cylinder, last.head);
-            drive.passage(last.at, last.sector, count, last.write)
-        };
-        let all = part(self, last.count);
+        let all = self.first_part(last, last.count);
         let mut done = 1;
-        while done < last.count && last.at + part(self, done + 1).total() <= now {
+        while done < last.count && last.at + self.first_part(last, done + 1).total() <= now {
             done += 1;
         }
-        let passed = part(self, done);
+        let passed = self.first_part(last, done);
         self.busy.unbook(&all);
         self.busy.book(&passed);
         // What passed of the sector after them, or of the way to it.

@@ -17,6 +17,8 @@ pub(crate) use uda::Uda;
 use super::Kernel;
 use super::buffers::BufferId;
 use super::process::Context;
+use crate::hardware::moment;
+use diskperf_timeline::Stage;
 
 /// The drivers that there are.
 pub(crate) enum Driver {
@@ -37,5 +39,15 @@ impl Kernel {
             Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
             Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
         }
+    }
+
+    /// What has passed of a request's time since its last mark went to `stage`.
+    fn mark(&self, id: BufferId, stage: Stage) {
+        let now = moment(self.sim.now());
+        self.hardware
+            .borrow_mut()
+            .transfer(id.transfer())
+            .request
+            .mark(stage, now);
     }
 }

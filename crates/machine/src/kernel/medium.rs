@@ -38,20 +38,11 @@ impl Medium {
             self.blocks[first] = Some(Rc::clone(page));
             return;
         }
-        let (mut block, mut offset, mut done) = (first, offset, 0);
-        while done < bytes as usize {
-            let run = (self.block_bytes as usize - offset).min(bytes as usize - done);
-            let old = self.blocks[block].take();
-            let mut contents = match old {
-                Some(page) => page.to_vec(),
-                None => vec![0; self.block_bytes as usize],
-            };
-            contents[offset..offset + run].copy_from_slice(&page[done..done + run]);
-            self.blocks[block] = Some(contents.into());
-            done += run;
-            offset = 0;
-            block += 1;
-        }
+        self.write_bytes(self.byte_of(fragment), &page[..bytes as usize]);
+    }
+
+    fn byte_of(&self, fragment: u32) -> u64 {
+        u64::from(fragment) * u64::from(self.fragment_bytes)
     }
 
     /// The bytes from an offset on.
@@ -98,16 +89,7 @@ impl Medium {
             return Rc::clone(page);
         }
         let mut contents = vec![0; bytes as usize];
-        let (mut block, mut offset, mut done) = (first, offset, 0);
-        while done < contents.len() {
-            let run = (self.block_bytes as usize - offset).min(contents.len() - done);
-            if let Some(page) = &self.blocks[block] {
-                contents[done..done + run].copy_from_slice(&page[offset..offset + run]);
-            }
-            done += run;
-            offset = 0;
-            block += 1;
-        }
+        self.read_bytes(self.byte_of(fragment), &mut contents);
         contents.into()
     }
 }

@@ -201,10 +201,7 @@ impl Massbus {
         // Where the round of the polling stands when a command comes, nobody
         // knows.
         let round = self.config.search_poll_per_drive.0 * self.drives.len() as u64;
-        let noticed = match round {
-            0 => Time::ZERO,
-            round => Time(self.poll.below(round)),
-        } + self.config.search_command;
+        let noticed = self.poll.within(Time(round)) + self.config.search_command;
         let commanded = around.now() + self.config.command + noticed;
         transfer.request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.write);

@@ -126,10 +126,7 @@ impl Wd1003 {
     /// When one is under way.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         assert!(self.is_idle(), "one command at a time");
-        let late = match self.config.command_poll {
-            Time::ZERO => Time::ZERO,
-            interval => Time(self.poll.below(interval.0)),
-        };
+        let late = self.poll.within(self.config.command_poll);
         let begin = around.now() + self.config.command + late;
         let transfer = &mut parts.transfers[id.0 as usize];
         transfer.request.mark(Stage::Command, moment(begin));
@@ -210,9 +207,9 @@ impl Wd1003 {
         let sector = transfer.sector + u64::from(command.passed);
         let left = transfer.sectors - command.passed;
         let since = drive.last_transfer();
-        command.passes = drive.sectors_pass(now, sector, left, transfer.write);
-        command.from = command.passed;
         let passage = drive.transfer(now, sector, left, transfer.write);
+        command.passes = drive.sectors_pass();
+        command.from = command.passed;
         mark_move(transfer, now, passage.to_track);
         let first = now + passage.to_first_sector();
         let period = drive.rotation().period();

@@ -83,9 +83,9 @@ impl Kernel {
             return;
         }
         let Some(id) = hd.next() else { return };
-        self.hd_mark(id.transfer(), Stage::DriverQueue);
+        self.mark(id, Stage::DriverQueue);
         self.spend(context, Stage::Driver, hd.config.start).await;
-        self.hd_mark(id.transfer(), Stage::Driver);
+        self.mark(id, Stage::Driver);
         let around = self.surroundings();
         self.wd1003(|controller, parts| controller.command(&around, parts, id.transfer()));
         // The first sector to write is brought without an interrupt.
@@ -155,14 +155,5 @@ impl Kernel {
         let mut hardware = self.hardware.borrow_mut();
         let (controller, mut parts) = hardware.controller(0);
         ask(controller.wd1003(), &mut parts)
-    }
-
-    fn hd_mark(&self, id: TransferId, stage: Stage) {
-        let now = moment(self.sim.now());
-        self.hardware
-            .borrow_mut()
-            .transfer(id)
-            .request
-            .mark(stage, now);
     }
 }

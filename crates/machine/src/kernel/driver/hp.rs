@@ -215,15 +215,6 @@ impl Kernel {
             .massbus()
             .transfer(&around, &mut parts, first.transfer(), found, repeat);
     }
-
-    fn mark(&self, id: BufferId, stage: Stage) {
-        let now = moment(self.sim.now());
-        self.hardware
-            .borrow_mut()
-            .transfer(id.transfer())
-            .request
-            .mark(stage, now);
-    }
 }
 
 /// The slot to search for; none if the transfer may start at once.

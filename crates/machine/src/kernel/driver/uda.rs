@@ -97,19 +97,10 @@ impl Kernel {
             let Some(id) = takes.then(|| uda.next()).flatten() else {
                 break;
             };
-            let now = moment(self.sim.now());
-            self.hardware
-                .borrow_mut()
-                .transfer(id.transfer())
-                .request
-                .mark(Stage::DriverQueue, now);
+            self.mark(id, Stage::DriverQueue);
             self.spend(context, Stage::Driver, uda.config.start).await;
+            self.mark(id, Stage::Driver);
             let mut hardware = self.hardware.borrow_mut();
-            let now = moment(self.sim.now());
-            hardware
-                .transfer(id.transfer())
-                .request
-                .mark(Stage::Driver, now);
             let (controller, mut parts) = hardware.controller(0);
             let around = self.surroundings();
             controller
