@@ -4,7 +4,7 @@
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::parameter::{Field, Value, choices};
 use crate::program::ProgramError;
-use crate::worker::{Medium, Worker};
+use crate::worker::{Medium, Other, Worker};
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -21,7 +21,7 @@ choices! {
         Null = "null",
         /// Another file of the same file system; on a device, its second half.
         Same = "same",
-        /// A file of another file system.
+        /// A file of another file system; of partitions by themselves, the next.
         Other = "other",
     }
 }
@@ -52,19 +52,22 @@ impl Copy {
             Destination::Null => None,
             Destination::Same => Some(worker.file("bigfile.new")),
             Destination::Other => {
-                let mount = worker.other_mount?;
+                let Other { number, medium } = worker.other?;
                 let folder = worker.folder;
-                Some(format!("/mnt{mount}/{folder}bigfile{}", worker.drive))
+                Some(match medium {
+                    Medium::Directory => format!("/mnt{number}/{folder}bigfile{}", worker.drive),
+                    Medium::Device | Medium::File => format!("/dev/drive{number}"),
+                })
             }
         }
     }
 
-    /// What the copy is written to: another file system is always one, whatever
-    /// the source is.
+    /// What the copy is written to.
     fn output_medium(&self, worker: &Worker) -> Medium {
-        match self.destination {
-            Destination::Other => Medium::Directory,
-            Destination::Null | Destination::Same => worker.medium,
+        match (self.destination, worker.other) {
+            (Destination::Other, Some(other)) => other.medium,
+            (Destination::Other, None) => Medium::Directory,
+            (Destination::Null | Destination::Same, _) => worker.medium,
         }
     }
 
@@ -113,7 +116,8 @@ impl Copy {
             Some(path) => {
                 let medium = self.output_medium(worker);
                 let file = create(system, medium, &path, worker.direct).await?;
-                if medium != Medium::Directory {
+                // Of the same device, its second half.
+                if medium != Medium::Directory && self.destination == Destination::Same {
                     let half = system.length(file).await? / 2;
                     seek_to(system, file, half - half % self.call_bytes).await?;
                 }

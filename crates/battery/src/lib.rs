@@ -27,4 +27,4 @@ mod write;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use suite::{Needs, Step, Suite};
-pub use worker::{Medium, Worker};
+pub use worker::{Medium, Other, Worker};

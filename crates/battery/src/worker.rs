@@ -13,6 +13,15 @@ pub enum Medium {
     File,
 }
 
+/// Where a program copies to that goes elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The number of its mount, or of the drive.
+    pub number: u32,
+    /// A file system, or a drive by itself.
+    pub medium: Medium,
+}
+
 /// One worker of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
@@ -25,9 +34,9 @@ pub struct Worker {
     /// The directory of the drive's file system that its files are in, with a
     /// `/` at its end; empty for the topmost.
     pub folder: &'static str,
-    /// The mount that stands for "another file system"; absent where the plan
-    /// has none.
-    pub other_mount: Option<u32>,
+    /// What stands for "another file system", or for another partition where
+    /// programs have these by themselves; absent where the plan has none.
+    pub other: Option<Other>,
     /// Bytes that the program moves in one repetition.
     pub size_bytes: u64,
     /// Whether its files are opened with O_DIRECT.

@@ -1,7 +1,7 @@
 //! What one worker does in one repetition: the same body on both worlds.
 
 use diskperf_battery::program::Input;
-use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_battery::{Medium, Other, Program, ProgramError, Worker};
 use diskperf_system::{Buffer, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
 
@@ -20,7 +20,7 @@ pub(crate) struct Ground {
     /// The directory of each file system that the files are in.
     pub(crate) folder: &'static str,
     /// The mount that stands for another file system.
-    pub(crate) other_mount: Option<u32>,
+    pub(crate) other: Option<Other>,
     /// The run's seed.
     pub(crate) seed: u64,
     /// Drop the caches of the whole machine before each repetition.
@@ -79,7 +79,7 @@ impl Ground {
             drive,
             medium,
             folder: self.folder,
-            other_mount: self.other_mount,
+            other: self.other,
             size_bytes: task.size_bytes,
             direct: task.cache == CacheMode::Direct,
             // Workers draw from streams of their own: a golden-ratio step

@@ -24,7 +24,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
         drive: 0,
         medium: Medium::Directory,
         folder: "",
-        other_mount: None,
+        other: None,
         size_bytes: CALLS * program.call_bytes(),
         direct: false,
         seed: 0,

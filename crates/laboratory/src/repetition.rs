@@ -3,7 +3,7 @@
 use crate::drive::Drive;
 use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
 use crate::observer::{Event, Observer};
-use diskperf_battery::{Medium, ProgramError};
+use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::device::{Counters, TrafficMeter};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
@@ -94,7 +94,10 @@ impl Bench<'_> {
         Ground {
             drives: self.drives.iter().map(Drive::medium).collect(),
             folder: "",
-            other_mount: self.other.map(|_| self.directories()),
+            other: self.other.map(|_| Other {
+                number: self.directories(),
+                medium: Medium::Directory,
+            }),
             seed: self.seed,
             drop_all_caches: self.drop_all_caches,
         }

@@ -6,6 +6,7 @@ pub mod drive;
 
 use crate::event::Event;
 use bus::Bus;
+use controller::vme::AccessClass;
 use controller::{Controller, ControllerEvent};
 use diskperf_sim::{Processor, Sim, Time};
 use diskperf_timeline::{Nanoseconds, Request};
@@ -39,6 +40,8 @@ pub struct Transfer {
     pub sectors: u32,
     /// To the drive, or from it.
     pub write: bool,
+    /// What for.
+    pub class: AccessClass,
     /// Its time.
     pub request: Request,
 }

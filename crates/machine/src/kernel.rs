@@ -47,11 +47,13 @@ pub struct Kernel {
     pub(crate) processor: Processor,
     pub(crate) hardware: RefCell<Hardware>,
     pub(crate) costs: Costs,
-    pub(crate) driver: Driver,
+    pub(crate) drivers: Vec<Driver>,
+    /// Of each drive, which of the drivers is its.
+    pub(crate) driver_of: Vec<usize>,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) media: RefCell<Vec<Medium>>,
     pub(crate) mounts: RefCell<Vec<Mount>>,
-    /// Of each drive that is used, mounted or not.
+    /// Of each volume, mounted or not: a partition that is used.
     pub(crate) partitions: Vec<raw::Partition>,
     pub(crate) scheduler: RefCell<Scheduler>,
     pub(crate) processes: RefCell<Vec<Rc<Process>>>,
@@ -61,15 +63,13 @@ pub struct Kernel {
     pub(crate) driver_time: Cell<Time>,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
-    /// Writes that are under way, by drive, and who waits for them to end.
+    /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }
 
-/// A mounted file system. Its number is its drive's.
+/// A mounted file system. Its number is its volume's.
 pub(crate) struct Mount {
     pub(crate) fs: FileSystem,
-    /// Of the partition, on the drive.
-    pub(crate) first_sector: u64,
     pub(crate) inodes: BTreeMap<InodeNumber, InodeInCore>,
     /// The superblock was changed since it was written.
     pub(crate) modified: bool,
@@ -91,28 +91,28 @@ pub(crate) struct InodeInCore {
 /// An inode of one of the mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnode {
-    /// The drive.
-    pub(crate) drive: u32,
+    /// The volume.
+    pub(crate) volume: u32,
     /// Its number there.
     pub(crate) inode: InodeNumber,
 }
 
 impl Kernel {
     /// Looks at a file system.
-    pub(crate) fn fs<T>(&self, drive: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
-        look(&self.mounts.borrow()[drive as usize].fs)
+    pub(crate) fn fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
+        look(&self.mounts.borrow()[volume as usize].fs)
     }
 
     /// Changes a file system.
-    pub(crate) fn change<T>(&self, drive: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
-        let mount = &mut self.mounts.borrow_mut()[drive as usize];
+    pub(crate) fn change<T>(&self, volume: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
+        let mount = &mut self.mounts.borrow_mut()[volume as usize];
         mount.modified = true;
         change(&mut mount.fs)
     }
 
     /// The inode's place in core.
     pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
-        let mount = &mut self.mounts.borrow_mut()[node.drive as usize];
+        let mount = &mut self.mounts.borrow_mut()[node.volume as usize];
         use_it(mount.inodes.entry(node.inode).or_default())
     }
 
@@ -153,14 +153,15 @@ impl Kernel {
 
     /// Where a block is on its drive: the sector and the cylinder.
     pub(crate) fn place_on_drive(&self, key: BlockKey) -> (u64, u32) {
+        let partition = self.partition(key.volume);
         let sector = {
             let mounts = self.mounts.borrow();
-            let mount = &mounts[key.drive as usize];
+            let mount = &mounts[key.volume as usize];
             let fragment = ffs::Fragment(key.fragment);
-            mount.first_sector + u64::from(mount.fs.superblock().sector(fragment))
+            partition.first_sector + u64::from(mount.fs.superblock().sector(fragment))
         };
         let hardware = self.hardware.borrow();
-        let geometry = hardware.drives[key.drive as usize].geometry();
+        let geometry = hardware.drives[partition.drive].geometry();
         (sector, geometry.locate(sector).cylinder)
     }
 

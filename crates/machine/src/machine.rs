@@ -5,18 +5,19 @@ use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
 use crate::hardware::controller::massbus::Massbus;
 use crate::hardware::controller::uda50::Uda50;
+use crate::hardware::controller::vme::Vme;
 use crate::hardware::controller::wd1003::Wd1003;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
 use crate::hardware::{Hardware, Surroundings};
 use crate::kernel::buffers::Buffers;
-use crate::kernel::driver::{Driver, Hd, Hp, Uda};
+use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
 use crate::kernel::medium::Medium;
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::{Kernel, Mount};
 use crate::specification::{
-    ControllerSpecification, DriveSpecification, DriverSpecification, Specification,
+    ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
 };
 use diskperf_sim::{Deadlock, Processor, Sim, Streams, TieBreak, Time};
 use std::cell::{Cell, RefCell};
@@ -29,8 +30,8 @@ use std::rc::Rc;
 pub struct Circumstances {
     /// Of all random streams.
     pub seed: u64,
-    /// How many of the drives have a file system and are used.
-    pub drives: usize,
+    /// How many of the volumes are used, from the first on.
+    pub volumes: usize,
     /// By how much each drive is turned against the one before it at the
     /// start, in parts of 2^32 of a revolution.
     pub phase: u32,
@@ -44,7 +45,7 @@ impl Default for Circumstances {
     fn default() -> Self {
         Self {
             seed: 1,
-            drives: 1,
+            volumes: 1,
             phase: 0,
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
@@ -63,18 +64,18 @@ impl Machine {
     ///
     /// # Panics
     ///
-    /// When more drives are to be used than are configured.
+    /// When more volumes are to be used than there are.
     pub fn build(specification: &Specification, circumstances: Circumstances) -> Self {
         assert!(
-            (1..=specification.drives.len()).contains(&circumstances.drives),
-            "{} of {} drives",
-            circumstances.drives,
-            specification.drives.len()
+            (1..=specification.volumes.len()).contains(&circumstances.volumes),
+            "{} of {} volumes",
+            circumstances.volumes,
+            specification.volumes.len()
         );
         let sim: Rc<Sim<Event>> = Rc::new(Sim::new(circumstances.tie_break));
         let streams = Streams::new(circumstances.seed);
         let buffers = buffers(specification);
-        let (controllers, adaptor_of) = controllers(specification, streams);
+        let (controllers, drivers) = attached(specification, streams);
         let hardware = Hardware {
             drives: drives(specification, circumstances),
             controllers,
@@ -84,29 +85,21 @@ impl Machine {
             ),
             transfers: Kernel::transfers(buffers.all.len()),
         };
-        let (mounts, media) = mounts(specification, circumstances.drives);
-        let driver = specification.driver.clone();
-        let driver = match driver.ordered(specification.kernel.order) {
-            DriverSpecification::Hp(config) => Driver::Hp(Hp::new(config, &adaptor_of)),
-            DriverSpecification::Uda(config) => {
-                Driver::Uda(Uda::new(config, specification.drives.len()))
-            }
-            DriverSpecification::Hd(config) => {
-                Driver::Hd(Hd::new(config, specification.drives.len()))
-            }
-        };
+        let volumes = &specification.volumes[..circumstances.volumes];
+        let (mounts, media) = mounts(volumes);
         let kernel = Rc::new(Kernel {
             sim,
             processor: Processor::default(),
             hardware: RefCell::new(hardware),
             costs: specification.kernel.costs.clone(),
-            driver,
+            drivers,
+            driver_of: driver_of(specification),
             buffers: RefCell::new(buffers),
             media: RefCell::new(media),
             mounts: RefCell::new(mounts),
-            partitions: specification.drives[..circumstances.drives]
+            partitions: volumes
                 .iter()
-                .map(DriveSpecification::raw)
+                .map(|volume| volume.partition.raw(volume.drive))
                 .collect(),
             scheduler: RefCell::default(),
             processes: RefCell::default(),
@@ -115,7 +108,7 @@ impl Machine {
             driver_time: Cell::new(Time::ZERO),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
-            writing: RefCell::new(vec![(0, Vec::new()); specification.drives.len()]),
+            writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
         let machine = Self { kernel };
         machine.start();
@@ -128,30 +121,27 @@ impl Machine {
         let kernel = &self.kernel;
         let sim = &kernel.sim;
         sim.schedule_background(Time(1_000_000_000 / kernel.costs.clock_hz), Event::Tick);
-        let controllers = kernel.hardware.borrow().controllers.len();
-        for number in 0..controllers {
-            let task = match &kernel.driver {
-                Driver::Hp(_) => sim.spawn(
-                    format!("interrupts of adaptor {number}"),
-                    false,
-                    Rc::clone(kernel).hp_interrupts(number),
-                ),
-                Driver::Uda(_) => sim.spawn(
-                    "interrupts of the controller",
-                    false,
-                    Rc::clone(kernel).uda_interrupts(),
-                ),
-                Driver::Hd(_) => sim.spawn(
-                    "interrupts of the controller",
-                    false,
-                    Rc::clone(kernel).hd_interrupts(),
-                ),
+        let mut number = 0;
+        for (place, driver) in kernel.drivers.iter().enumerate() {
+            let adaptors = match driver {
+                Driver::Hp(hp) => hp.adaptors_used(),
+                Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) => 1,
             };
-            match &mut kernel.hardware.borrow_mut().controllers[number] {
-                Controller::Massbus(massbus) => massbus.connect(task),
-                Controller::Uda50(uda50) => uda50.connect(task),
-                Controller::Wd1003(wd1003) => wd1003.connect(task),
+            for controller in number..number + adaptors {
+                let name = format!("interrupts of controller {controller}");
+                let kernel = Rc::clone(kernel);
+                let connected = Rc::clone(&kernel);
+                let task = match driver {
+                    Driver::Hp(_) => {
+                        sim.spawn(name, false, kernel.hp_interrupts(place, controller))
+                    }
+                    Driver::Uda(_) => sim.spawn(name, false, kernel.uda_interrupts(place)),
+                    Driver::Hd(_) => sim.spawn(name, false, kernel.hd_interrupts(place)),
+                    Driver::Vme(_) => sim.spawn(name, false, kernel.vme_interrupts(place)),
+                };
+                connected.hardware.borrow_mut().controllers[controller].connect(task);
             }
+            number += adaptors;
         }
         sim.spawn("update", false, Rc::clone(kernel).update());
     }
@@ -273,9 +263,13 @@ const FEWEST_BUFFERS: u32 = 16;
 fn buffers(specification: &Specification) -> Buffers {
     let memory = specification.kernel.cache_bytes;
     let headers = (memory / 2048).max(FEWEST_BUFFERS);
-    let block = block_sizes(specification).0;
+    let blocks = specification
+        .volumes
+        .iter()
+        .map(|volume| block_sizes(volume).0);
+    let block = blocks.max().unwrap_or(4096);
     Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
-        .with_raw(specification.drives.len())
+        .with_raw(specification.volumes.len())
 }
 
 fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Drive> {
@@ -289,61 +283,96 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Dr
     specification.drives.iter().enumerate().map(drive).collect()
 }
 
-/// The controllers, and of each drive the one that it hangs on.
-fn controllers(specification: &Specification, streams: Streams) -> (Vec<Controller>, Vec<usize>) {
-    let all: Vec<usize> = (0..specification.drives.len()).collect();
-    match &specification.controller {
-        ControllerSpecification::Massbus { config, separate } => {
-            let groups: Vec<Vec<usize>> = if *separate {
-                all.iter().map(|drive| vec![*drive]).collect()
-            } else {
-                vec![all.clone()]
-            };
-            let adaptor_of = if *separate {
-                all.clone()
-            } else {
-                vec![0; all.len()]
-            };
-            let controllers = groups.into_iter().enumerate().map(|(number, drives)| {
-                Controller::Massbus(Massbus::new(number as u8, config.clone(), drives, streams))
-            });
-            (controllers.collect(), adaptor_of)
+/// The controllers, numbered on from one attachment to the next, and the driver
+/// of each attachment.
+fn attached(specification: &Specification, streams: Streams) -> (Vec<Controller>, Vec<Driver>) {
+    let count = specification.drives.len();
+    let order = specification.kernel.order;
+    let mut controllers: Vec<Controller> = Vec::new();
+    let mut drivers = Vec::new();
+    for attachment in &specification.attachments {
+        let first = controllers.len();
+        let number = first as u8;
+        let of = &attachment.drives;
+        let mut adaptor_of = vec![first; count];
+        match &attachment.controller {
+            ControllerSpecification::Massbus { config, separate } => {
+                let groups: Vec<Vec<usize>> = match separate {
+                    true => of.iter().map(|drive| vec![*drive]).collect(),
+                    false => vec![of.clone()],
+                };
+                for (place, drives) in groups.into_iter().enumerate() {
+                    for drive in &drives {
+                        adaptor_of[*drive] = first + place;
+                    }
+                    let number = number + place as u8;
+                    let massbus = Massbus::new(number, config.clone(), drives, streams);
+                    controllers.push(Controller::Massbus(massbus));
+                }
+            }
+            ControllerSpecification::Uda50(config) => {
+                let spread = streams.stream(&format!("controller.{number}.spread"));
+                let uda50 = Uda50::new(number, config.clone(), of, spread);
+                controllers.push(Controller::Uda50(uda50));
+            }
+            ControllerSpecification::Wd1003(config) => {
+                let wd1003 = Wd1003::new(number, config.clone(), streams);
+                controllers.push(Controller::Wd1003(wd1003));
+            }
+            ControllerSpecification::Vme(config) => {
+                controllers.push(Controller::Vme(Vme::new(
+                    number,
+                    config.clone(),
+                    of,
+                    streams,
+                )));
+            }
         }
-        ControllerSpecification::Uda50(config) => {
-            let spread = streams.stream("controller.0.spread");
-            let uda50 = Uda50::new(0, config.clone(), &all, spread);
-            (vec![Controller::Uda50(uda50)], vec![0; all.len()])
-        }
-        ControllerSpecification::Wd1003(config) => {
-            let wd1003 = Wd1003::new(config.clone(), streams);
-            (vec![Controller::Wd1003(wd1003)], vec![0; all.len()])
-        }
+        drivers.push(match attachment.driver.clone().ordered(order) {
+            DriverSpecification::Hp(config) => Driver::Hp(Hp::new(config, &adaptor_of)),
+            DriverSpecification::Uda(config) => Driver::Uda(Uda::new(config, first, count)),
+            DriverSpecification::Hd(config) => Driver::Hd(Hd::new(config, first, count)),
+            DriverSpecification::Vme(config) => Driver::Vme(VmeDriver::new(config, first, count)),
+        });
     }
+    (controllers, drivers)
+}
+
+/// Of each drive, the place of its driver.
+fn driver_of(specification: &Specification) -> Vec<usize> {
+    let of = |drive: usize| {
+        let mut attachments = specification.attachments.iter();
+        attachments
+            .position(|attachment| attachment.drives.contains(&drive))
+            .expect("every drive hangs on some controller")
+    };
+    (0..specification.drives.len()).map(of).collect()
 }
 
 /// Bytes of a block and of a fragment; without a file system, of what the
 /// contents of a drive are kept in.
-fn block_sizes(specification: &Specification) -> (u32, u32) {
+fn block_sizes(volume: &Volume) -> (u32, u32) {
     let of = |parameters: &Parameters| (parameters.block_bytes, parameters.fragment_bytes);
-    specification.filesystem.as_ref().map_or((4096, 512), of)
+    volume.filesystem.as_ref().map_or((4096, 512), of)
 }
 
-fn mounts(specification: &Specification, drives: usize) -> (Vec<Mount>, Vec<Medium>) {
-    let drives = &specification.drives[..drives];
-    let (_, fragment_bytes) = block_sizes(specification);
-    let medium = |drive: &DriveSpecification| {
-        let fragments = drive.raw().bytes().div_ceil(u64::from(fragment_bytes));
-        Medium::new(fragments as u32, block_sizes(specification))
+fn mounts(volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
+    let medium = |volume: &Volume| {
+        let (block_bytes, fragment_bytes) = block_sizes(volume);
+        let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
+        Medium::new(fragments as u32, (block_bytes, fragment_bytes))
     };
-    let media = drives.iter().map(medium).collect();
-    let Some(parameters) = specification.filesystem else {
-        return (Vec::new(), media);
+    let mount = |volume: &Volume| {
+        let parameters = volume.filesystem?;
+        let fs = FileSystem::newfs(volume.partition.label, parameters);
+        Some(Mount {
+            fs: fs.expect("the specification was checked"),
+            inodes: BTreeMap::new(),
+            modified: false,
+        })
     };
-    let mount = |drive: &DriveSpecification| Mount {
-        fs: FileSystem::newfs(drive.partition, parameters).expect("the specification was checked"),
-        first_sector: drive.first_sector,
-        inodes: BTreeMap::new(),
-        modified: false,
-    };
-    (drives.iter().map(mount).collect(), media)
+    (
+        volumes.iter().filter_map(mount).collect(),
+        volumes.iter().map(medium).collect(),
+    )
 }

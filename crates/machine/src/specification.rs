@@ -5,7 +5,7 @@ mod drive;
 mod kernel;
 
 pub use controller::ControllerSpecification;
-pub use drive::DriveSpecification;
+pub use drive::{DriveSpecification, PartitionSpecification};
 pub use kernel::{DriverSpecification, KernelSpecification};
 
 use crate::catalogue::{Component, Errors, Parameter, System};
@@ -19,17 +19,37 @@ pub struct Specification {
     /// Its drives, as configured.
     pub drives: Vec<DriveSpecification>,
     /// What they hang on.
-    pub controller: ControllerSpecification,
+    pub attachments: Vec<Attachment>,
     /// Bytes per second of the bus.
     pub bus_bytes_per_s: u64,
     /// Share of the processor's speed that moving 1 MB/s costs.
     pub memory_contention_share: f64,
     /// The software.
     pub kernel: KernelSpecification,
-    /// The driver.
+    /// The partitions that programs see, in the order of the drives.
+    pub volumes: Vec<Volume>,
+}
+
+/// A controller, the driver that runs it, and the drives that hang on it.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    /// The controller.
+    pub controller: ControllerSpecification,
+    /// Its driver.
     pub driver: DriverSpecification,
-    /// How files are laid out; none where the drives have no file system that
-    /// is modelled.
+    /// The drives, by their places in [`Specification::drives`].
+    pub drives: Vec<usize>,
+}
+
+/// A partition that programs see, and how files are laid out on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    /// The drive's place in [`Specification::drives`].
+    pub drive: usize,
+    /// Where it is on the drive.
+    pub partition: PartitionSpecification,
+    /// None where it has no file system that is modelled. All volumes of a
+    /// system have one, or none has.
     pub filesystem: Option<Parameters>,
 }
 
@@ -59,30 +79,83 @@ impl Specification {
             "share of the processor's speed that moving 1 MB/s takes",
         );
         bus.finish();
-        let mut reader = system.reader(Component::Controller, None);
-        let controller = ControllerSpecification::read(&mut reader);
-        reader.finish();
         let kernel = KernelSpecification::read(&system);
-        let driver = DriverSpecification::read(&system, &controller, &drives, kernel.speed);
-        let filesystem = read_filesystem(&system, &drives);
+        let attachments = read_attachments(&system, &drives, kernel.speed);
+        let volumes = read_volumes(&system, &drives);
         let specification = Self {
             name: system.name().to_string(),
             drives,
-            controller,
+            attachments,
             bus_bytes_per_s,
             memory_contention_share,
             kernel,
-            driver,
-            filesystem,
+            volumes,
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))
     }
+
+    /// How files are laid out on the first volume.
+    pub fn filesystem(&self) -> Option<Parameters> {
+        self.volumes.first().and_then(|volume| volume.filesystem)
+    }
 }
 
-/// Reads newfs's parameters, and makes sure that every drive takes them.
-fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Option<Parameters> {
-    let mut reader = system.reader(Component::Filesystem, None);
+/// The controller that most drives hang on, and those that a drive has for
+/// itself.
+fn read_attachments(system: &System, drives: &[DriveSpecification], speed: f64) -> Vec<Attachment> {
+    let (own, shared): (Vec<usize>, Vec<usize>) = (0..drives.len())
+        .partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
+    let groups = [(None, shared)].into_iter().chain(
+        own.into_iter()
+            .map(|drive| (Some(drive as u32 + 1), vec![drive])),
+    );
+    let attachment = |(number, of): (Option<u32>, Vec<usize>)| {
+        let mut reader = system.reader(Component::Controller, number);
+        let controller = ControllerSpecification::read(&mut reader);
+        reader.finish();
+        let own_driver = number.filter(|drive| system.has_own(Component::Driver, *drive));
+        let driver =
+            DriverSpecification::read((system, own_driver), &controller, (drives, &of), speed);
+        Attachment {
+            controller,
+            driver,
+            drives: of,
+        }
+    };
+    groups.map(attachment).collect()
+}
+
+/// Every partition with its file system.
+fn read_volumes(system: &System, drives: &[DriveSpecification]) -> Vec<Volume> {
+    let mut volumes = Vec::new();
+    let shared =
+        (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
+    let shared: Vec<usize> = shared.collect();
+    let of_most = read_filesystem(system, None, (drives, &shared));
+    for (number, drive) in drives.iter().enumerate() {
+        let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
+        let filesystem = match own {
+            Some(_) => read_filesystem(system, own, (drives, &[number])),
+            None => of_most,
+        };
+        volumes.extend(drive.partitions.iter().map(|partition| Volume {
+            drive: number,
+            partition: *partition,
+            // Drives by themselves are so all together.
+            filesystem: of_most.and(filesystem),
+        }));
+    }
+    volumes
+}
+
+/// Reads newfs's parameters, and makes sure that these drives take them.
+fn read_filesystem(
+    system: &System,
+    number: Option<u32>,
+    (drives, of): (&[DriveSpecification], &[usize]),
+) -> Option<Parameters> {
+    let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
     if !reader.choice("kind", &kinds, "which file system, if any") {
         // What a system says of its own file system is known, and means
@@ -126,12 +199,12 @@ fn read_filesystem(system: &System, drives: &[DriveSpecification]) -> Option<Par
         ) as u32,
     };
     if reader.is_sound() {
-        for drive in drives {
-            if let Err(error) = FileSystem::newfs(drive.partition, parameters) {
-                let (key, message) = blamed(&error);
-                reader.fail(key, &message);
-                break;
-            }
+        let mut labels = of.iter().flat_map(|drive| &drives[*drive].partitions);
+        let refused =
+            labels.find_map(|partition| FileSystem::newfs(partition.label, parameters).err());
+        if let Some(error) = refused {
+            let (key, message) = blamed(&error);
+            reader.fail(key, &message);
         }
     }
     reader.finish();

@@ -58,7 +58,7 @@ impl Model {
             moved_bytes,
         } = ports;
         let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = Measuring::new(session.drives(), time_calls, moved_bytes);
+        let measuring = Measuring::new(session.volumes(), time_calls, moved_bytes);
         Self {
             session,
             meeting,
@@ -235,7 +235,7 @@ impl Model {
     /// What a name leads to; a drive by itself must be there.
     fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
         match resolve(path)? {
-            Name::Drive(drive) if !self.session.has_drive(drive) => Err(Errno::NoEntry),
+            Name::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
             name => Ok(name),
         }
     }

@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
 use crate::model::computer::medium_of;
-use diskperf_battery::{Medium, ProgramError};
+use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
@@ -71,12 +71,12 @@ impl Bench {
     ) -> Result<Self, LaboratoryError> {
         let circumstances = Circumstances {
             seed: usage.seed,
-            drives: usage.drives + usize::from(usage.other),
+            volumes: usage.drives + usize::from(usage.other),
             phase: usage.phase,
             speed_difference: usage.speed_difference,
             ..Circumstances::default()
         };
-        let drives = circumstances.drives;
+        let volumes = circumstances.volumes;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
             medium: medium_of(specification),
@@ -85,7 +85,7 @@ impl Bench {
             buffers: Rc::default(),
         };
         if bench.medium == Medium::Directory {
-            bench.make_folders(drives)?;
+            bench.make_folders(volumes)?;
         }
         Ok(bench)
     }
@@ -131,7 +131,10 @@ impl Bench {
         let ground = Ground {
             drives: vec![self.medium; self.usage.drives],
             folder: FOLDER,
-            other_mount: self.usage.other.then_some(self.usage.drives as u32),
+            other: self.usage.other.then_some(Other {
+                number: self.usage.drives as u32,
+                medium: self.medium,
+            }),
             seed: self.usage.seed,
             drop_all_caches: self.usage.drop_all_caches,
         };

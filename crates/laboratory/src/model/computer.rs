@@ -28,7 +28,7 @@ pub(crate) struct Computer {
 
 /// What the programs of a system work on.
 pub(crate) fn medium_of(specification: &Specification) -> Medium {
-    match specification.filesystem {
+    match specification.filesystem() {
         Some(_) => Medium::Directory,
         None => Medium::Device,
     }
@@ -80,15 +80,16 @@ impl Computer {
 
     /// The kind and block size of its file systems, as the tables name them.
     pub(crate) fn filesystem(&self) -> String {
-        match &self.specification.filesystem {
+        match &self.specification.filesystem() {
             Some(parameters) => format!("ffs/{}", parameters.block_bytes),
             None => "raw".to_owned(),
         }
     }
 
-    /// Drives that are configured.
+    /// Drives that are configured; of a drive of which several partitions are
+    /// measured, each counts.
     pub(crate) fn configured_drives(&self) -> usize {
-        self.specification.drives.len()
+        self.specification.volumes.len()
     }
 
     /// What its programs work on.
@@ -96,21 +97,20 @@ impl Computer {
         medium_of(&self.specification)
     }
 
-    /// Bytes of a drive's partition.
+    /// Bytes of a partition.
     pub(crate) fn partition_bytes(&self, drive: usize) -> u64 {
-        let partition = self.specification.drives[drive].partition;
-        u64::from(partition.partition_sectors) * u64::from(partition.sector_bytes)
+        self.specification.volumes[drive].partition.bytes()
     }
 
     /// Bytes that an ordinary user may write to a fresh file system of this
     /// drive, counted from 0; without one, all.
     pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
-        let Some(parameters) = self.specification.filesystem else {
+        let volume = self.specification.volumes[drive];
+        let Some(parameters) = volume.filesystem else {
             return self.partition_bytes(drive);
         };
-        let partition = self.specification.drives[drive].partition;
-        let filesystem =
-            FileSystem::newfs(partition, parameters).expect("the specification was checked");
+        let filesystem = FileSystem::newfs(volume.partition.label, parameters)
+            .expect("the specification was checked");
         let fragments = filesystem.free_space_fragments().max(0) as u64;
         fragments * u64::from(parameters.fragment_bytes)
     }

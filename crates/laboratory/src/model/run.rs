@@ -288,24 +288,22 @@ fn environment(plan: &ModelPlan) -> Environment {
         .find(|parameter| parameter.path == "host.memory_bytes")
         .and_then(|parameter| parameter.value.replace('_', "").parse().ok());
     let places = (0..plan.drives + usize::from(plan.other)).map(|drive| {
-        let specification = &computer.specification.drives[drive];
-        let size_bytes = specification.mechanics.geometry.capacity_bytes();
+        let volume = computer.specification.volumes[drive];
+        let mechanics = &computer.specification.drives[volume.drive].mechanics;
+        let size_bytes = mechanics.geometry.capacity_bytes();
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
-            filesystem: computer
-                .specification
-                .filesystem
-                .map(|parameters| Filesystem {
-                    kind: "ffs".to_owned(),
-                    source: format!("drive {}", drive + 1),
-                    mount_point: format!("/mnt{drive}"),
-                    block_bytes: u64::from(parameters.block_bytes),
-                    total_bytes: computer.partition_bytes(drive),
-                    available_bytes: computer.room_bytes(drive),
-                    ..Filesystem::default()
-                }),
+            filesystem: volume.filesystem.map(|parameters| Filesystem {
+                kind: "ffs".to_owned(),
+                source: format!("drive {}", drive + 1),
+                mount_point: format!("/mnt{drive}"),
+                block_bytes: u64::from(parameters.block_bytes),
+                total_bytes: computer.partition_bytes(drive),
+                available_bytes: computer.room_bytes(drive),
+                ..Filesystem::default()
+            }),
             devices: vec![Device {
-                name: computer.drive_names[drive].clone(),
+                name: computer.drive_names[volume.drive].clone(),
                 size_bytes,
                 rotational: Some(true),
                 ..Device::default()

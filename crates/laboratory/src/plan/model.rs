@@ -248,11 +248,15 @@ impl ModelPlan {
     fn obstacle_without_files(&self, step: &Step) -> Option<String> {
         let raw = step.program.cache_mode(self.cache) == CacheMode::Direct;
         match step.needs(Medium::Device) {
-            Needs::OtherMedium | Needs::OtherFilesystem => Some(format!(
+            Needs::OtherMedium => Some(format!(
                 "it works on files, and {} has no file system that is modelled",
                 self.target
             )),
-            Needs::Nothing | Needs::Writing => (!raw && step.program.touches_target()).then(|| {
+            Needs::OtherFilesystem if !self.other => Some(format!(
+                "it copies to another partition, and all that {} has configured run the program",
+                self.target
+            )),
+            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && step.program.touches_target()).then(|| {
                 "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
             }),
@@ -299,7 +303,12 @@ impl ModelPlan {
         if computer.medium() == Medium::Directory {
             return Ok(());
         }
-        let sector_bytes = u64::from(computer.specification.drives[0].partition.sector_bytes);
+        let sector_bytes = u64::from(
+            computer.specification.volumes[0]
+                .partition
+                .label
+                .sector_bytes,
+        );
         for step in self
             .suite
             .steps

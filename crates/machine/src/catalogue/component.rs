@@ -60,6 +60,18 @@ impl Component {
         }
     }
 
+    /// Whether a drive may have one for itself: `[controller.2]` is the second
+    /// drive's.
+    pub(crate) fn may_be_of_one_drive(self) -> bool {
+        match self {
+            Component::Filesystem
+            | Component::Driver
+            | Component::Controller
+            | Component::Drive => true,
+            Component::Host | Component::Bus | Component::Kernel => false,
+        }
+    }
+
     /// The component of that name.
     pub fn of_name(name: &str) -> Option<Component> {
         Component::ALL

@@ -328,9 +328,16 @@ impl<'a> Reader<'a> {
             (None, Some((path, _))) => format!("{path}."),
             (None, None) => String::new(),
         };
+        let qualified = format!("{}.{qualifier}{key}", self.component);
+        // What one drive has for itself can be set in no other way.
+        let shared = self.drive.is_none() || self.component == Component::Drive;
+        let path = match shared {
+            true => format!("{}.{key}", self.component),
+            false => qualified.clone(),
+        };
         Noted {
             parameter: Parameter {
-                path: format!("{}.{key}", self.component),
+                path,
                 value,
                 unit,
                 range: shape.range(),
@@ -339,7 +346,7 @@ impl<'a> Reader<'a> {
                 line: place.line().number,
                 doc: doc.to_string(),
             },
-            qualified: format!("{}.{qualifier}{key}", self.component),
+            qualified,
             place: place.clone(),
             component: self.component,
         }

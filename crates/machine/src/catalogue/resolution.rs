@@ -49,7 +49,7 @@ pub(crate) fn system(
         resolution.add_parts(component, drives, &layers, &mut parts);
     }
     let complete = Component::ALL.iter().all(|component| {
-        let mut numbers = resolution.numbers(*component, drives).into_iter();
+        let mut numbers = numbers(*component, drives, &layers).into_iter();
         numbers.all(|number| parts.contains_key(&(*component, number)))
     });
     if !complete {
@@ -213,14 +213,6 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// The drives of a component, or the one thing that it is.
-    fn numbers(&self, component: Component, drives: u32) -> Vec<Option<u32>> {
-        match component {
-            Component::Drive => [None].into_iter().chain((1..=drives).map(Some)).collect(),
-            _ => vec![None],
-        }
-    }
-
     fn add_parts(
         &mut self,
         component: Component,
@@ -228,10 +220,10 @@ impl<'a> Resolution<'a> {
         layers: &[Level],
         parts: &mut BTreeMap<(Component, Option<u32>), Part>,
     ) {
-        if component == Component::Drive {
-            self.check_drive_numbers(layers);
+        if component.may_be_of_one_drive() {
+            self.check_drive_numbers(component, layers);
         }
-        for number in self.numbers(component, drives) {
+        for number in numbers(component, drives, layers) {
             let Some(choice) = self.chosen(component, number, layers) else {
                 if number.is_none() {
                     let title = format!("the system names no {component}");
@@ -257,9 +249,16 @@ impl<'a> Resolution<'a> {
                 continue;
             };
             part.layers.extend(layers.iter().filter_map(|level| {
-                let table = level.table.table(component.name())?.clone();
+                let table = level.table.table(component.name())?;
+                // What a drive has for itself is only spoken of by its number.
+                let table = match number {
+                    Some(number) if component != Component::Drive => {
+                        table.table(&number.to_string())?
+                    }
+                    _ => table,
+                };
                 Some(Layer {
-                    table,
+                    table: table.clone(),
                     source: level.source.clone(),
                     is_file: false,
                 })
@@ -313,7 +312,7 @@ impl<'a> Resolution<'a> {
 
     /// No level may speak of a drive beyond the number that holds there: a
     /// stronger level may lower it, and leave what a weaker one says unused.
-    fn check_drive_numbers(&mut self, layers: &[Level]) {
+    fn check_drive_numbers(&mut self, component: Component, layers: &[Level]) {
         let mut drives = MOST_DRIVES;
         for level in layers {
             if let Some(Content::Integer(number)) =
@@ -321,7 +320,7 @@ impl<'a> Resolution<'a> {
             {
                 drives = u64::try_from(*number).unwrap_or(drives);
             }
-            let Some(table) = level.table.table(Component::Drive.name()) else {
+            let Some(table) = level.table.table(component.name()) else {
                 continue;
             };
             for (key, entry) in &table.entries {
@@ -350,4 +349,25 @@ impl<'a> Resolution<'a> {
             self.problems.push(problem);
         }
     }
+}
+
+/// The drives of a component, or the one thing that it is. What a drive may
+/// have for itself has a number where some level names one for it.
+fn numbers(component: Component, drives: u32, layers: &[Level]) -> Vec<Option<u32>> {
+    let named = |number: &u32| {
+        layers.iter().any(|level| {
+            let table = level.table.table(component.name());
+            let own = table.and_then(|table| table.table(&number.to_string()));
+            own.is_some_and(|own| own.get("component").is_some())
+        })
+    };
+    let own: Vec<u32> = match component {
+        Component::Drive => (1..=drives).collect(),
+        _ if component.may_be_of_one_drive() => (1..=drives).filter(named).collect(),
+        _ => Vec::new(),
+    };
+    [None]
+        .into_iter()
+        .chain(own.into_iter().map(Some))
+        .collect()
 }

@@ -98,6 +98,11 @@ impl System {
         &self.part(component, drive).name
     }
 
+    /// Whether a drive, counted from one, has one of these for itself.
+    pub fn has_own(&self, component: Component, drive: u32) -> bool {
+        self.parts.contains_key(&(component, Some(drive)))
+    }
+
     /// A reader of one component's values: of one drive, counted from one, or
     /// of what all drives share.
     ///

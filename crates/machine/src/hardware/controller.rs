@@ -2,11 +2,14 @@
 
 pub mod massbus;
 pub mod uda50;
+pub mod vme;
 pub mod wd1003;
 
 use super::{Parts, Surroundings};
+use diskperf_sim::TaskId;
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
+use vme::{Vme, VmeEvent};
 use wd1003::{Wd1003, Wd1003Event};
 
 /// A controller, of one of the kinds that there are.
@@ -17,6 +20,8 @@ pub enum Controller {
     Uda50(Uda50),
     /// A controller of the PC-AT's kind.
     Wd1003(Wd1003),
+    /// A controller for the VMEbus.
+    Vme(Vme),
 }
 
 /// What a controller schedules for itself.
@@ -28,6 +33,8 @@ pub enum ControllerEvent {
     Uda50(Uda50Event),
     /// Of a WD1003.
     Wd1003(Wd1003Event),
+    /// Of a controller for the VMEbus.
+    Vme(VmeEvent),
 }
 
 impl Controller {
@@ -47,7 +54,8 @@ impl Controller {
             (Self::Wd1003(wd1003), ControllerEvent::Wd1003(event)) => {
                 wd1003.handle(around, parts, event);
             }
-            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_), _) => {
+            (Self::Vme(vme), ControllerEvent::Vme(event)) => vme.handle(around, parts, event),
+            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_), _) => {
                 panic!("an event reached a controller of another kind")
             }
         }
@@ -63,7 +71,9 @@ impl Controller {
     pub fn massbus(&mut self) -> &mut Massbus {
         match self {
             Self::Massbus(massbus) => massbus,
-            Self::Uda50(_) | Self::Wd1003(_) => panic!("the hp driver serves MASSBUS adaptors"),
+            Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_) => {
+                panic!("the hp driver serves MASSBUS adaptors")
+            }
         }
     }
 
@@ -75,7 +85,9 @@ impl Controller {
     pub fn uda50(&mut self) -> &mut Uda50 {
         match self {
             Self::Uda50(uda50) => uda50,
-            Self::Massbus(_) | Self::Wd1003(_) => panic!("the uda driver serves the UDA50"),
+            Self::Massbus(_) | Self::Wd1003(_) | Self::Vme(_) => {
+                panic!("the uda driver serves the UDA50")
+            }
         }
     }
 
@@ -87,7 +99,33 @@ impl Controller {
     pub fn wd1003(&mut self) -> &mut Wd1003 {
         match self {
             Self::Wd1003(wd1003) => wd1003,
-            Self::Massbus(_) | Self::Uda50(_) => panic!("the hd driver serves the WD1003"),
+            Self::Massbus(_) | Self::Uda50(_) | Self::Vme(_) => {
+                panic!("the hd driver serves the WD1003")
+            }
+        }
+    }
+
+    /// The controller for the VMEbus that this is.
+    ///
+    /// # Panics
+    ///
+    /// As [`Controller::massbus`].
+    pub fn vme(&mut self) -> &mut Vme {
+        match self {
+            Self::Vme(vme) => vme,
+            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) => {
+                panic!("the vme driver serves controllers for the VMEbus")
+            }
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub(crate) fn connect(&mut self, task: TaskId) {
+        match self {
+            Self::Massbus(massbus) => massbus.connect(task),
+            Self::Uda50(uda50) => uda50.connect(task),
+            Self::Wd1003(wd1003) => wd1003.connect(task),
+            Self::Vme(vme) => vme.connect(task),
         }
     }
 }

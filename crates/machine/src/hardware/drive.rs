@@ -7,10 +7,12 @@
 mod geometry;
 mod rotation;
 mod seek;
+mod streaming;
 
 pub use geometry::{Geometry, GeometryError, Place, Zone};
 pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
+pub use streaming::TrackRead;
 
 use diskperf_sim::Time;
 

@@ -82,11 +82,7 @@ impl Bench {
     /// Runs the script to its end.
     fn run(self: &Rc<Self>, script: impl Future<Output = ()> + 'static) {
         let task = self.sim.spawn("script", true, script);
-        match &mut self.hardware.borrow_mut().controllers[0] {
-            Controller::Massbus(massbus) => massbus.connect(task),
-            Controller::Uda50(uda50) => uda50.connect(task),
-            Controller::Wd1003(wd1003) => wd1003.connect(task),
-        }
+        self.hardware.borrow_mut().controllers[0].connect(task);
         let handle = |event| match event {
             Event::Processor(completion) => self.processor.complete(&self.sim, completion),
             Event::Controller(number, event) => {

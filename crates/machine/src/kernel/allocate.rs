@@ -16,15 +16,15 @@ impl Kernel {
         node: Vnode,
         (preference, fragments): (Option<Fragment>, u32),
     ) -> Result<(Fragment, BufferId)> {
-        self.fs(node.drive, |fs| fs.admit(fragments, false))
+        self.fs(node.volume, |fs| fs.admit(fragments, false))
             .map_err(|_| Errno::NoSpace)?;
-        let search = self.fs(node.drive, |fs| {
+        let search = self.fs(node.volume, |fs| {
             fs.allocation_search(node.inode, preference)
         });
         let address = self
             .search_groups(process, node, search, (preference, fragments))
             .await?;
-        let fragment_bytes = self.fs(node.drive, |fs| fs.superblock().fragment_bytes());
+        let fragment_bytes = self.fs(node.volume, |fs| fs.superblock().fragment_bytes());
         let (key, bytes) = (self.key(node, address), fragments * fragment_bytes);
         self.forget_overlapping(process, key, (fragments, fragment_bytes))
             .await;
@@ -71,10 +71,10 @@ impl Kernel {
             is_preferred,
         } in search
         {
-            if !self.fs(node.drive, |fs| fs.group_may_hold(group, fragments)) {
+            if !self.fs(node.volume, |fs| fs.group_may_hold(group, fragments)) {
                 continue;
             }
-            let map = self.read_group_map(process, node.drive, group).await;
+            let map = self.read_group_map(process, node.volume, group).await;
             self.spend(
                 Context::Process(process),
                 Stage::Allocate,
@@ -82,7 +82,7 @@ impl Kernel {
             )
             .await;
             let preference = preference.filter(|_| is_preferred);
-            let found = self.change(node.drive, |fs| {
+            let found = self.change(node.volume, |fs| {
                 fs.allocate_in_group(group, preference, fragments)
             });
             match found {
@@ -99,10 +99,10 @@ impl Kernel {
     pub(crate) async fn read_group_map(
         &self,
         process: &Rc<Process>,
-        drive: u32,
+        volume: u32,
         group: Group,
     ) -> BufferId {
-        let (address, bytes) = self.fs(drive, |fs| {
+        let (address, bytes) = self.fs(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.group_map_address(group),
@@ -110,7 +110,7 @@ impl Kernel {
             )
         });
         let key = BlockKey {
-            drive,
+            volume,
             fragment: address.0,
         };
         self.bread(process, key, bytes).await
@@ -142,9 +142,9 @@ impl Kernel {
             new_fragments,
             ..
         } = growth;
-        self.fs(node.drive, |fs| fs.admit_growth(false))
+        self.fs(node.volume, |fs| fs.admit_growth(false))
             .map_err(|_| Errno::NoSpace)?;
-        let fragment_bytes = self.fs(node.drive, |fs| fs.superblock().fragment_bytes());
+        let fragment_bytes = self.fs(node.volume, |fs| fs.superblock().fragment_bytes());
         let (old_bytes, new_bytes) = (
             old_fragments * fragment_bytes,
             new_fragments * fragment_bytes,
@@ -155,12 +155,12 @@ impl Kernel {
         let new_address = if in_place {
             address
         } else {
-            self.fs(node.drive, |fs| fs.admit(new_fragments, false))
+            self.fs(node.volume, |fs| fs.admit(new_fragments, false))
                 .map_err(|_| Errno::NoSpace)?;
-            let preference = self.change(node.drive, |fs| {
+            let preference = self.change(node.volume, |fs| {
                 fs.block_preference(node.inode, growth.lbn, PointerArray::Direct, growth.lbn)
             });
-            let search = self.fs(node.drive, |fs| fs.relocation_search(address));
+            let search = self.fs(node.volume, |fs| fs.relocation_search(address));
             self.search_groups(process, node, search, (preference, new_fragments))
                 .await?
         };
@@ -181,7 +181,7 @@ impl Kernel {
         } else {
             self.brelse(process, old).await;
             self.invalidate(self.key(node, address));
-            self.free_fragments(process, node.drive, (address, old_fragments))
+            self.free_fragments(process, node.volume, (address, old_fragments))
                 .await;
             let id = self
                 .getblk(process, self.key(node, new_address), new_bytes)
@@ -202,7 +202,7 @@ impl Kernel {
             buffer.page = Some(grown.into());
             buffer.done = true;
         }
-        self.change(node.drive, |fs| {
+        self.change(node.volume, |fs| {
             fs.set_direct_pointer(node.inode, growth.lbn, new_address);
         });
         self.in_core(node, |core| core.modified = true);
@@ -215,21 +215,21 @@ impl Kernel {
         node: Vnode,
         (address, old_fragments, new_fragments): (Fragment, u32, u32),
     ) -> bool {
-        let may = self.fs(node.drive, |fs| {
+        let may = self.fs(node.volume, |fs| {
             fs.may_extend(address, old_fragments, new_fragments)
         });
         if !may {
             return false;
         }
-        let group = self.fs(node.drive, |fs| fs.superblock().group_of(address));
-        let map = self.read_group_map(process, node.drive, group).await;
+        let group = self.fs(node.volume, |fs| fs.superblock().group_of(address));
+        let map = self.read_group_map(process, node.volume, group).await;
         self.spend(
             Context::Process(process),
             Stage::Allocate,
             self.costs.allocate,
         )
         .await;
-        let extended = self.change(node.drive, |fs| {
+        let extended = self.change(node.volume, |fs| {
             fs.extend_fragments(address, old_fragments, new_fragments)
         });
         if extended {
@@ -244,18 +244,18 @@ impl Kernel {
     pub(crate) async fn free_fragments(
         &self,
         process: &Rc<Process>,
-        drive: u32,
+        volume: u32,
         (address, fragments): (Fragment, u32),
     ) {
-        let group = self.fs(drive, |fs| fs.superblock().group_of(address));
-        let map = self.read_group_map(process, drive, group).await;
+        let group = self.fs(volume, |fs| fs.superblock().group_of(address));
+        let map = self.read_group_map(process, volume, group).await;
         self.spend(
             Context::Process(process),
             Stage::Allocate,
             self.costs.allocate,
         )
         .await;
-        self.change(drive, |fs| fs.free(address, fragments));
+        self.change(volume, |fs| fs.free(address, fragments));
         self.bdwrite(process, map).await;
     }
 }

@@ -3,6 +3,7 @@
 use super::Kernel;
 use super::buffers::{BlockKey, BufferId, CLICK, List};
 use super::process::{Context, Process};
+use crate::hardware::controller::vme::AccessClass;
 use crate::hardware::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -307,17 +308,16 @@ impl Kernel {
             let (sector, cylinder) = self.place_on_drive(key);
             buffer.cylinder = cylinder;
             let mut hardware = self.hardware.borrow_mut();
-            let sector_bytes = hardware.drives[key.drive as usize]
-                .geometry()
-                .sector_bytes();
+            let partition = self.partition(key.volume);
             let transfer = hardware.transfer(id.transfer());
-            transfer.drive = key.drive as usize;
+            transfer.drive = partition.drive;
             transfer.sector = sector;
-            transfer.sectors = bytes.div_ceil(sector_bytes);
+            transfer.sectors = bytes.div_ceil(partition.sector_bytes);
             transfer.write = write;
+            transfer.class = AccessClass::of_file(bytes);
             transfer.request.issue(moment(self.sim.now()));
             if write {
-                self.writing.borrow_mut()[key.drive as usize].0 += 1;
+                self.writing.borrow_mut()[key.volume as usize].0 += 1;
             } else if let Context::Process(process) = context {
                 process.count_storage_read(bytes);
             }
@@ -377,9 +377,9 @@ impl Kernel {
 
     fn write_ended(&self, id: BufferId) {
         let key = self.buffers.borrow().all[id.0 as usize].key;
-        let drive = key.expect("a transfer is of some block").drive as usize;
+        let volume = key.expect("a transfer is of some block").volume as usize;
         let waiters = {
-            let (under_way, waiters) = &mut self.writing.borrow_mut()[drive];
+            let (under_way, waiters) = &mut self.writing.borrow_mut()[volume];
             *under_way -= 1;
             if *under_way > 0 {
                 return;
@@ -397,7 +397,7 @@ impl Kernel {
         let buffer = buffers.get(id);
         let key = buffer.key.expect("a transfer is of some block");
         let mut media = self.media.borrow_mut();
-        let medium = &mut media[key.drive as usize];
+        let medium = &mut media[key.volume as usize];
         if write {
             let page = buffer.page.as_ref().expect("what is written is there");
             medium.write(key.fragment, buffer.count, page);

@@ -19,7 +19,7 @@ pub(crate) struct Mapped {
 impl Kernel {
     pub(crate) fn key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
         BlockKey {
-            drive: node.drive,
+            volume: node.volume,
             fragment: fragment.0,
         }
     }
@@ -37,7 +37,7 @@ impl Kernel {
             self.costs.block_map,
         )
         .await;
-        let path = self.fs(node.drive, |fs| fs.locate(lbn));
+        let path = self.fs(node.volume, |fs| fs.locate(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
         let nothing = Mapped {
             block: None,
@@ -45,7 +45,7 @@ impl Kernel {
         };
         let (array, index) = match path {
             Path::Direct { index } => {
-                return Ok(self.fs(node.drive, |fs| Mapped {
+                return Ok(self.fs(node.volume, |fs| Mapped {
                     block: fs.direct_pointer(node.inode, index),
                     next: (index + 1 < super::ffs::DIRECT_POINTERS)
                         .then(|| fs.direct_pointer(node.inode, index + 1))
@@ -53,17 +53,17 @@ impl Kernel {
                 }));
             }
             Path::Single { index } => {
-                let root = self.fs(node.drive, |fs| fs.indirect_root(node.inode, 1));
+                let root = self.fs(node.volume, |fs| fs.indirect_root(node.inode, 1));
                 (root, index)
             }
             Path::Double { outer, inner } => {
-                let root = self.fs(node.drive, |fs| fs.indirect_root(node.inode, 2));
+                let root = self.fs(node.volume, |fs| fs.indirect_root(node.inode, 2));
                 let Some(root) = root else {
                     return Ok(nothing);
                 };
                 let id = self.read_indirect(process, node, root).await;
                 self.brelse(process, id).await;
-                let child = self.fs(node.drive, |fs| fs.indirect_child(root, outer));
+                let child = self.fs(node.volume, |fs| fs.indirect_child(root, outer));
                 (child, inner)
             }
         };
@@ -72,7 +72,7 @@ impl Kernel {
         };
         let id = self.read_indirect(process, node, array).await;
         self.brelse(process, id).await;
-        Ok(self.fs(node.drive, |fs| {
+        Ok(self.fs(node.volume, |fs| {
             let last = fs.superblock().pointers_per_block();
             Mapped {
                 block: fs.indirect_pointer(array, index),
@@ -89,7 +89,7 @@ impl Kernel {
         node: Vnode,
         block: IndirectId,
     ) -> BufferId {
-        let (address, bytes) = self.fs(node.drive, |fs| {
+        let (address, bytes) = self.fs(node.volume, |fs| {
             (fs.indirect_address(block), fs.superblock().block_bytes())
         });
         self.bread(process, self.key(node, address), bytes).await
@@ -110,7 +110,7 @@ impl Kernel {
         )
         .await;
         self.grow_tail(process, node, lbn).await?;
-        let path = self.fs(node.drive, |fs| fs.locate(lbn));
+        let path = self.fs(node.volume, |fs| fs.locate(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
         let (array, index, fresh) = match path {
             Path::Direct { index } => {
@@ -140,17 +140,17 @@ impl Kernel {
         node: Vnode,
         lbn: u32,
     ) -> Result<()> {
-        let growth = self.fs(node.drive, |fs| {
+        let growth = self.fs(node.volume, |fs| {
             let start = u64::from(lbn) * u64::from(fs.superblock().block_bytes());
             fs.tail_growth(node.inode, start)
         });
         let Some(growth) = growth else { return Ok(()) };
         let (_, id) = self.grow(process, node, growth).await?;
         self.bawrite(process, id).await;
-        let end = self.fs(node.drive, |fs| {
+        let end = self.fs(node.volume, |fs| {
             u64::from(growth.lbn + 1) * u64::from(fs.superblock().block_bytes())
         });
-        self.change(node.drive, |fs| {
+        self.change(node.volume, |fs| {
             let size = fs.size_bytes(node.inode).max(end);
             fs.set_size(node.inode, size);
         });
@@ -163,7 +163,7 @@ impl Kernel {
         node: Vnode,
         (index, end): (u32, u32),
     ) -> Result<Fragment> {
-        let need = self.fs(node.drive, |fs| fs.direct_need(node.inode, index, end));
+        let need = self.fs(node.volume, |fs| fs.direct_need(node.inode, index, end));
         match need {
             BlockNeed::Present(address) => Ok(address),
             BlockNeed::Grow(growth) => {
@@ -172,14 +172,14 @@ impl Kernel {
                 Ok(address)
             }
             BlockNeed::Allocate { fragments } => {
-                let preference = self.change(node.drive, |fs| {
+                let preference = self.change(node.volume, |fs| {
                     fs.block_preference(node.inode, index, PointerArray::Direct, index)
                 });
                 let (address, id) = self
                     .allocate(process, node, (preference, fragments))
                     .await?;
                 self.bdwrite(process, id).await;
-                self.change(node.drive, |fs| {
+                self.change(node.volume, |fs| {
                     fs.set_direct_pointer(node.inode, index, address);
                 });
                 self.in_core(node, |core| core.modified = true);
@@ -196,11 +196,11 @@ impl Kernel {
         node: Vnode,
         (lbn, depth): (u32, u32),
     ) -> Result<(IndirectId, Fresh)> {
-        if let Some(root) = self.fs(node.drive, |fs| fs.indirect_root(node.inode, depth)) {
+        if let Some(root) = self.fs(node.volume, |fs| fs.indirect_root(node.inode, depth)) {
             return Ok((root, None));
         }
         let (address, preference) = self.allocate_indirect(process, node, (lbn, None)).await?;
-        let root = self.change(node.drive, |fs| {
+        let root = self.change(node.volume, |fs| {
             fs.attach_indirect_root(node.inode, depth, address)
         });
         self.in_core(node, |core| core.modified = true);
@@ -215,7 +215,7 @@ impl Kernel {
         (lbn, fresh): (u32, Fresh),
     ) -> Result<(IndirectId, Fresh)> {
         let above = self.read_indirect(process, node, root).await;
-        if let Some(child) = self.fs(node.drive, |fs| fs.indirect_child(root, outer)) {
+        if let Some(child) = self.fs(node.volume, |fs| fs.indirect_child(root, outer)) {
             self.brelse(process, above).await;
             return Ok((child, None));
         }
@@ -227,7 +227,7 @@ impl Kernel {
                 return Err(errno);
             }
         };
-        let child = self.change(node.drive, |fs| {
+        let child = self.change(node.volume, |fs| {
             fs.attach_indirect_child(root, outer, address)
         });
         self.bdwrite(process, above).await;
@@ -241,7 +241,7 @@ impl Kernel {
         node: Vnode,
         (lbn, fresh): (u32, Fresh),
     ) -> Result<(Fragment, Option<Fragment>)> {
-        let (preference, fragments) = self.change(node.drive, |fs| {
+        let (preference, fragments) = self.change(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
                 None => fs.block_preference(node.inode, lbn, PointerArray::Fresh, 0),
@@ -263,11 +263,11 @@ impl Kernel {
         (lbn, fresh): (u32, Fresh),
     ) -> Result<Fragment> {
         let above = self.read_indirect(process, node, array).await;
-        if let Some(address) = self.fs(node.drive, |fs| fs.indirect_pointer(array, index)) {
+        if let Some(address) = self.fs(node.volume, |fs| fs.indirect_pointer(array, index)) {
             self.brelse(process, above).await;
             return Ok(address);
         }
-        let (preference, fragments) = self.change(node.drive, |fs| {
+        let (preference, fragments) = self.change(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
                 None => fs.block_preference(node.inode, lbn, PointerArray::Indirect(array), index),
@@ -277,7 +277,7 @@ impl Kernel {
         match self.allocate(process, node, (preference, fragments)).await {
             Ok((address, id)) => {
                 self.bdwrite(process, id).await;
-                self.change(node.drive, |fs| {
+                self.change(node.volume, |fs| {
                     fs.set_indirect_pointer(array, index, address);
                 });
                 self.bdwrite(process, above).await;

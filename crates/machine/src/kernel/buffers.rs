@@ -11,7 +11,7 @@ pub(crate) type Page = Rc<[u8]>;
 /// Which block: the drive it is on, and its first fragment there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockKey {
-    pub(crate) drive: u32,
+    pub(crate) volume: u32,
     pub(crate) fragment: u32,
 }
 
@@ -104,14 +104,14 @@ impl Buffers {
     }
 
     /// With a header for each drive's transfers past the cache.
-    pub(crate) fn with_raw(mut self, drives: usize) -> Self {
-        self.all.extend((0..drives).map(|_| Buffer::new(0)));
+    pub(crate) fn with_raw(mut self, volumes: usize) -> Self {
+        self.all.extend((0..volumes).map(|_| Buffer::new(0)));
         self
     }
 
     /// That header of a drive.
-    pub(crate) fn raw(&self, drive: u32) -> BufferId {
-        BufferId(self.cached + drive)
+    pub(crate) fn raw(&self, volume: u32) -> BufferId {
+        BufferId(self.cached + volume)
     }
 
     /// Whether it is one of those headers.
@@ -126,7 +126,7 @@ impl Buffers {
 
     fn chain(key: BlockKey) -> usize {
         // Neighbouring blocks share a chain, as in the kernel of the day.
-        ((key.drive as usize) + (key.fragment as usize) / 8) % CHAINS
+        ((key.volume as usize) + (key.fragment as usize) / 8) % CHAINS
     }
 
     /// The buffer that holds this block.
@@ -156,7 +156,7 @@ impl Buffers {
             let buffer = &self.all[number as usize];
             let shares = |other: BlockKey| {
                 other != key
-                    && other.drive == key.drive
+                    && other.volume == key.volume
                     && other.fragment < key.fragment + fragments
                     && key.fragment < other.fragment + buffer.count.div_ceil(fragment_bytes)
             };

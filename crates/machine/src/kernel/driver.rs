@@ -4,15 +4,18 @@ mod disksort;
 mod hd;
 mod hp;
 mod uda;
+mod vme;
 
 pub use disksort::QueueOrder;
 pub use hd::HdConfig;
 pub use hp::{HpConfig, PositionTest, SearchLead};
 pub use uda::UdaConfig;
+pub use vme::VmeDriverConfig;
 
 pub(crate) use hd::Hd;
 pub(crate) use hp::Hp;
 pub(crate) use uda::Uda;
+pub(crate) use vme::VmeDriver;
 
 use super::Kernel;
 use super::buffers::BufferId;
@@ -28,16 +31,20 @@ pub(crate) enum Driver {
     Uda(Uda),
     /// Disks of a PC-AT.
     Hd(Hd),
+    /// Controllers for the VMEbus.
+    Vme(VmeDriver),
 }
 
 impl Kernel {
     /// Takes a buffer to be transferred; returns when it is queued or on its
     /// way.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: BufferId) {
-        match &self.driver {
+        let drive = self.hardware.borrow_mut().transfer(id.transfer()).drive;
+        match &self.drivers[self.driver_of[drive]] {
             Driver::Hp(hp) => self.hp_strategy(hp, context, id).await,
             Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
             Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
+            Driver::Vme(vme) => self.vme_strategy(vme, context, id).await,
         }
     }
 

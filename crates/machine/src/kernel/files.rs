@@ -317,10 +317,10 @@ impl Session {
             (From::Start, What::Node(_) | What::Raw(_)) => 0,
             (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
             (From::End, What::Raw(drive)) => kernel.partition(*drive).bytes(),
-            (From::End, What::Node(node)) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
+            (From::End, What::Node(node)) => kernel.fs(node.volume, |fs| fs.size_bytes(node.inode)),
         };
         let most = match file.what {
-            What::Node(node) => kernel.fs(node.drive, |fs| fs.max_size_bytes()),
+            What::Node(node) => kernel.fs(node.volume, |fs| fs.max_size_bytes()),
             What::Raw(_) => i64::MAX as u64,
             What::Null | What::Zero | What::Pipe(_) => 0,
         };
@@ -348,7 +348,7 @@ impl Session {
         if !file.write || i64::try_from(bytes).is_err() {
             return Err(Errno::Invalid);
         }
-        if bytes > kernel.fs(node.drive, |fs| fs.max_size_bytes()) {
+        if bytes > kernel.fs(node.volume, |fs| fs.max_size_bytes()) {
             return Err(Errno::FileTooLarge);
         }
         kernel.lock(&process, node).await;
@@ -366,7 +366,7 @@ impl Session {
                 ..
             }) => {
                 let node = *node;
-                self.kernel.flush(&self.process, node.drive).await;
+                self.kernel.flush(&self.process, node.volume).await;
                 Ok(())
             }
             // What goes past the cache is on the drive when the call returns.
@@ -413,7 +413,7 @@ impl Session {
         self.enter().await;
         let kernel = Rc::clone(&self.kernel);
         let length = self.file(number).map(|file| match file.what {
-            What::Node(node) => kernel.fs(node.drive, |fs| fs.size_bytes(node.inode)),
+            What::Node(node) => kernel.fs(node.volume, |fs| fs.size_bytes(node.inode)),
             What::Raw(drive) => kernel.partition(drive).bytes(),
             What::Null | What::Zero | What::Pipe(_) => 0,
         });

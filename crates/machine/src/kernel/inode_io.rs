@@ -32,7 +32,7 @@ impl Kernel {
         process: &Rc<Process>,
         node: Vnode,
     ) -> super::buffers::BufferId {
-        let (address, bytes) = self.fs(node.drive, |fs| {
+        let (address, bytes) = self.fs(node.volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.inode_block_address(node.inode),
@@ -63,7 +63,7 @@ impl Kernel {
     /// Ends [`Kernel::pin`].
     pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.in_core(node, |core| core.users == 1);
-        if last && self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
+        if last && self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
             self.in_core(node, |core| core.users -= 1);
@@ -88,14 +88,14 @@ impl Kernel {
             }
             // It stays taken while this process sleeps: somebody may come
             // upon it, as long as it has a name.
-            if self.fs(node.drive, |fs| fs.links(node.inode)) == 0 {
+            if self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
                 self.truncate(process, node, 0).await;
                 self.free_inode(process, node).await;
             } else if modified {
                 self.write_inode_block(process, node, When::Later).await;
                 continue;
             }
-            self.mounts.borrow_mut()[node.drive as usize]
+            self.mounts.borrow_mut()[node.volume as usize]
                 .inodes
                 .remove(&node.inode);
             return;
@@ -103,9 +103,9 @@ impl Kernel {
     }
 
     async fn free_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let group = self.fs(node.drive, |fs| fs.superblock().group_of_inode(node.inode));
-        let map = self.read_group_map(process, node.drive, group).await;
-        self.change(node.drive, |fs| fs.inode_free(node.inode));
+        let group = self.fs(node.volume, |fs| fs.superblock().group_of_inode(node.inode));
+        let map = self.read_group_map(process, node.volume, group).await;
+        self.change(node.volume, |fs| fs.inode_free(node.inode));
         self.bdwrite(process, map).await;
     }
 
@@ -116,17 +116,17 @@ impl Kernel {
         parent: Vnode,
         kind: InodeKind,
     ) -> Result<Vnode> {
-        let preference = self.fs(parent.drive, |fs| fs.inode_preference(parent.inode, kind));
-        let search = self.fs(parent.drive, |fs| fs.inode_search(preference));
+        let preference = self.fs(parent.volume, |fs| fs.inode_preference(parent.inode, kind));
+        let search = self.fs(parent.volume, |fs| fs.inode_search(preference));
         for Candidate {
             group,
             is_preferred,
         } in search
         {
-            if !self.fs(parent.drive, |fs| fs.group_may_hold_inode(group)) {
+            if !self.fs(parent.volume, |fs| fs.group_may_hold_inode(group)) {
                 continue;
             }
-            let map = self.read_group_map(process, parent.drive, group).await;
+            let map = self.read_group_map(process, parent.volume, group).await;
             self.spend(
                 Context::Process(process),
                 Stage::Allocate,
@@ -134,17 +134,17 @@ impl Kernel {
             )
             .await;
             let preference = Some(preference).filter(|_| is_preferred);
-            let made = self.change(parent.drive, |fs| fs.inode_alloc(group, preference, kind));
+            let made = self.change(parent.volume, |fs| fs.inode_alloc(group, preference, kind));
             let Some(inode) = made else {
                 self.brelse(process, map).await;
                 continue;
             };
             self.bdwrite(process, map).await;
             let node = Vnode {
-                drive: parent.drive,
+                volume: parent.volume,
                 inode,
             };
-            self.change(node.drive, |fs| fs.set_links(inode, 1));
+            self.change(node.volume, |fs| fs.set_links(inode, 1));
             self.take_inode(process, node).await;
             // A name must not point at an inode that is not there yet.
             self.write_inode_block(process, node, When::Now).await;
@@ -155,9 +155,9 @@ impl Kernel {
 
     /// Cuts a file off (itrunc).
     pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut steps = Vec::new();
-        self.change(node.drive, |fs| {
+        self.change(node.volume, |fs| {
             fs.release_blocks(node.inode, bytes, &mut steps);
         });
         if bytes > 0 && bytes < old {
@@ -169,14 +169,14 @@ impl Kernel {
                     self.write_inode_block(process, node, When::Now).await;
                 }
                 ReleaseStep::IndirectBlock { address, .. } => {
-                    let block_bytes = self.fs(node.drive, |fs| fs.superblock().block_bytes());
+                    let block_bytes = self.fs(node.volume, |fs| fs.superblock().block_bytes());
                     let key = self.key(node, address);
                     let id = self.bread(process, key, block_bytes).await;
                     self.bwrite(process, id).await;
                 }
                 ReleaseStep::Free { address, fragments } => {
                     self.invalidate(self.key(node, address));
-                    self.free_fragments(process, node.drive, (address, fragments))
+                    self.free_fragments(process, node.volume, (address, fragments))
                         .await;
                 }
             }
@@ -186,7 +186,7 @@ impl Kernel {
     /// Zeroes what is left of the last block behind the end of the file, so
     /// that it does not come back when the file grows.
     async fn clear_tail(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (lbn, start, length) = self.fs(node.drive, |fs| {
+        let (lbn, start, length) = self.fs(node.volume, |fs| {
             let superblock = fs.superblock();
             let lbn = superblock.block_of(bytes);
             let start = (bytes % u64::from(superblock.block_bytes())) as usize;
@@ -217,7 +217,7 @@ impl Kernel {
     /// Reads the blocks of a directory up to an offset, as looking for a name
     /// does.
     pub(crate) async fn scan_directory(&self, process: &Rc<Process>, node: Vnode, to: u64) {
-        let (size, block_bytes) = self.fs(node.drive, |fs| {
+        let (size, block_bytes) = self.fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.superblock().block_bytes())
         });
         let end = (to + 1).min(size.max(1));
@@ -232,14 +232,14 @@ impl Kernel {
     }
 
     fn directory_bytes(&self, node: Vnode, lbn: u32) -> u32 {
-        self.fs(node.drive, |fs| {
+        self.fs(node.volume, |fs| {
             fs.fragments_of_block(node.inode, lbn) * fs.superblock().fragment_bytes()
         })
     }
 
     /// Writes the block of a directory that holds this offset, and waits.
     pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
-        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(offset));
+        let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(offset));
         let address = self
             .block_address(node, lbn)
             .expect("a directory has no holes");
@@ -257,11 +257,11 @@ impl Kernel {
         inode: InodeNumber,
     ) -> Result<()> {
         let slot = self
-            .fs(parent.drive, |fs| fs.directory_slot(parent.inode, name))
+            .fs(parent.volume, |fs| fs.directory_slot(parent.inode, name))
             .map_err(super::names::errno_of_name)?;
         if slot.grows {
             let chunk = u64::from(super::ffs::DIRECTORY_CHUNK_BYTES);
-            let (lbn, end) = self.fs(parent.drive, |fs| {
+            let (lbn, end) = self.fs(parent.volume, |fs| {
                 let block_bytes = u64::from(fs.superblock().block_bytes());
                 (
                     fs.superblock().block_of(slot.offset_bytes),
@@ -270,7 +270,7 @@ impl Kernel {
             });
             self.map_for_writing(process, parent, (lbn, end)).await?;
         }
-        let place = self.change(parent.drive, |fs| {
+        let place = self.change(parent.volume, |fs| {
             fs.directory_add(parent.inode, name, inode)
         });
         self.in_core(parent, |core| core.modified = true);
@@ -281,7 +281,7 @@ impl Kernel {
 
     /// Takes a name out of a directory (dirremove).
     pub(crate) async fn remove_name(&self, process: &Rc<Process>, (parent, name): (Vnode, &str)) {
-        let place = self.change(parent.drive, |fs| fs.directory_remove(parent.inode, name));
+        let place = self.change(parent.volume, |fs| fs.directory_remove(parent.inode, name));
         let place = place.expect("the name was looked up");
         self.in_core(parent, |core| core.modified = true);
         self.write_directory(process, parent, place.offset_bytes)

@@ -56,9 +56,9 @@ impl Kernel {
             _ => {}
         }
         if let Some(number) = path.strip_prefix("/dev/drive") {
-            let drive: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
-            let known = (drive as usize) < self.partitions.len();
-            return known.then_some(Found::Drive(drive)).ok_or(Errno::NoEntry);
+            let volume: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
+            let known = (volume as usize) < self.partitions.len();
+            return known.then_some(Found::Drive(volume)).ok_or(Errno::NoEntry);
         }
         let (root, rest) = self.mount_of(path)?;
         if names(rest).next().is_none() {
@@ -72,11 +72,11 @@ impl Kernel {
     fn mount_of<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
         let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
         let end = rest.find('/').unwrap_or(rest.len());
-        let drive: u32 = rest[..end].parse().map_err(|_| Errno::NoEntry)?;
-        if drive as usize >= self.mounts.borrow().len() {
+        let volume: u32 = rest[..end].parse().map_err(|_| Errno::NoEntry)?;
+        if volume as usize >= self.mounts.borrow().len() {
             return Err(Errno::NoEntry);
         }
-        Ok((root(drive), &rest[end..]))
+        Ok((root(volume), &rest[end..]))
     }
 
     /// Walks to the directory of a path's last name (namei).
@@ -121,7 +121,7 @@ impl Kernel {
             self.costs.name_lookup,
         )
         .await;
-        let (place, size) = self.fs(parent.drive, |fs| {
+        let (place, size) = self.fs(parent.volume, |fs| {
             (
                 fs.directory_lookup(parent.inode, name),
                 fs.size_bytes(parent.inode),
@@ -140,23 +140,23 @@ impl Kernel {
         if self.links(parent) == 0 {
             return Err(Errno::NoEntry);
         }
-        let place = self.fs(parent.drive, |fs| fs.directory_lookup(parent.inode, name));
+        let place = self.fs(parent.volume, |fs| fs.directory_lookup(parent.inode, name));
         Ok(place.map(|place| Vnode {
-            drive: parent.drive,
+            volume: parent.volume,
             inode: place.inode,
         }))
     }
 
     pub(crate) fn kind(&self, node: Vnode) -> InodeKind {
-        self.fs(node.drive, |fs| fs.kind(node.inode))
+        self.fs(node.volume, |fs| fs.kind(node.inode))
     }
 
     pub(super) fn links(&self, node: Vnode) -> u32 {
-        self.fs(node.drive, |fs| fs.links(node.inode))
+        self.fs(node.volume, |fs| fs.links(node.inode))
     }
 
     pub(super) async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
-        self.change(node.drive, |fs| fs.set_links(node.inode, links));
+        self.change(node.volume, |fs| fs.set_links(node.inode, links));
         self.write_inode_block(process, node, When::Now).await;
     }
 }
@@ -166,7 +166,7 @@ impl Kernel {
     /// Keeps others off some directories. All who hold several take them in
     /// the same order, so that no two wait for each other.
     pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
-        nodes.sort_unstable_by_key(|node| (node.drive, node.inode));
+        nodes.sort_unstable_by_key(|node| (node.volume, node.inode));
         nodes.dedup();
         for node in &nodes {
             self.pin(*node);
@@ -232,7 +232,7 @@ impl Kernel {
             .make_inode(process, last.parent, InodeKind::File)
             .await?;
         if let Err(errno) = self.enter_name(process, parent, node.inode).await {
-            self.change(node.drive, |fs| fs.set_links(node.inode, 0));
+            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
             self.drop_inode(process, node).await;
             return Err(errno);
         }
@@ -268,7 +268,7 @@ impl Kernel {
         let mapped = self.map_for_writing(process, node, (0, chunk)).await;
         let entered = match mapped {
             Ok(_) => {
-                self.change(node.drive, |fs| {
+                self.change(node.volume, |fs| {
                     fs.directory_init(node.inode, parent.inode);
                     fs.set_links(node.inode, 2);
                 });
@@ -287,7 +287,7 @@ impl Kernel {
             Err(errno) => Err(errno),
         };
         if entered.is_err() {
-            self.change(node.drive, |fs| fs.set_links(node.inode, 0));
+            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
         }
         self.in_core(node, |core| core.modified = true);
         self.drop_inode(process, node).await;
@@ -320,7 +320,7 @@ impl Kernel {
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         let links = self.links(node) - 1;
-        self.change(node.drive, |fs| fs.set_links(node.inode, links));
+        self.change(node.volume, |fs| fs.set_links(node.inode, links));
         self.in_core(node, |core| core.modified = true);
         self.drop_inode(process, node).await;
         Ok(())
@@ -353,23 +353,23 @@ impl Kernel {
     }
 
     async fn rmdir_held(&self, process: &Rc<Process>, last: &Last<'_>, node: Vnode) -> Result<()> {
-        if !self.fs(node.drive, |fs| fs.directory_is_empty(node.inode)) {
+        if !self.fs(node.volume, |fs| fs.directory_is_empty(node.inode)) {
             return Err(Errno::NotEmpty);
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         self.set_links(process, last.parent, self.links(last.parent) - 1)
             .await;
-        self.change(node.drive, |fs| fs.set_links(node.inode, 0));
+        self.change(node.volume, |fs| fs.set_links(node.inode, 0));
         self.drop_inode(process, node).await;
         Ok(())
     }
 }
 
 /// The root of a file system.
-pub(super) fn root(drive: u32) -> Vnode {
+pub(super) fn root(volume: u32) -> Vnode {
     Vnode {
-        drive,
+        volume,
         inode: FileSystem::ROOT,
     }
 }

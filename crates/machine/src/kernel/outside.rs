@@ -14,7 +14,7 @@ impl Session {
             return Ok(());
         };
         self.kernel.pin(node);
-        self.kernel.flush(&self.process, node.drive).await;
+        self.kernel.flush(&self.process, node.volume).await;
         for key in self.kernel.cached_blocks(node) {
             self.kernel.invalidate(key);
         }
@@ -24,9 +24,9 @@ impl Session {
 
     /// Writes everything out and forgets it.
     pub async fn drop_all_caches(&mut self) {
-        let drives = self.kernel.mounts.borrow().len();
-        for drive in 0..drives {
-            self.kernel.flush(&self.process, drive as u32).await;
+        let volumes = self.kernel.mounts.borrow().len();
+        for volume in 0..volumes {
+            self.kernel.flush(&self.process, volume as u32).await;
         }
         self.kernel.forget_all();
     }
@@ -38,18 +38,18 @@ impl Session {
     }
 
     /// Writes out what is still to be written, for the time by which it is.
-    pub async fn flush(&mut self, drive: u32) {
-        self.kernel.flush(&self.process, drive).await;
+    pub async fn flush(&mut self, volume: u32) {
+        self.kernel.flush(&self.process, volume).await;
     }
 
-    /// How many drives have file systems.
-    pub fn drives(&self) -> usize {
+    /// How many volumes have file systems.
+    pub fn volumes(&self) -> usize {
         self.kernel.mounts.borrow().len()
     }
 
-    /// Whether there is this drive, mounted or not.
-    pub fn has_drive(&self, drive: u32) -> bool {
-        (drive as usize) < self.kernel.partitions.len()
+    /// Whether there is this volume, mounted or not.
+    pub fn has_volume(&self, volume: u32) -> bool {
+        (volume as usize) < self.kernel.partitions.len()
     }
 
     /// The file of this name; none of a drive by itself.
@@ -64,7 +64,7 @@ impl Session {
 
 impl Kernel {
     fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
-        let blocks = self.fs(node.drive, |fs| {
+        let blocks = self.fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             fs.size_bytes(node.inode).div_ceil(block_bytes) as u32
         });
@@ -76,7 +76,7 @@ impl Kernel {
     }
 
     fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
-        let block_bytes = self.fs(node.drive, |fs| u64::from(fs.superblock().block_bytes()));
+        let block_bytes = self.fs(node.volume, |fs| u64::from(fs.superblock().block_bytes()));
         let resident = |lbn: &u32| {
             let key = self
                 .block_address(node, *lbn)

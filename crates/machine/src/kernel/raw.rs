@@ -5,6 +5,7 @@ use super::Kernel;
 use super::buffers::BufferId;
 use super::errno::{Errno, Result};
 use super::process::{Context, Process};
+use crate::hardware::controller::vme::AccessClass;
 use crate::hardware::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -13,7 +14,9 @@ use std::rc::Rc;
 /// The partition of a drive that programs see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partition {
-    /// Where it starts on the drive.
+    /// The number of the drive.
+    pub(crate) drive: usize,
+    /// Where it starts on it.
     pub(crate) first_sector: u64,
     /// How long it is.
     pub(crate) sectors: u32,
@@ -47,8 +50,8 @@ impl Data<'_> {
 const MOST_BYTES: usize = 63 << 10;
 
 impl Kernel {
-    pub(crate) fn partition(&self, drive: u32) -> Partition {
-        self.partitions[drive as usize]
+    pub(crate) fn partition(&self, volume: u32) -> Partition {
+        self.partitions[volume as usize]
     }
 
     /// Reads or writes at an offset of a drive's partition; how much, which is
@@ -56,17 +59,17 @@ impl Kernel {
     pub(crate) async fn raw(
         &self,
         process: &Rc<Process>,
-        drive: u32,
+        volume: u32,
         (offset, mut data): (u64, Data<'_>),
     ) -> Result<usize> {
-        let partition = self.partition(drive);
+        let partition = self.partition(volume);
         let sector_bytes = u64::from(partition.sector_bytes);
         let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
         if !whole(offset) || !whole(data.len() as u64) {
             return Err(Errno::Invalid);
         }
         let writes = matches!(data, Data::Write(_));
-        if writes && self.mounts.borrow().len() > drive as usize {
+        if writes && self.mounts.borrow().len() > volume as usize {
             return Err(Errno::Busy);
         }
         if writes && data.len() > 0 && offset >= partition.bytes() {
@@ -81,10 +84,10 @@ impl Kernel {
         while done < wanted {
             let bytes = most.min(wanted - done);
             let at = offset + done as u64;
-            self.raw_transfer(process, (drive, writes), (at, bytes))
+            self.raw_transfer(process, (volume, writes), (at, bytes))
                 .await;
             let mut media = self.media.borrow_mut();
-            let medium = &mut media[drive as usize];
+            let medium = &mut media[volume as usize];
             match &mut data {
                 Data::Read(into) => medium.read_bytes(at, &mut into[done..done + bytes]),
                 Data::Write(data) => medium.write_bytes(at, &data[done..done + bytes]),
@@ -98,18 +101,18 @@ impl Kernel {
     async fn raw_transfer(
         &self,
         process: &Rc<Process>,
-        (drive, write): (u32, bool),
+        (volume, write): (u32, bool),
         (offset, bytes): (u64, usize),
     ) {
-        let id = self.raw_header(process, drive).await;
-        let partition = self.partition(drive);
+        let id = self.raw_header(process, volume).await;
+        let partition = self.partition(volume);
         let sector = partition.first_sector + offset / u64::from(partition.sector_bytes);
         {
             let mut hardware = self.hardware.borrow_mut();
-            let geometry = hardware.drives[drive as usize].geometry();
+            let geometry = hardware.drives[partition.drive].geometry();
             let cylinder = geometry.locate(sector).cylinder;
             let transfer = hardware.transfer(id.transfer());
-            transfer.drive = drive as usize;
+            transfer.drive = partition.drive;
             transfer.sector = sector;
             transfer.sectors = bytes as u32 / partition.sector_bytes;
             assert!(
@@ -117,6 +120,7 @@ impl Kernel {
                 "a raw transfer moves whole sectors"
             );
             transfer.write = write;
+            transfer.class = AccessClass::Raw;
             transfer.request.issue(moment(self.sim.now()));
             let mut buffers = self.buffers.borrow_mut();
             let header = buffers.get(id);
@@ -141,8 +145,8 @@ impl Kernel {
     }
 
     /// The drive's header for transfers past the cache, of which it has one.
-    async fn raw_header(&self, process: &Rc<Process>, drive: u32) -> BufferId {
-        let id = self.buffers.borrow().raw(drive);
+    async fn raw_header(&self, process: &Rc<Process>, volume: u32) -> BufferId {
+        let id = self.buffers.borrow().raw(volume);
         loop {
             let from: Time = {
                 let mut buffers = self.buffers.borrow_mut();

@@ -26,7 +26,7 @@ impl Piece {
 
 impl Kernel {
     fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
-        self.fs(node.drive, |fs| {
+        self.fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             if offset / block_bytes > u64::from(u32::MAX) {
                 return Err(Errno::FileTooLarge);
@@ -47,7 +47,7 @@ impl Kernel {
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let size = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < into.len() && offset + (done as u64) < size {
             let at = offset + done as u64;
@@ -80,7 +80,7 @@ impl Kernel {
             into.fill(0);
             return Ok(());
         };
-        let (bytes, next_bytes, block_bytes) = self.fs(node.drive, |fs| {
+        let (bytes, next_bytes, block_bytes) = self.fs(node.volume, |fs| {
             let superblock = fs.superblock();
             let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (
@@ -126,11 +126,11 @@ impl Kernel {
         node: Vnode,
         (offset, data): (u64, &[u8]),
     ) -> Result<usize> {
-        let most = self.fs(node.drive, |fs| fs.max_size_bytes());
+        let most = self.fs(node.volume, |fs| fs.max_size_bytes());
         if offset >= most && !data.is_empty() {
             return Err(Errno::FileTooLarge);
         }
-        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -164,7 +164,7 @@ impl Kernel {
         node: Vnode,
         bytes: u64,
     ) -> Result<()> {
-        let old = self.fs(node.drive, |fs| fs.size_bytes(node.inode));
+        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
         if bytes <= old {
             self.truncate(process, node, bytes).await;
             return Ok(());
@@ -179,14 +179,14 @@ impl Kernel {
     async fn lengthen(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
         // A file that grows ends in a hole; a tail of fragments may not stay
         // in front of one.
-        let lbn = self.fs(node.drive, |fs| fs.superblock().block_of(bytes));
+        let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(bytes));
         self.grow_tail(process, node, lbn).await?;
-        let within = self.fs(node.drive, |fs| fs.tail_growth(node.inode, bytes));
+        let within = self.fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
         if let Some(growth) = within {
             let (_, id) = self.grow(process, node, growth).await?;
             self.bdwrite(process, id).await;
         }
-        self.change(node.drive, |fs| fs.set_size(node.inode, bytes));
+        self.change(node.volume, |fs| fs.set_size(node.inode, bytes));
         self.write_inode_block(process, node, When::Later).await;
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Kernel {
     /// After a failure: a file whose tail was made a whole block, for what
     /// then found no room behind it, is as long as it was.
     async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (size, kind) = self.fs(node.drive, |fs| {
+        let (size, kind) = self.fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.kind(node.inode))
         });
         if size > bytes && kind == InodeKind::File {
@@ -213,14 +213,14 @@ impl Kernel {
             .map_for_writing(process, node, (piece.lbn, piece.end()))
             .await?;
         let context = Context::Process(process);
-        let end = self.fs(node.drive, |fs| {
+        let end = self.fs(node.volume, |fs| {
             u64::from(piece.lbn) * u64::from(fs.superblock().block_bytes()) + u64::from(piece.end())
         });
-        self.change(node.drive, |fs| {
+        self.change(node.volume, |fs| {
             let size = fs.size_bytes(node.inode).max(end);
             fs.set_size(node.inode, size);
         });
-        let (bytes, block_bytes) = self.fs(node.drive, |fs| {
+        let (bytes, block_bytes) = self.fs(node.volume, |fs| {
             let superblock = fs.superblock();
             let fragments = fs.fragments_of_block(node.inode, piece.lbn);
             (
@@ -271,6 +271,6 @@ impl Kernel {
 
     /// The first fragment of a block of a file; none where there is a hole.
     pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
-        self.fs(node.drive, |fs| fs.block_address(node.inode, lbn))
+        self.fs(node.volume, |fs| fs.block_address(node.inode, lbn))
     }
 }

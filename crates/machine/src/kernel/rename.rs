@@ -49,7 +49,7 @@ impl Kernel {
         target: Last<'_>,
         to: &str,
     ) -> Result<Option<()>> {
-        if source.parent.drive != target.parent.drive {
+        if source.parent.volume != target.parent.volume {
             return Err(Errno::CrossDevice);
         }
         let now = self.named(source.parent, source.name)?;
@@ -78,7 +78,7 @@ impl Kernel {
     }
 
     fn check_rename(&self, change: &Move<'_>) -> Result<()> {
-        let ancestry = |of: Vnode| self.fs(of.drive, |fs| fs.directory_ancestry(of.inode));
+        let ancestry = |of: Vnode| self.fs(of.volume, |fs| fs.directory_ancestry(of.inode));
         if change.directory && ancestry(change.target.parent).contains(&change.node.inode) {
             return Err(Errno::Invalid);
         }
@@ -91,7 +91,7 @@ impl Kernel {
         match (change.directory, self.kind(old) == InodeKind::Directory) {
             (true, false) => Err(Errno::NotDirectory),
             (false, true) => Err(Errno::IsDirectory),
-            (true, true) if !self.fs(old.drive, |fs| fs.directory_is_empty(old.inode)) => {
+            (true, true) if !self.fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
                 Err(Errno::NotEmpty)
             }
             _ => Ok(()),
@@ -121,7 +121,7 @@ impl Kernel {
         if *directory {
             let links = self.links(source.parent) - 1;
             self.set_links(process, source.parent, links).await;
-            self.change(node.drive, |fs| {
+            self.change(node.volume, |fs| {
                 fs.directory_replace(node.inode, "..", target.parent.inode)
             });
             self.write_directory(process, *node, 0).await;
@@ -141,14 +141,14 @@ impl Kernel {
     ) {
         let directory = self.kind(old) == InodeKind::Directory;
         self.take_inode(process, old).await;
-        let place = self.change(node.drive, |fs| {
+        let place = self.change(node.volume, |fs| {
             fs.directory_replace(target.parent.inode, target.name, node.inode)
         });
         let place = place.expect("the name was looked up");
         self.write_directory(process, target.parent, place.offset_bytes)
             .await;
         let links = if directory { 0 } else { self.links(old) - 1 };
-        self.change(old.drive, |fs| fs.set_links(old.inode, links));
+        self.change(old.volume, |fs| fs.set_links(old.inode, links));
         self.in_core(old, |core| core.modified = true);
         self.drop_inode(process, old).await;
     }
@@ -159,7 +159,7 @@ impl Kernel {
 fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {
-        parties.extend([root(source.parent.drive), root(target.parent.drive)]);
+        parties.extend([root(source.parent.volume), root(target.parent.volume)]);
     }
     if let Some(old) = target.node {
         parties.push(old);

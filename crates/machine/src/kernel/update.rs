@@ -18,9 +18,9 @@ impl Kernel {
             let next = self.sim.now() + self.costs.update_interval;
             self.processor_idle_until(next).await;
             self.regain(&process).await;
-            let drives = self.mounts.borrow().len();
-            for drive in 0..drives {
-                self.sync(&process, drive as u32).await;
+            let volumes = self.mounts.borrow().len();
+            for volume in 0..volumes {
+                self.sync(&process, volume as u32).await;
             }
         }
     }
@@ -34,28 +34,28 @@ impl Kernel {
 
     /// Starts to write everything of a drive that is newer than what is on it
     /// (sync, bflush).
-    pub(crate) async fn sync(&self, process: &Rc<Process>, drive: u32) {
-        let modified = std::mem::take(&mut self.mounts.borrow_mut()[drive as usize].modified);
+    pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
+        let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
         if modified {
-            self.write_superblock(process, drive).await;
+            self.write_superblock(process, volume).await;
         }
         let inodes: Vec<_> = {
             let mounts = self.mounts.borrow();
-            let inodes = &mounts[drive as usize].inodes;
+            let inodes = &mounts[volume as usize].inodes;
             let modified = inodes.iter().filter(|(_, core)| core.modified);
             modified.map(|(inode, _)| *inode).collect()
         };
         for inode in inodes {
-            let node = Vnode { drive, inode };
+            let node = Vnode { volume, inode };
             self.write_inode_block(process, node, When::Later).await;
         }
-        while let Some(id) = self.take_delayed(drive) {
+        while let Some(id) = self.take_delayed(volume) {
             self.bawrite(process, id).await;
         }
     }
 
-    async fn write_superblock(&self, process: &Rc<Process>, drive: u32) {
-        let (address, bytes) = self.fs(drive, |fs| {
+    async fn write_superblock(&self, process: &Rc<Process>, volume: u32) {
+        let (address, bytes) = self.fs(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.superblock_address(),
@@ -63,7 +63,7 @@ impl Kernel {
             )
         });
         let key = BlockKey {
-            drive,
+            volume,
             fragment: address.0,
         };
         let id = self.getblk(process, key, bytes).await;
@@ -74,10 +74,12 @@ impl Kernel {
 
     /// A buffer of this drive that nobody uses and that has to go out; it is
     /// the caller's from now on.
-    fn take_delayed(&self, drive: u32) -> Option<BufferId> {
+    fn take_delayed(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
         let place = buffers.all.iter().position(|buffer| {
-            buffer.delayed_write && !buffer.busy && buffer.key.is_some_and(|key| key.drive == drive)
+            buffer.delayed_write
+                && !buffer.busy
+                && buffer.key.is_some_and(|key| key.volume == volume)
         })?;
         let id = BufferId(place as u32);
         buffers.take(id);
@@ -85,12 +87,12 @@ impl Kernel {
     }
 
     /// Writes everything of a drive and waits until it is there.
-    pub(crate) async fn flush(&self, process: &Rc<Process>, drive: u32) {
-        self.sync(process, drive).await;
+    pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
+        self.sync(process, volume).await;
         loop {
             {
                 let mut writing = self.writing.borrow_mut();
-                let (count, waiters) = &mut writing[drive as usize];
+                let (count, waiters) = &mut writing[volume as usize];
                 if *count == 0 {
                     return;
                 }

@@ -3,6 +3,9 @@
 use crate::catalogue::Reader;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
+use crate::hardware::controller::vme::{
+    AccessClass, Caching, MOST_AHEAD_SECTORS, Policy, VmeConfig,
+};
 use crate::hardware::controller::wd1003::Wd1003Config;
 use diskperf_sim::Time;
 
@@ -21,6 +24,8 @@ pub enum ControllerSpecification {
     Uda50(Uda50Config),
     /// A controller of the PC-AT's kind.
     Wd1003(Wd1003Config),
+    /// A controller for the VMEbus.
+    Vme(VmeConfig),
 }
 
 #[derive(Clone, Copy)]
@@ -28,6 +33,7 @@ enum Kind {
     Massbus,
     Uda50,
     Wd1003,
+    Vme,
 }
 
 impl ControllerSpecification {
@@ -36,6 +42,7 @@ impl ControllerSpecification {
             ("massbus", Kind::Massbus),
             ("uda50", Kind::Uda50),
             ("wd1003", Kind::Wd1003),
+            ("vme", Kind::Vme),
         ];
         let kind = reader.choice("kind", &kinds, "what it is to the software");
         let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
@@ -43,6 +50,7 @@ impl ControllerSpecification {
             Kind::Massbus => Self::read_massbus(reader),
             Kind::Uda50 => Self::Uda50(read_uda50(reader, buffer as u32)),
             Kind::Wd1003 => Self::Wd1003(read_wd1003(reader, buffer as u32)),
+            Kind::Vme => Self::Vme(read_vme(reader, buffer as u32)),
         }
     }
 
@@ -133,5 +141,81 @@ fn read_uda50(reader: &mut Reader<'_>, buffer_sectors: u32) -> Uda50Config {
             "overlap_decode",
             "whether a drive's next command is decoded while one is carried out",
         ),
+    }
+}
+
+/// What a controller for the VMEbus keeps of what it reads.
+#[derive(Clone, Copy)]
+enum Keeps {
+    Nothing,
+    Tracks,
+    Sectors,
+}
+
+fn read_vme(reader: &mut Reader<'_>, capacity_sectors: u32) -> VmeConfig {
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    let command = time("command_ms", "its processor, for each command");
+    let command_poll = time(
+        "command_poll_ms",
+        "how often its processor looks for a command; 0 where that is wired",
+    );
+    let move_per_sector = time(
+        "move_sector_ms",
+        "its processor, for each sector that goes between its memory and the host's",
+    );
+    let write_lead = reader.integer(
+        "write_lead_sectors",
+        1..=1000,
+        "sectors of a write that it fetches before it starts the drive; all, of a shorter one",
+    );
+    let kinds = [
+        ("none", Keeps::Nothing),
+        ("tracks", Keeps::Tracks),
+        ("sectors", Keeps::Sectors),
+    ];
+    let keeps = reader.choice("cache", &kinds, "what it keeps of what it reads");
+    let caching = match keeps {
+        Keeps::Nothing => Caching::None,
+        Keeps::Tracks => Caching::Tracks {
+            capacity_sectors,
+            flushed_by_writes: reader
+                .flag("flushed_by_writes", "whether any write empties the cache"),
+        },
+        Keeps::Sectors => Caching::Sectors {
+            capacity_sectors,
+            policies: AccessClass::ALL.map(|class| read_policy(reader, class)),
+        },
+    };
+    VmeConfig {
+        command,
+        command_poll,
+        move_per_sector,
+        write_lead_sectors: write_lead as u32,
+        caching,
+    }
+}
+
+fn read_policy(reader: &mut Reader<'_>, class: AccessClass) -> Policy {
+    let of = match class {
+        AccessClass::Raw => "accesses past the file system",
+        AccessClass::FileWhole => "the file system's accesses in multiples of 4 KB",
+        AccessClass::FilePart => "the file system's other accesses",
+    };
+    let key = format!("{}_cache_bits", class.name());
+    let doc = format!(
+        "cache bits of {of}: SEA, CRD, RAP, CWT, SRD, SWT, XHD, XCY, joined by |; 0 for none"
+    );
+    let bits = reader.text(&key, &doc);
+    let ahead = reader.integer(
+        &format!("{}_read_ahead_sectors", class.name()),
+        0..=u64::from(MOST_AHEAD_SECTORS),
+        &format!("sectors read ahead of {of}"),
+    );
+    match Policy::parse(&bits, ahead as u32) {
+        Ok(policy) => policy,
+        Err(why) => {
+            reader.fail(&key, &why);
+            Policy::default()
+        }
     }
 }

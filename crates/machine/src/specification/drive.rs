@@ -6,7 +6,7 @@ use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_sim::Time;
 
-/// A drive, and the partition on it that is measured.
+/// A drive, and the partitions on it that are measured.
 #[derive(Clone, Debug)]
 pub struct DriveSpecification {
     /// What it is made of.
@@ -15,10 +15,17 @@ pub struct DriveSpecification {
     pub hundredths_of_rpm: u64,
     /// How the driver calls it.
     pub driver_type: String,
-    /// The partition as its label describes it.
-    pub partition: ffs::Geometry,
-    /// Where it starts.
+    /// In the order in which programs see them; at least one.
+    pub partitions: Vec<PartitionSpecification>,
+}
+
+/// A partition of a drive.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionSpecification {
+    /// Where it starts on the drive.
     pub first_sector: u64,
+    /// As its label describes it.
+    pub label: ffs::Geometry,
 }
 
 impl DriveSpecification {
@@ -38,38 +45,8 @@ impl DriveSpecification {
             "revolutions per minute that the label says, which newfs goes by",
         );
         let driver_type = reader.text("driver_type", "what the driver takes it for");
-        let start = reader.integer(
-            "partition_start_cylinder",
-            0..=1_000_000,
-            "the first cylinder of the partition that is measured",
-        );
-        let sectors = reader.integer(
-            "partition_sectors",
-            1..=u64::from(u32::MAX),
-            "sectors of that partition",
-        );
-        let spt = geometry.sectors_per_track(0);
-        let per_cylinder = u64::from(spt) * u64::from(geometry.heads());
-        let first_sector = start * per_cylinder;
-        if first_sector + sectors > geometry.sectors() {
-            let allowed = format!(
-                "a partition that ends by sector {} of the drive",
-                geometry.sectors()
-            );
-            reader.fail_allowing(
-                "partition_sectors",
-                "the partition ends beyond the drive",
-                &allowed,
-            );
-        }
         Self {
-            partition: ffs::Geometry {
-                sector_bytes: geometry.sector_bytes(),
-                sectors_per_track: spt,
-                tracks_per_cylinder: geometry.heads(),
-                partition_sectors: sectors as u32,
-                revolutions_per_second: (label / 60) as u32,
-            },
+            partitions: read_partitions(reader, &geometry, label),
             mechanics: Mechanics {
                 geometry,
                 seek,
@@ -79,20 +56,90 @@ impl DriveSpecification {
             },
             hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
             driver_type,
-            first_sector,
         }
     }
 }
 
-impl DriveSpecification {
-    /// The partition as programs see it that go past the file system.
-    pub(crate) fn raw(&self) -> Partition {
+impl PartitionSpecification {
+    /// As programs see it that go past the file system.
+    pub(crate) fn raw(&self, drive: usize) -> Partition {
         Partition {
+            drive,
             first_sector: self.first_sector,
-            sectors: self.partition.partition_sectors,
-            sector_bytes: self.partition.sector_bytes,
+            sectors: self.label.partition_sectors,
+            sector_bytes: self.label.sector_bytes,
         }
     }
+
+    /// Bytes of it.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.label.partition_sectors) * u64::from(self.label.sector_bytes)
+    }
+}
+
+/// The one partition that is measured, or several of them.
+fn read_partitions(
+    reader: &mut Reader<'_>,
+    geometry: &Geometry,
+    label_rpm: u64,
+) -> Vec<PartitionSpecification> {
+    let cylinders = 0..=1_000_000;
+    let sectors = 1..=u64::from(u32::MAX);
+    let start = reader.integer(
+        "partition_start_cylinder",
+        cylinders.clone(),
+        "the first cylinder of the partition that is measured",
+    );
+    let length = reader.integer(
+        "partition_sectors",
+        sectors.clone(),
+        "sectors of that partition",
+    );
+    let several = reader.pairs(
+        "partitions",
+        [cylinders, sectors],
+        "first cylinder and sectors of each partition, where several are measured; that one if absent",
+    );
+    let (key, all) = if several.is_empty() {
+        ("partition_sectors", vec![[start, length]])
+    } else {
+        ("partitions", several)
+    };
+    let per_track = geometry.sectors_per_track(0);
+    let per_cylinder = u64::from(per_track) * u64::from(geometry.heads());
+    let mut partitions: Vec<PartitionSpecification> = Vec::new();
+    for [start, length] in all {
+        let first_sector = start * per_cylinder;
+        if first_sector + length > geometry.sectors() {
+            let allowed = format!(
+                "a partition that ends by sector {} of the drive",
+                geometry.sectors()
+            );
+            reader.fail_allowing(key, "the partition ends beyond the drive", &allowed);
+        }
+        let shared = partitions.iter().any(|other| {
+            let ends = other.first_sector + u64::from(other.label.partition_sectors);
+            other.first_sector < first_sector + length && first_sector < ends
+        });
+        if shared {
+            reader.fail_allowing(
+                key,
+                "two partitions share sectors",
+                "partitions that lie beside each other",
+            );
+        }
+        partitions.push(PartitionSpecification {
+            first_sector,
+            label: ffs::Geometry {
+                sector_bytes: geometry.sector_bytes(),
+                sectors_per_track: per_track,
+                tracks_per_cylinder: geometry.heads(),
+                partition_sectors: length as u32,
+                revolutions_per_second: (label_rpm / 60) as u32,
+            },
+        });
+    }
+    partitions
 }
 
 fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {

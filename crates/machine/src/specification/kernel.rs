@@ -4,7 +4,9 @@
 use super::{ControllerSpecification, DriveSpecification};
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
-use crate::kernel::driver::{HdConfig, HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig};
+use crate::kernel::driver::{
+    HdConfig, HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig, VmeDriverConfig,
+};
 use crate::kernel::serial::SerialLines;
 use diskperf_sim::Time;
 
@@ -32,6 +34,8 @@ pub enum DriverSpecification {
     Uda(UdaConfig),
     /// Disks of a PC-AT.
     Hd(HdConfig),
+    /// Controllers on a VMEbus.
+    Vme(VmeDriverConfig),
 }
 
 /// Longest cost that makes sense, in ms.
@@ -197,26 +201,22 @@ fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
 
 impl DriverSpecification {
     pub(super) fn read(
-        system: &System,
+        (system, number): (&System, Option<u32>),
         controller: &ControllerSpecification,
-        drives: &[DriveSpecification],
+        (drives, of): (&[DriveSpecification], &[usize]),
         speed: f64,
     ) -> Self {
-        match controller {
-            ControllerSpecification::Massbus { .. } => read_hp(system, drives, speed),
-            ControllerSpecification::Uda50(_) => {
-                let mut reader = system.reader(Component::Driver, None);
-                let uda = read_uda(&mut reader, speed);
-                reader.finish();
-                Self::Uda(uda)
+        let mut reader = system.reader(Component::Driver, number);
+        let driver = match controller {
+            ControllerSpecification::Massbus { .. } => {
+                return read_hp((system, number), (drives, of), speed);
             }
-            ControllerSpecification::Wd1003(_) => {
-                let mut reader = system.reader(Component::Driver, None);
-                let hd = read_hd(&mut reader, speed);
-                reader.finish();
-                Self::Hd(hd)
-            }
-        }
+            ControllerSpecification::Uda50(_) => Self::Uda(read_uda(&mut reader, speed)),
+            ControllerSpecification::Wd1003(_) => Self::Hd(read_hd(&mut reader, speed)),
+            ControllerSpecification::Vme(_) => Self::Vme(read_vme(&mut reader, speed)),
+        };
+        reader.finish();
+        driver
     }
 
     /// Gives the driver the kernel's queue order.
@@ -225,25 +225,31 @@ impl DriverSpecification {
             Self::Hp(hp) => Self::Hp(HpConfig { order, ..hp }),
             Self::Uda(uda) => Self::Uda(UdaConfig { order, ..uda }),
             Self::Hd(hd) => Self::Hd(HdConfig { order, ..hd }),
+            Self::Vme(vme) => Self::Vme(VmeDriverConfig { order, ..vme }),
         }
     }
 }
 
-fn read_hp(system: &System, drives: &[DriveSpecification], speed: f64) -> DriverSpecification {
-    let mut leads = Vec::new();
-    for drive in drives {
-        let mut reader = system.reader(Component::Driver, None);
+fn read_hp(
+    (system, number): (&System, Option<u32>),
+    (drives, of): (&[DriveSpecification], &[usize]),
+    speed: f64,
+) -> DriverSpecification {
+    let mut leads = vec![SearchLead::default(); drives.len()];
+    for place in of {
+        let drive = &drives[*place];
+        let mut reader = system.reader(Component::Driver, number);
         reader.select("type", &drive.driver_type);
         let costs = read_hp_costs(&mut reader, speed);
         let test = costs.position_test;
-        leads.push(read_lead(&mut reader, test, drive));
+        leads[*place] = read_lead(&mut reader, test, drive);
         reader.finish();
     }
-    let mut reader = system.reader(Component::Driver, None);
-    let first = drives.first().map_or("", |drive| &drive.driver_type);
-    reader.select("type", first);
+    let mut reader = system.reader(Component::Driver, number);
+    let first = of.first().map(|place| &drives[*place]);
+    reader.select("type", first.map_or("", |drive| &drive.driver_type));
     let mut config = read_hp_costs(&mut reader, speed);
-    if let Some(drive) = drives.first() {
+    if let Some(drive) = first {
         read_lead(&mut reader, config.position_test, drive);
     }
     reader.finish();
@@ -346,5 +352,24 @@ fn read_uda(reader: &mut Reader<'_>, speed: f64) -> UdaConfig {
         order: QueueOrder::Arrival,
         start: cost("start_ms", "queueing a request, and making a command of it"),
         complete: cost("complete_ms", "seeing to a response"),
+    }
+}
+
+fn read_vme(reader: &mut Reader<'_>, speed: f64) -> VmeDriverConfig {
+    let commands = reader.integer(
+        "commands",
+        0..=256,
+        "commands that the controller has at a time; 0 for all that there are, without a queue of the driver's",
+    );
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    VmeDriverConfig {
+        order: QueueOrder::Scan,
+        commands: (commands > 0).then_some(commands as u32),
+        strategy: cost("strategy_ms", "queueing a request"),
+        start: cost(
+            "start_ms",
+            "making a command of one, and giving it to the controller",
+        ),
+        complete: cost("complete_ms", "seeing to a command that has ended"),
     }
 }

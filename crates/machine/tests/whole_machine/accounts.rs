@@ -33,7 +33,7 @@ fn the_ledger_sums_to_the_time_that_passed() {
     for system in [SC780, SC750, UDA50, "vax780-si9900-eagle"] {
         let specification = specification(system, &[("filesystem.block_bytes", "4096")]);
         let circumstances = Circumstances {
-            drives: 2,
+            volumes: 2,
             phase: 1 << 29,
             speed_difference: 0.003,
             ..Circumstances::default()
@@ -223,7 +223,7 @@ fn update_comes_every_interval_and_not_before() {
 fn two_drives_at_once_keep_their_own_data() {
     for system in [SC780, SC750, UDA50] {
         let circumstances = Circumstances {
-            drives: 2,
+            volumes: 2,
             ..Circumstances::default()
         };
         let machine = Machine::build(&specification(system, &[]), circumstances);

@@ -137,7 +137,8 @@ fn sectors(machine: &Machine, specification: &Specification, drive: usize) -> Ve
         (0..blocks as u32)
             .map(|lbn| fs.block_address(file, lbn).expect("no holes"))
             .map(|address| {
-                specification.drives[drive].first_sector + u64::from(superblock.sector(address))
+                specification.volumes[drive].partition.first_sector
+                    + u64::from(superblock.sector(address))
             })
             .collect()
     })

@@ -160,7 +160,7 @@ fn who_waits_for_the_channel_is_booked_so() {
     ];
     let waited = |drives: usize| {
         let circumstances = Circumstances {
-            drives,
+            volumes: drives,
             ..Circumstances::default()
         };
         let machine = Machine::build(&fast(SC780, &settings), circumstances);
@@ -255,7 +255,7 @@ fn a_transfer_with_late_data_is_done_again() {
 #[test]
 fn each_drive_turns_slower_than_the_one_before_it() {
     let circumstances = Circumstances {
-        drives: 2,
+        volumes: 2,
         speed_difference: 0.01,
         ..Circumstances::default()
     };

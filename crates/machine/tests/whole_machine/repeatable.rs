@@ -25,7 +25,7 @@ impl Pair {
     fn new(system: &str, seed: u64, tie_break: TieBreak) -> Self {
         let circumstances = Circumstances {
             seed,
-            drives: 2,
+            volumes: 2,
             phase: 123_456_789,
             speed_difference: 0.003,
             tie_break,

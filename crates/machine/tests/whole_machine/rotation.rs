@@ -227,7 +227,7 @@ const LARGE: [(&str, &str); 1] = [("host.memory_bytes", "268435456")];
 /// the revolutions missed meanwhile.
 fn rewrite(specification: &Specification, drives: usize) -> (Vec<Time>, u64) {
     let circumstances = Circumstances {
-        drives,
+        volumes: drives,
         phase: 1 << 30,
         ..Circumstances::default()
     };

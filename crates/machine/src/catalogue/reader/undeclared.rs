@@ -11,7 +11,8 @@ use super::Reader;
 
 /// Keys of a component's file that are about the file.
 const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
-/// The key of `[drive.N]` that names another drive; the system has read it.
+/// The key of `[drive.N]` or `[controller.N]` that names another one; the
+/// system has read it.
 const COMPONENT_KEY: &str = "component";
 
 impl Reader<'_> {
@@ -39,12 +40,14 @@ impl Reader<'_> {
                 (Content::Table(_), None) if is_top && self.is_drive_table(key, is_file) => {
                     self.check_case(entry, unknown);
                 }
+                // Another reader's.
+                (Content::Table(_), None) if is_top && self.is_of_one_drive(key, is_file) => {}
                 (_, Some(shape)) => {
                     if let Err(problem) = shape.read(key, &entry.value) {
                         self.record.borrow_mut().problem(problem);
                     }
                 }
-                (_, None) if key == COMPONENT_KEY && !is_top && self.is_drive() => {}
+                (_, None) if key == COMPONENT_KEY && !is_file && self.names_one(is_top) => {}
                 (_, None) => {
                     self.record
                         .borrow_mut()
@@ -78,6 +81,18 @@ impl Reader<'_> {
 
     fn is_drive_table(&self, key: &str, is_file: bool) -> bool {
         self.is_drive() && !is_file && is_number(key)
+    }
+
+    /// Whether a table of this level names a component for one drive.
+    fn names_one(&self, is_top: bool) -> bool {
+        match self.is_drive() {
+            true => !is_top,
+            false => is_top && self.drive.is_some(),
+        }
+    }
+
+    fn is_of_one_drive(&self, key: &str, is_file: bool) -> bool {
+        !is_file && is_number(key) && self.drive.is_none() && self.component.may_be_of_one_drive()
     }
 
     /// Whether a key gives the source of another key of the same table.

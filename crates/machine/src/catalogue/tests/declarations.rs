@@ -15,15 +15,19 @@ pub(super) fn read(
     settings: &[Setting],
 ) -> Result<Vec<Parameter>, Errors> {
     let system = catalogue.resolve(target, settings)?;
+    let own = |component, drive: &u32| system.has_own(component, *drive);
     for component in [
         Component::Bus,
         Component::Host,
         Component::Kernel,
         Component::Controller,
     ] {
-        let mut reader = system.reader(component, None);
-        as_written(&system, component, &mut reader, |_| true);
-        reader.finish();
+        let drives = (1..=system.drives()).filter(|drive| own(component, drive));
+        for drive in [None].into_iter().chain(drives.map(Some)) {
+            let mut reader = system.reader(component, drive);
+            as_written(&system, (component, drive), &mut reader, |_| true);
+            reader.finish();
+        }
     }
     let mut revolutions_per_s = 60;
     for number in 1..=system.drives() {
@@ -31,9 +35,15 @@ pub(super) fn read(
         let geometry = drive(&mut reader);
         reader.finish();
         revolutions_per_s = geometry.label_rpm / 60;
-        let mut reader = system.reader(Component::Driver, None);
-        driver(&system, &mut reader, &geometry);
+        let of = Some(number).filter(|drive| own(Component::Driver, drive));
+        let mut reader = system.reader(Component::Driver, of);
+        driver(&system, of, &mut reader, &geometry);
         reader.finish();
+        if own(Component::Filesystem, &number) {
+            let mut reader = system.reader(Component::Filesystem, Some(number));
+            filesystem(&mut reader, revolutions_per_s);
+            reader.finish();
+        }
     }
     let mut reader = system.reader(Component::Filesystem, None);
     filesystem(&mut reader, revolutions_per_s);
@@ -50,9 +60,9 @@ pub(super) fn read_entry(system: System, component: Component) -> Result<Vec<Par
         Component::Drive => {
             drive(&mut reader);
         }
-        Component::Driver => driver(&system, &mut reader, &Geometry::of_type("rm05")),
+        Component::Driver => driver(&system, None, &mut reader, &Geometry::of_type("rm05")),
         Component::Host | Component::Bus | Component::Kernel | Component::Controller => {
-            as_written(&system, component, &mut reader, |_| true);
+            as_written(&system, (component, None), &mut reader, |_| true);
         }
     }
     reader.finish();
@@ -152,6 +162,11 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
         0..=100_000,
         "where the file system starts",
     );
+    reader.pairs(
+        "partitions",
+        [0..=100_000, 1..=u64::MAX],
+        "[first cylinder, sectors] of several",
+    );
     let capacity = geometry.cylinders * geometry.heads * sectors;
     let partition = reader.integer("partition_sectors", 1..=u64::MAX, "its size");
     if interleave > sectors {
@@ -170,12 +185,12 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
 /// Declares each key of a component's files by the value that it has there.
 fn as_written(
     system: &System,
-    component: Component,
+    part: (Component, Option<u32>),
     reader: &mut Reader<'_>,
     wanted: impl Fn(&str) -> bool,
 ) {
     let mut shapes = BTreeMap::new();
-    let files = system.parts[&(component, None)]
+    let files = system.parts[&part]
         .layers
         .iter()
         .filter(|layer| layer.is_file);
@@ -212,10 +227,10 @@ fn as_written(
 
 /// The driver's numbers for one type of drive. What its routines cost is as
 /// written.
-fn driver(system: &System, reader: &mut Reader<'_>, geometry: &Geometry) {
+fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometry: &Geometry) {
     reader.select("type", &geometry.driver_type);
-    as_written(system, Component::Driver, reader, |key| {
-        key.ends_with("_ms") || key.ends_with("_us")
+    as_written(system, (Component::Driver, number), reader, |key| {
+        key == "commands" || key.ends_with("_ms") || key.ends_with("_us")
     });
     let tests = [("none", 0), ("1981", 1981), ("1984", 1984), ("1987", 1987)];
     if reader.component_name().starts_with("hp") {

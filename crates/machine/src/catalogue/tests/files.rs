@@ -30,7 +30,13 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
             assert!(!parameter.doc.is_empty(), "{shown}");
             assert!(parameter.file.starts_with("catalogue/"), "{shown}");
             let number = parameter.value.parse::<f64>().is_ok();
-            let unitless = ["finish_spread", "speed", "position_test", "disksort"];
+            let unitless = [
+                "finish_spread",
+                "speed",
+                "position_test",
+                "disksort",
+                "commands",
+            ];
             let key = parameter.path.rsplit('.').next().expect("a key");
             if number && !unitless.contains(&key) {
                 assert!(!parameter.unit.is_empty(), "{shown}");

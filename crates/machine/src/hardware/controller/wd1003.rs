@@ -27,6 +27,7 @@ pub struct Wd1003Config {
 
 /// The controller's state.
 pub struct Wd1003 {
+    number: u8,
     config: Wd1003Config,
     command: Option<Command>,
     /// Sectors that have been read and not been fetched.
@@ -83,12 +84,13 @@ pub enum Asks {
 
 impl Wd1003 {
     /// An idle controller.
-    pub fn new(config: Wd1003Config, streams: Streams) -> Self {
+    pub fn new(number: u8, config: Wd1003Config, streams: Streams) -> Self {
         Self {
+            number,
             config,
             command: None,
             full: 0,
-            poll: streams.stream("controller.0.poll"),
+            poll: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
     }
@@ -139,7 +141,7 @@ impl Wd1003 {
             stopped: transfer.write,
         });
         if !transfer.write {
-            schedule(around, begin, Wd1003Event::Begin);
+            schedule(self.number, around, begin, Wd1003Event::Begin);
         }
     }
 
@@ -172,7 +174,7 @@ impl Wd1003 {
         // A command may be brought its first sector before it is acted on.
         let marked = Time(parts.transfers[id.0 as usize].request.marked().0);
         if marked > around.now() {
-            schedule(around, marked, Wd1003Event::Begin);
+            schedule(self.number, around, marked, Wd1003Event::Begin);
         } else {
             let now = moment(around.now());
             let request = &mut parts.transfers[id.0 as usize].request;
@@ -215,7 +217,7 @@ impl Wd1003 {
         let period = drive.rotation().period();
         let stage = late_stage(transfer, since, period, first, passage.to_track, late);
         transfer.request.mark(stage, moment(first));
-        schedule(around, command.passes[0], Wd1003Event::Sector);
+        schedule(self.number, around, command.passes[0], Wd1003Event::Sector);
     }
 
     fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
@@ -237,7 +239,7 @@ impl Wd1003 {
         }
         if goes_on {
             let next = command.passes[(command.passed - command.from) as usize];
-            schedule(around, next, Wd1003Event::Sector);
+            schedule(self.number, around, next, Wd1003Event::Sector);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
@@ -247,7 +249,7 @@ impl Wd1003 {
     }
 }
 
-fn schedule(around: &Surroundings<'_>, at: Time, event: Wd1003Event) {
-    let event = Event::Controller(0, ControllerEvent::Wd1003(event));
+fn schedule(number: u8, around: &Surroundings<'_>, at: Time, event: Wd1003Event) {
+    let event = Event::Controller(number, ControllerEvent::Wd1003(event));
     around.sim.schedule(at, event);
 }

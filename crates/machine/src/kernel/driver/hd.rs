@@ -31,6 +31,8 @@ pub struct HdConfig {
 /// The driver.
 pub(crate) struct Hd {
     pub(crate) config: HdConfig,
+    /// The number of its controller.
+    controller: usize,
     /// Of each drive; the first of the drive being served is under way.
     queues: RefCell<Vec<Queue>>,
     /// The drive that is looked at first next time.
@@ -38,10 +40,11 @@ pub(crate) struct Hd {
 }
 
 impl Hd {
-    /// The driver of this many drives.
-    pub(crate) fn new(config: HdConfig, drives: usize) -> Self {
+    /// The driver of this controller, on a computer of so many drives.
+    pub(crate) fn new(config: HdConfig, controller: usize, drives: usize) -> Self {
         Self {
             config,
+            controller,
             queues: RefCell::new(vec![Queue::new(); drives]),
             turn: Cell::new(0),
         }
@@ -79,7 +82,7 @@ impl Kernel {
 
     /// Gives the controller, if it is free, its next command.
     async fn hd_start(&self, hd: &Hd, context: Context<'_>) {
-        if !self.wd1003(|controller, _| controller.is_idle()) {
+        if !self.wd1003(hd, |controller, _| controller.is_idle()) {
             return;
         }
         let Some(id) = hd.next() else { return };
@@ -87,25 +90,27 @@ impl Kernel {
         self.spend(context, Stage::Driver, hd.config.start).await;
         self.mark(id, Stage::Driver);
         let around = self.surroundings();
-        self.wd1003(|controller, parts| controller.command(&around, parts, id.transfer()));
+        self.wd1003(hd, |controller, parts| {
+            controller.command(&around, parts, id.transfer())
+        });
         // The first sector to write is brought without an interrupt.
-        let asks = self.wd1003(|controller, parts| controller.asks(parts));
+        let asks = self.wd1003(hd, |controller, parts| controller.asks(parts));
         if let Some(Asks::Bring { .. }) = asks {
             self.spend(context, Stage::Driver, hd.config.move_sector)
                 .await;
-            self.wd1003(|controller, parts| controller.brought(&around, parts));
+            self.wd1003(hd, |controller, parts| controller.brought(&around, parts));
         }
     }
 
     /// Serves the controller's interrupts for ever.
-    pub(crate) async fn hd_interrupts(self: Rc<Self>) {
-        let super::Driver::Hd(hd) = &self.driver else {
+    pub(crate) async fn hd_interrupts(self: Rc<Self>, number: usize) {
+        let super::Driver::Hd(hd) = &self.drivers[number] else {
             panic!("the hd driver serves the WD1003")
         };
         let around = self.surroundings();
         loop {
             let asks = loop {
-                match self.wd1003(|controller, parts| controller.asks(parts)) {
+                match self.wd1003(hd, |controller, parts| controller.asks(parts)) {
                     Some(asks) => break asks,
                     None => self.sim.wait("an interrupt of the controller").await,
                 }
@@ -116,17 +121,17 @@ impl Kernel {
             match asks {
                 Asks::Fetch { transfer, last } => {
                     self.hd_move_sector(hd).await;
-                    self.wd1003(|controller, parts| controller.fetched(&around, parts));
+                    self.wd1003(hd, |controller, parts| controller.fetched(&around, parts));
                     if last {
                         self.hd_done(hd, transfer).await;
                     }
                 }
                 Asks::Bring { .. } => {
                     self.hd_move_sector(hd).await;
-                    self.wd1003(|controller, parts| controller.brought(&around, parts));
+                    self.wd1003(hd, |controller, parts| controller.brought(&around, parts));
                 }
                 Asks::Nothing { transfer } => {
-                    self.wd1003(|controller, _| controller.acknowledge());
+                    self.wd1003(hd, |controller, _| controller.acknowledge());
                     self.hd_done(hd, transfer).await;
                 }
             }
@@ -151,9 +156,9 @@ impl Kernel {
         self.hd_start(hd, Context::Handler).await;
     }
 
-    fn wd1003<T>(&self, ask: impl FnOnce(&mut Wd1003, &mut Parts<'_>) -> T) -> T {
+    fn wd1003<T>(&self, hd: &Hd, ask: impl FnOnce(&mut Wd1003, &mut Parts<'_>) -> T) -> T {
         let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(0);
+        let (controller, mut parts) = hardware.controller(hd.controller);
         ask(controller.wd1003(), &mut parts)
     }
 }

@@ -34,7 +34,7 @@ pub enum PositionTest {
 }
 
 /// How far ahead a drive is told to search, and when it is not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchLead {
     /// Sectors between the one searched and the one wanted.
     pub lead_sectors: u32,
@@ -70,6 +70,8 @@ pub(crate) struct Hp {
     pub(crate) config: HpConfig,
     units: RefCell<Vec<Unit>>,
     adaptors: RefCell<Vec<Adaptor>>,
+    /// The number of the first that is its.
+    first: usize,
 }
 
 /// A drive, as its driver sees it.
@@ -103,7 +105,8 @@ struct Adaptor {
 const MAPPED_BYTES: u64 = 512;
 
 impl Hp {
-    /// The driver of drives that hang on these adaptors.
+    /// The driver of drives that hang on these adaptors; a drive of another
+    /// driver's hangs on none of them, whatever its number is.
     pub(crate) fn new(config: HpConfig, adaptor_of: &[usize]) -> Self {
         let unit = |adaptor: &usize| Unit {
             adaptor: *adaptor,
@@ -116,7 +119,13 @@ impl Hp {
             config,
             units: RefCell::new(adaptor_of.iter().map(unit).collect()),
             adaptors: RefCell::new((0..adaptors).map(|_| Adaptor::default()).collect()),
+            first: adaptor_of.iter().min().copied().unwrap_or(0),
         }
+    }
+
+    /// How many adaptors it runs.
+    pub(crate) fn adaptors_used(&self) -> usize {
+        self.adaptors.borrow().len() - self.first
     }
 }
 
@@ -255,8 +264,8 @@ fn hardware_now(transfer: &crate::hardware::Transfer) -> Time {
 /// From the adaptor.
 impl Kernel {
     /// Serves the interrupts of an adaptor for ever.
-    pub(crate) async fn hp_interrupts(self: Rc<Self>, adaptor: usize) {
-        let super::Driver::Hp(hp) = &self.driver else {
+    pub(crate) async fn hp_interrupts(self: Rc<Self>, number: usize, adaptor: usize) {
+        let super::Driver::Hp(hp) = &self.drivers[number] else {
             panic!("the hp driver serves MASSBUS adaptors")
         };
         loop {

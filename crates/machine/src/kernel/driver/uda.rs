@@ -28,6 +28,8 @@ pub struct UdaConfig {
 /// The driver.
 pub(crate) struct Uda {
     pub(crate) config: UdaConfig,
+    /// The number of its controller.
+    controller: usize,
     /// Of each drive, what the controller has not been given.
     queues: RefCell<Vec<VecDeque<BufferId>>>,
     /// The drive that is looked at first next time.
@@ -37,10 +39,11 @@ pub(crate) struct Uda {
 }
 
 impl Uda {
-    /// The driver of this many drives.
-    pub(crate) fn new(config: UdaConfig, drives: usize) -> Self {
+    /// The driver of this controller, on a computer of so many drives.
+    pub(crate) fn new(config: UdaConfig, controller: usize, drives: usize) -> Self {
         Self {
             config,
+            controller,
             queues: RefCell::new(vec![VecDeque::new(); drives]),
             turn: Cell::new(0),
             starting: Cell::new(false),
@@ -91,7 +94,7 @@ impl Kernel {
     async fn uda_start(&self, uda: &Uda, context: Context<'_>) {
         assert!(!uda.starting.replace(true), "the level masks the interrupt");
         loop {
-            let takes = self.hardware.borrow_mut().controllers[0]
+            let takes = self.hardware.borrow_mut().controllers[uda.controller]
                 .uda50()
                 .takes_commands();
             let Some(id) = takes.then(|| uda.next()).flatten() else {
@@ -101,7 +104,7 @@ impl Kernel {
             self.spend(context, Stage::Driver, uda.config.start).await;
             self.mark(id, Stage::Driver);
             let mut hardware = self.hardware.borrow_mut();
-            let (controller, mut parts) = hardware.controller(0);
+            let (controller, mut parts) = hardware.controller(uda.controller);
             let around = self.surroundings();
             controller
                 .uda50()
@@ -111,18 +114,18 @@ impl Kernel {
     }
 
     /// Serves the controller's interrupts for ever.
-    pub(crate) async fn uda_interrupts(self: Rc<Self>) {
-        let super::Driver::Uda(uda) = &self.driver else {
+    pub(crate) async fn uda_interrupts(self: Rc<Self>, number: usize) {
+        let super::Driver::Uda(uda) = &self.drivers[number] else {
             panic!("the uda driver serves the UDA50")
         };
         loop {
-            while !self.uda_interrupts_now() {
+            while !self.uda_interrupts_now(uda) {
                 self.sim.wait("an interrupt of the controller").await;
             }
             self.processor.enter(&self.sim, BIO).await;
             self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
                 .await;
-            while let Some(TransferId(number)) = self.uda_take_done() {
+            while let Some(TransferId(number)) = self.uda_take_done(uda) {
                 self.spend(Context::Handler, Stage::Driver, uda.config.complete)
                     .await;
                 self.biodone(BufferId(number));
@@ -132,14 +135,14 @@ impl Kernel {
         }
     }
 
-    fn uda_interrupts_now(&self) -> bool {
-        self.hardware.borrow_mut().controllers[0]
+    fn uda_interrupts_now(&self, uda: &Uda) -> bool {
+        self.hardware.borrow_mut().controllers[uda.controller]
             .uda50()
             .interrupts()
     }
 
-    fn uda_take_done(&self) -> Option<TransferId> {
-        self.hardware.borrow_mut().controllers[0]
+    fn uda_take_done(&self, uda: &Uda) -> Option<TransferId> {
+        self.hardware.borrow_mut().controllers[uda.controller]
             .uda50()
             .take_done()
     }

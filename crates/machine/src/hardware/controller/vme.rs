@@ -1,0 +1,425 @@
+//! Disk controllers for the VMEbus of the middle eighties: a processor of their
+//! own that decodes commands, memory that keeps sectors, and data that goes
+//! over the bus while the next sectors pass.
+//!
+//! A command is decoded; what the cache holds of a read goes over the bus at
+//! once, sector by sector, through the controller's processor; what is passing
+//! under the heads follows as it passes; for the rest the read waits for the
+//! arm. What the arm reads goes on past the command as far as the policy says,
+//! and a read that follows is served from it. A write's data is fetched before
+//! its sectors come by; it ends reading ahead, which a read does not.
+
+mod arm;
+mod cache;
+mod policy;
+mod stream;
+
+pub use policy::{AccessClass, MOST_AHEAD_SECTORS, Policy};
+
+use super::ControllerEvent;
+use crate::event::Event;
+use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use arm::{Arm, Unit};
+use cache::Cache;
+use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_timeline::Stage;
+use std::collections::VecDeque;
+
+/// How such a controller is built.
+#[derive(Clone, Debug)]
+pub struct VmeConfig {
+    /// Its processor, for each command.
+    pub command: Time,
+    /// How often its processor looks for commands: it begins up to this much
+    /// later.
+    pub command_poll: Time,
+    /// Its processor, for each sector that goes between the cache and memory.
+    pub move_per_sector: Time,
+    /// Sectors of a write that it fetches before it starts the drive; all, of a
+    /// shorter one.
+    pub write_lead_sectors: u32,
+    /// What it keeps.
+    pub caching: Caching,
+}
+
+/// What a controller keeps of what it reads and writes.
+#[derive(Clone, Debug)]
+pub enum Caching {
+    /// Nothing.
+    None,
+    /// Tracks: a read that misses reads the whole track, from whatever sector
+    /// comes first, and reads in sequence have the next track read ahead.
+    Tracks {
+        /// Sectors that it has room for.
+        capacity_sectors: u32,
+        /// Whether any write empties it.
+        flushed_by_writes: bool,
+    },
+    /// Sectors, as the driver says with each command.
+    Sectors {
+        /// Sectors that it has room for.
+        capacity_sectors: u32,
+        /// By [`AccessClass`].
+        policies: [Policy; 3],
+    },
+}
+
+impl Caching {
+    fn capacity_sectors(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Tracks {
+                capacity_sectors, ..
+            }
+            | Self::Sectors {
+                capacity_sectors, ..
+            } => *capacity_sectors,
+        }
+    }
+
+    /// What is done for accesses of a class.
+    fn policy(&self, class: AccessClass) -> Policy {
+        match self {
+            Self::None => Policy::default(),
+            Self::Tracks { .. } => Policy {
+                search: true,
+                save_reads: true,
+                ..Policy::default()
+            },
+            Self::Sectors { policies, .. } => policies[class as usize],
+        }
+    }
+
+    fn by_tracks(&self) -> bool {
+        matches!(self, Self::Tracks { .. })
+    }
+}
+
+/// What the cache did, of one class of accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Reads.
+    pub reads: u64,
+    /// Reads that the arm did not have to begin anything for.
+    pub hits: u64,
+    /// Sectors read.
+    pub sectors: u64,
+    /// Of these, how many were in the cache when the command was decoded.
+    pub sectors_held: u64,
+}
+
+/// The controller's state.
+pub struct Vme {
+    number: u8,
+    config: VmeConfig,
+    cache: Cache,
+    units: Vec<Unit>,
+    /// Until when its processor has something to do.
+    engine_free: Time,
+    /// Transfers whose data moves over the bus, and how fast, in bytes per
+    /// second.
+    moving: Vec<(TransferId, u64)>,
+    /// What the host has not been told of.
+    done: VecDeque<TransferId>,
+    outstanding: u32,
+    statistics: [CacheStatistics; 3],
+    poll: Stream,
+    interrupt: Option<TaskId>,
+}
+
+/// What such a controller schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum VmeEvent {
+    /// A command has been decoded.
+    Decoded(TransferId),
+    /// A command's data begins to move over the bus, at this rate in bytes per
+    /// second.
+    Moves(TransferId, u32),
+    /// A command is finished.
+    Finished(TransferId),
+    /// The arm of a drive, by its place, has done what it was doing when this
+    /// was scheduled.
+    ArmDone(u8, u32),
+    /// The same is to leave off as soon as no command needs it.
+    LeaveOff(u8, u32),
+}
+
+/// Whom a stream was begun for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// For the command: its sectors go from the drive over the bus.
+    ForIt,
+    /// For another, or ahead of one: its sectors go through the cache.
+    FromOthers,
+}
+
+/// A command that has been decoded and is not finished.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    id: TransferId,
+    /// The first sector that has not been seen to, and the end.
+    next: u64,
+    end: u64,
+    /// When what has been seen to is in memory, or fetched from it.
+    ready: Time,
+    /// Of a write, when enough has been fetched to start the drive.
+    enough: Time,
+    write: bool,
+    policy: Policy,
+}
+
+impl Vme {
+    /// An idle controller with these drives.
+    pub fn new(number: u8, config: VmeConfig, drives: &[usize], streams: Streams) -> Self {
+        Self {
+            number,
+            poll: streams.stream(&format!("controller.{number}.poll")),
+            cache: Cache::new(config.caching.capacity_sectors()),
+            config,
+            units: drives.iter().map(|drive| Unit::new(*drive)).collect(),
+            engine_free: Time::ZERO,
+            moving: Vec::new(),
+            done: VecDeque::new(),
+            outstanding: 0,
+            statistics: [CacheStatistics::default(); 3],
+            interrupt: None,
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Commands that it has been given and that the host has not been told the
+    /// end of.
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// A command that has ended, once.
+    pub fn take_done(&mut self) -> Option<TransferId> {
+        let done = self.done.pop_front()?;
+        self.outstanding -= 1;
+        Some(done)
+    }
+
+    /// Whether there is one.
+    pub fn interrupts(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// What the cache did, by [`AccessClass`].
+    pub fn statistics(&self) -> [CacheStatistics; 3] {
+        self.statistics
+    }
+
+    /// Takes a command.
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        self.outstanding += 1;
+        let start = around.now().max(self.engine_free);
+        let late = self.poll.within(self.config.command_poll);
+        let decoded = start + late + self.config.command;
+        self.engine_free = decoded;
+        let request = &mut parts.transfers[id.0 as usize].request;
+        request.mark(Stage::ControllerQueue, moment(start));
+        request.mark(Stage::Command, moment(decoded));
+        self.schedule(around, decoded, VmeEvent::Decoded(id));
+    }
+
+    pub(super) fn handle(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        event: VmeEvent,
+    ) {
+        match event {
+            VmeEvent::Decoded(id) => self.decoded(around, parts, id),
+            VmeEvent::Moves(id, rate) => {
+                parts.bus.start(around, u64::from(rate));
+                self.moving.push((id, u64::from(rate)));
+            }
+            VmeEvent::Finished(id) => self.finished(around, parts, id),
+            VmeEvent::ArmDone(place, generation) => {
+                self.arm_done(around, parts, (usize::from(place), generation));
+            }
+            VmeEvent::LeaveOff(place, generation) => {
+                self.leave_off(around, parts, (usize::from(place), generation));
+            }
+        }
+    }
+
+    fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        let transfer = &parts.transfers[id.0 as usize];
+        let place = self.place_of(transfer.drive);
+        let command = Command {
+            id,
+            next: transfer.sector,
+            end: transfer.sector + u64::from(transfer.sectors),
+            ready: around.now(),
+            enough: around.now(),
+            write: transfer.write,
+            policy: self.config.caching.policy(transfer.class),
+        };
+        if command.write {
+            self.write(around, parts, (place, command));
+        } else {
+            self.read(around, parts, (place, command));
+        }
+    }
+
+    fn place_of(&self, drive: usize) -> usize {
+        let place = self.units.iter().position(|unit| unit.drive == drive);
+        place.expect("the drive hangs on this controller")
+    }
+
+    /// A read: what is in the cache, what is passing, and the rest.
+    fn read(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, mut command): (usize, Command),
+    ) {
+        let now = around.now();
+        self.absorb(place, now);
+        let first = command.next;
+        let follows = self.units[place].sequence_end == first;
+        self.units[place].in_sequence = follows;
+        self.units[place].sequence_end = command.end;
+        let held = self.from_cache(around, parts, (place, &mut command));
+        let class = parts.transfers[command.id.0 as usize].class;
+        let count = &mut self.statistics[class as usize];
+        count.reads += 1;
+        count.sectors += command.end - first;
+        count.sectors_held += held;
+        let passing = self.is_passing(place, &command);
+        self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
+        if command.next == command.end {
+            self.finish(around, &command);
+            self.read_ahead(around, parts, (place, command));
+        } else if passing {
+            self.follow(around, parts, (place, command), Served::FromOthers);
+        } else {
+            self.units[place].waiting.push_back(command);
+            self.start_arm(around, parts, place);
+        }
+    }
+
+    /// Sends what the cache holds of a read; how many sectors that is.
+    fn from_cache(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, command): (usize, &mut Command),
+    ) -> u64 {
+        if !command.policy.search {
+            return 0;
+        }
+        let drive = self.units[place].drive;
+        let held = self.cache.prefix(drive, command.next, command.end);
+        if held == 0 {
+            return 0;
+        }
+        self.cache.touch(drive, command.next, command.next + held);
+        let start = around.now().max(self.engine_free).max(command.ready);
+        command.ready = start + Time(self.config.move_per_sector.0 * held);
+        self.engine_free = command.ready;
+        command.next += held;
+        let request = &mut parts.transfers[command.id.0 as usize].request;
+        request.mark(Stage::ControllerQueue, moment(start));
+        request.mark(Stage::CacheHit, moment(command.ready));
+        self.move_data(around, parts, (command.id, held), (start, command.ready));
+        held
+    }
+
+    /// A write: its data is fetched, and waits for the arm.
+    fn write(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, mut command): (usize, Command),
+    ) {
+        self.absorb(place, around.now());
+        let drive = self.units[place].drive;
+        match &self.config.caching {
+            Caching::Tracks {
+                flushed_by_writes: true,
+                ..
+            } => self.cache.clear(),
+            _ => {
+                self.cache.remove(drive, command.next, command.end);
+            }
+        }
+        if command.policy.save_writes {
+            self.cache.insert(drive, command.next, command.end);
+        }
+        let sectors = command.end - command.next;
+        let start = around.now().max(self.engine_free);
+        let sector_bytes = parts.drives[drive].geometry().sector_bytes();
+        let per_sector = self
+            .config
+            .move_per_sector
+            .max(parts.bus.time(u64::from(sector_bytes)));
+        command.ready = start + Time(per_sector.0 * sectors);
+        let lead = sectors.min(u64::from(self.config.write_lead_sectors));
+        command.enough = start + Time(per_sector.0 * lead);
+        self.engine_free = command.ready;
+        self.move_data(around, parts, (command.id, sectors), (start, command.ready));
+        self.units[place].waiting.push_back(command);
+        self.make_way(around, place);
+        self.start_arm(around, parts, place);
+    }
+
+    /// Data of so many sectors moves over the bus from one moment to another.
+    fn move_data(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &Parts<'_>,
+        (id, sectors): (TransferId, u64),
+        (from, to): (Time, Time),
+    ) {
+        let drive = parts.transfers[id.0 as usize].drive;
+        let bytes = sectors * u64::from(parts.drives[drive].geometry().sector_bytes());
+        let span = (to - from).0.max(1);
+        let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
+        self.schedule(around, from, VmeEvent::Moves(id, rate));
+    }
+
+    /// A command is finished when all of it is in memory.
+    fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
+        self.schedule(around, command.ready, VmeEvent::Finished(command.id));
+    }
+
+    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        self.moving.retain(|(of, rate)| {
+            if *of == id {
+                parts.bus.stop(around, *rate);
+            }
+            *of != id
+        });
+        self.done.push_back(id);
+        around
+            .sim
+            .wake(self.interrupt.expect("its interrupt is connected"));
+    }
+
+    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: VmeEvent) {
+        let event = Event::Controller(self.number, ControllerEvent::Vme(event));
+        around.sim.schedule(at, event);
+    }
+
+    /// What the arm does now came to nothing more: the number of the next thing
+    /// that it does.
+    fn next_generation(&mut self, place: usize) -> u32 {
+        let unit = &mut self.units[place];
+        unit.generation = unit.generation.wrapping_add(1);
+        unit.generation
+    }
+
+    fn set_arm(&mut self, around: &Surroundings<'_>, place: usize, arm: Arm, until: Time) {
+        let generation = self.next_generation(place);
+        self.units[place].arm = Some(arm);
+        let event = VmeEvent::ArmDone(place as u8, generation);
+        self.schedule(around, until, event);
+    }
+}

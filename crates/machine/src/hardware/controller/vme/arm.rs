@@ -1,0 +1,402 @@
+//! What the arm of a drive does: one thing at a time, and what waits for it.
+
+use super::stream::{Stream, ahead_limit};
+use super::{Caching, Command, Served, Vme, VmeEvent};
+use crate::hardware::controller::massbus::{late_stage, mark_move};
+use crate::hardware::drive::Move;
+use crate::hardware::{Parts, Surroundings, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::{Deadline, Stage};
+use std::collections::VecDeque;
+
+/// What belongs to one drive.
+pub(super) struct Unit {
+    pub(super) drive: usize,
+    /// Commands that wait for the arm.
+    pub(super) waiting: VecDeque<Command>,
+    pub(super) arm: Option<Arm>,
+    /// Of what the arm does, so that what was scheduled for something else is
+    /// known to be over.
+    pub(super) generation: u32,
+    /// Where the last sequence that was read ended, if the arm has not moved
+    /// since.
+    pub(super) tail: Option<u64>,
+    /// Sectors of the last stream that are kept only until the next one.
+    unsaved: Option<(u64, u64)>,
+    /// Where the last read ended, and whether it began where the one before it
+    /// ended.
+    pub(super) sequence_end: u64,
+    pub(super) in_sequence: bool,
+}
+
+/// What an arm does.
+pub(super) enum Arm {
+    /// Reading.
+    Read(Stream),
+    /// On the way to where it writes, until there is enough to write.
+    Seek(Command),
+    /// Writing.
+    Write(Command),
+}
+
+impl Unit {
+    pub(super) fn new(drive: usize) -> Self {
+        Self {
+            drive,
+            waiting: VecDeque::new(),
+            arm: None,
+            generation: 0,
+            tail: None,
+            unsaved: None,
+            sequence_end: 0,
+            in_sequence: false,
+        }
+    }
+}
+
+impl Vme {
+    pub(super) fn writes_wait(&self, place: usize) -> bool {
+        let mut waiting = self.units[place].waiting.iter();
+        waiting.any(|command| command.write)
+    }
+
+    /// Has reading ahead leave off for a write that waits.
+    pub(super) fn make_way(&mut self, around: &Surroundings<'_>, place: usize) {
+        let unit = &self.units[place];
+        let Some(Arm::Read(stream)) = &unit.arm else {
+            return;
+        };
+        if !stream.keeps_arm {
+            let at = stream.needed.max(around.now());
+            let event = VmeEvent::LeaveOff(place as u8, unit.generation);
+            self.schedule(around, at, event);
+        }
+    }
+
+    pub(super) fn leave_off(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, generation): (usize, u32),
+    ) {
+        let now = around.now();
+        if self.units[place].generation != generation {
+            return;
+        }
+        self.absorb(place, now);
+        let Some(Arm::Read(stream)) = &self.units[place].arm else {
+            return;
+        };
+        if stream.needed > now {
+            self.make_way(around, place);
+            return;
+        }
+        if now >= stream.ends() {
+            return;
+        }
+        parts.drives[self.units[place].drive].cut_short(now);
+        self.stream_over(place);
+        self.start_arm(around, parts, place);
+    }
+
+    /// The arm is free; what it read is kept until the next stream, or longer.
+    fn stream_over(&mut self, place: usize) {
+        self.next_generation(place);
+        let unit = &mut self.units[place];
+        if let Some(Arm::Read(stream)) = unit.arm.take() {
+            let absorbed = &stream.sectors[..stream.absorbed];
+            let last = absorbed.last().map(|(sector, _)| sector + 1);
+            unit.tail = last.filter(|_| !stream.whole_track);
+            if let (Some((_, end)), Some(last)) = (&mut unit.unsaved, last) {
+                *end = last.max(*end);
+            }
+        }
+    }
+
+    pub(super) fn arm_done(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, generation): (usize, u32),
+    ) {
+        if self.units[place].generation != generation {
+            return;
+        }
+        self.absorb(place, around.now());
+        match self.units[place].arm {
+            Some(Arm::Read(_)) => {
+                self.stream_over(place);
+                self.start_arm(around, parts, place);
+                if self.config.caching.by_tracks() {
+                    self.read_next_track(around, parts, place);
+                }
+            }
+            Some(Arm::Seek(command)) => self.start_writing(around, parts, (place, command)),
+            Some(Arm::Write(command)) => {
+                self.next_generation(place);
+                self.units[place].arm = None;
+                self.finish(around, &command);
+                self.start_arm(around, parts, place);
+            }
+            None => {}
+        }
+    }
+
+    /// Gives the arm, if it is free, the next thing to do.
+    pub(super) fn start_arm(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        place: usize,
+    ) {
+        while self.units[place].arm.is_none() {
+            let Some(mut command) = self.next_command(parts, place) else {
+                return;
+            };
+            let request = &mut parts.transfers[command.id.0 as usize].request;
+            let now = moment(around.now()).max(request.marked());
+            request.mark(Stage::ControllerQueue, now);
+            if command.write {
+                self.start_write(around, parts, (place, command));
+                continue;
+            }
+            // While it waited, what it wants may have been read for another.
+            self.from_cache(around, parts, (place, &mut command));
+            if command.next == command.end {
+                self.finish(around, &command);
+            } else if self.config.caching.by_tracks() {
+                self.start_track(around, parts, (place, command.next), Some(&command));
+                self.follow(around, parts, (place, command), Served::ForIt);
+            } else {
+                let limit = match self.writes_wait(place) && !command.policy.keeps_arm() {
+                    true => command.end,
+                    false => {
+                        let drive = self.units[place].drive;
+                        ahead_limit(parts.drives[drive].geometry(), &command)
+                    }
+                };
+                let count = (limit - command.next) as u32;
+                self.start_stream(around, parts, (place, command.next, count), &command);
+                self.follow(around, parts, (place, command), Served::ForIt);
+            }
+        }
+    }
+
+    /// The next of the commands that wait: the first, or the nearest of its
+    /// direction on from the arm, upwards, if its policy sorts.
+    fn next_command(&mut self, parts: &Parts<'_>, place: usize) -> Option<Command> {
+        let unit = &mut self.units[place];
+        let first = unit.waiting.front()?;
+        let sorts = match first.write {
+            true => first.policy.sort_writes,
+            false => first.policy.sort_reads,
+        };
+        if !sorts {
+            return unit.waiting.pop_front();
+        }
+        let drive = &parts.drives[unit.drive];
+        let here = drive.cylinder();
+        let cylinders = drive.geometry().cylinders();
+        let write = first.write;
+        let way = |command: &Command| {
+            let cylinder = drive.geometry().locate(command.next).cylinder;
+            (cylinder + cylinders - here) % cylinders
+        };
+        let (best, _) = unit
+            .waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, command)| command.write == write)
+            .min_by_key(|(_, command)| way(command))?;
+        unit.waiting.remove(best)
+    }
+
+    /// Reads a sequence of sectors, for a command or ahead of one.
+    pub(super) fn start_stream(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, first, count): (usize, u64, u32),
+        command: &Command,
+    ) {
+        let now = around.now();
+        let number = self.units[place].drive;
+        let drive = &mut parts.drives[number];
+        let since = drive.last_transfer();
+        let at = drive.just_in_time(now);
+        let passage = drive.transfer(at, first, count, false);
+        let passes = drive.sectors_pass();
+        let period = drive.rotation().period();
+        if command.next == first {
+            let begins = (at + passage.to_first_sector()).max(now);
+            mark_way(
+                parts,
+                command,
+                (now, passage.to_track),
+                (since, begins, period),
+            );
+        }
+        let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
+        let stream = Stream {
+            sectors,
+            absorbed: 0,
+            whole_track: false,
+            kept: command.policy.search,
+            needed: now,
+            keeps_arm: command.policy.keeps_arm(),
+        };
+        let ends = stream.ends();
+        let goes_on = self.units[place].tail == Some(first);
+        if !goes_on {
+            self.forget_unsaved(place);
+        }
+        let unit = &mut self.units[place];
+        if !command.policy.save_reads && unit.unsaved.is_none() {
+            unit.unsaved = Some((first, first));
+        }
+        unit.tail = None;
+        self.set_arm(around, place, Arm::Read(stream), ends);
+    }
+
+    /// What was read before another stream, and was not to be saved, is lost.
+    fn forget_unsaved(&mut self, place: usize) {
+        let unit = &mut self.units[place];
+        if let Some((first, end)) = unit.unsaved.take() {
+            self.cache.remove(unit.drive, first, end);
+        }
+    }
+
+    /// Reads a whole track, for a command or ahead of it.
+    pub(super) fn start_track(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, sector): (usize, u64),
+        command: Option<&Command>,
+    ) {
+        let now = around.now();
+        let number = self.units[place].drive;
+        let drive = &mut parts.drives[number];
+        let since = drive.last_transfer();
+        let period = drive.rotation().period();
+        let read = drive.read_track(now, sector);
+        if let Some(command) = command {
+            let begins = read.begins.max(now);
+            mark_way(
+                parts,
+                command,
+                (now, read.to_track),
+                (since, begins, period),
+            );
+        }
+        let stream = Stream {
+            sectors: read.sectors,
+            absorbed: 0,
+            whole_track: true,
+            kept: true,
+            needed: now,
+            // A track is read to its end.
+            keeps_arm: true,
+        };
+        let ends = stream.ends();
+        self.units[place].tail = None;
+        self.set_arm(around, place, Arm::Read(stream), ends);
+    }
+
+    /// The arm goes to where a write begins.
+    fn start_write(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, command): (usize, Command),
+    ) {
+        let now = around.now();
+        self.units[place].tail = None;
+        if matches!(self.config.caching, Caching::Sectors { .. }) {
+            // Nothing that is kept may be older than what is on the drive.
+            let drive = self.units[place].drive;
+            if !command.policy.save_writes {
+                self.cache.remove(drive, command.next, command.end);
+            }
+        }
+        let drive = &mut parts.drives[self.units[place].drive];
+        let target = drive.geometry().locate(command.next);
+        let slots = drive.geometry().division(target.cylinder);
+        let media = drive
+            .rotation()
+            .slots((command.end - command.next - 1) as u32, slots);
+        // The medium does not wait for memory: writing begins when the last
+        // sector will be there in time.
+        let in_time = Time(command.ready.0.saturating_sub(media.0));
+        let enough = in_time.max(command.enough);
+        if enough <= now {
+            self.start_writing(around, parts, (place, command));
+            return;
+        }
+        let arm = drive.seek(target.cylinder, true);
+        let begins = (now + arm.total()).max(enough);
+        let transfer = &mut parts.transfers[command.id.0 as usize];
+        mark_move(transfer, now, arm);
+        transfer.request.mark(Stage::BusTransfer, moment(begins));
+        self.set_arm(around, place, Arm::Seek(command), begins);
+    }
+
+    fn start_writing(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, mut command): (usize, Command),
+    ) {
+        let now = around.now();
+        let drive = &mut parts.drives[self.units[place].drive];
+        let since = drive.last_transfer();
+        let period = drive.rotation().period();
+        let count = (command.end - command.next) as u32;
+        let at = drive.just_in_time(now);
+        let passage = drive.transfer(at, command.next, count, true);
+        let begins = (at + passage.to_first_sector()).max(now);
+        let ends = at + passage.total();
+        mark_way(
+            parts,
+            &command,
+            (now, passage.to_track),
+            (since, begins, period),
+        );
+        let request = &mut parts.transfers[command.id.0 as usize].request;
+        request.mark(Stage::MediaTransfer, moment(ends));
+        assert!(
+            command.ready <= ends,
+            "what is written has been fetched before"
+        );
+        command.ready = ends;
+        self.set_arm(around, place, Arm::Write(command), ends);
+    }
+}
+
+/// Marks a request's way to its first sector.
+fn mark_way(
+    parts: &mut Parts<'_>,
+    command: &Command,
+    (now, arm): (Time, Move),
+    (since, begins, period): (Option<Time>, Time, Time),
+) {
+    let transfer = &mut parts.transfers[command.id.0 as usize];
+    // What the cache held of it may still be on the bus.
+    if Time(transfer.request.marked().0) > now {
+        let marked = transfer.request.marked();
+        transfer
+            .request
+            .mark(Stage::RotationalLatency, moment(begins).max(marked));
+        return;
+    }
+    mark_move(transfer, now, arm);
+    let late = late_stage(
+        transfer,
+        since,
+        period,
+        begins,
+        arm,
+        Deadline::TransferCommand,
+    );
+    transfer.request.mark(late, moment(begins));
+}

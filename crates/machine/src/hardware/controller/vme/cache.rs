@@ -1,0 +1,168 @@
+//! What a controller keeps of the drives' sectors: runs of sectors, the ones
+//! longest unused forgotten first.
+
+use std::collections::VecDeque;
+
+/// A run of sectors of one drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    drive: usize,
+    first: u64,
+    end: u64,
+}
+
+/// The cache: at most so many sectors, each in one run only.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    capacity: u64,
+    held: u64,
+    /// The longest unused first.
+    runs: VecDeque<Run>,
+}
+
+impl Cache {
+    pub(super) fn new(capacity_sectors: u32) -> Self {
+        Self {
+            capacity: u64::from(capacity_sectors),
+            held: 0,
+            runs: VecDeque::new(),
+        }
+    }
+
+    /// How many sectors from `first` on, up to `end`, it holds without a gap.
+    pub(super) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
+        let mut at = first;
+        while at < end {
+            let holds = |run: &&Run| run.drive == drive && run.first <= at && at < run.end;
+            match self.runs.iter().rev().find(holds) {
+                Some(run) => at = run.end.min(end),
+                None => break,
+            }
+        }
+        at - first
+    }
+
+    /// These sectors were used now: they are forgotten last.
+    pub(super) fn touch(&mut self, drive: usize, first: u64, end: u64) {
+        let mut touched = self.remove(drive, first, end);
+        for run in touched.drain(..) {
+            self.push(run);
+        }
+    }
+
+    /// Takes sectors in.
+    pub(super) fn insert(&mut self, drive: usize, first: u64, end: u64) {
+        self.remove(drive, first, end);
+        if first < end {
+            self.push(Run { drive, first, end });
+        }
+        while self.held > self.capacity {
+            let excess = self.held - self.capacity;
+            let oldest = &mut self.runs[0];
+            let length = oldest.end - oldest.first;
+            if length <= excess {
+                self.held -= length;
+                self.runs.pop_front();
+            } else {
+                oldest.first += excess;
+                self.held -= excess;
+            }
+        }
+    }
+
+    fn push(&mut self, run: Run) {
+        self.held += run.end - run.first;
+        match self.runs.back_mut() {
+            Some(last) if last.drive == run.drive && last.end == run.first => last.end = run.end,
+            _ => self.runs.push_back(run),
+        }
+    }
+
+    /// Forgets sectors; what was there of them.
+    pub(super) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
+        let mut removed = Vec::new();
+        let shares =
+            |run: &Run| run.drive == drive && run.first < end && first < run.end && first < end;
+        if !self.runs.iter().any(shares) {
+            return removed;
+        }
+        let mut kept = VecDeque::with_capacity(self.runs.len() + 1);
+        for run in self.runs.drain(..) {
+            if !shares(&run) {
+                kept.push_back(run);
+                continue;
+            }
+            let common = Run {
+                drive,
+                first: run.first.max(first),
+                end: run.end.min(end),
+            };
+            self.held -= common.end - common.first;
+            removed.push(common);
+            for (first, end) in [(run.first, common.first), (common.end, run.end)] {
+                if first < end {
+                    kept.push_back(Run { drive, first, end });
+                }
+            }
+        }
+        self.runs = kept;
+        removed
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
+        self.held = 0;
+    }
+
+    /// Sectors that it holds.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_goes_over_adjacent_runs_and_stops_at_a_gap() {
+        let mut cache = Cache::new(100);
+        cache.insert(0, 10, 20);
+        cache.insert(0, 30, 40);
+        cache.insert(0, 20, 25);
+        assert_eq!(cache.prefix(0, 12, 40), 13);
+        assert_eq!(cache.prefix(0, 12, 15), 3);
+        assert_eq!(cache.prefix(0, 26, 40), 0);
+        assert_eq!(cache.prefix(1, 12, 15), 0);
+    }
+
+    #[test]
+    fn the_longest_unused_goes_first() {
+        let mut cache = Cache::new(30);
+        cache.insert(0, 0, 10);
+        cache.insert(0, 100, 110);
+        cache.insert(0, 200, 210);
+        cache.touch(0, 0, 10);
+        cache.insert(0, 300, 305);
+        assert_eq!(cache.prefix(0, 0, 10), 10);
+        assert_eq!(cache.prefix(0, 100, 110), 0);
+        assert_eq!(cache.prefix(0, 105, 110), 5);
+        assert_eq!(cache.held(), 30);
+    }
+
+    #[test]
+    fn a_sector_is_held_once() {
+        let mut cache = Cache::new(1000);
+        for first in [0, 5, 3, 50, 45] {
+            cache.insert(0, first, first + 10);
+        }
+        assert_eq!(cache.held(), 15 + 15);
+        cache.remove(0, 4, 6);
+        assert_eq!(cache.held(), 28);
+        assert_eq!(cache.prefix(0, 0, 20), 4);
+        cache.clear();
+        assert_eq!(cache.held(), 0);
+    }
+}

@@ -1,0 +1,250 @@
+//! What the arm is reading: sectors and when each has passed.
+
+use super::arm::Arm;
+use super::{Command, Served, Vme, VmeEvent};
+use crate::hardware::drive::{Geometry, Place};
+use crate::hardware::{Parts, Surroundings, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+
+/// A read under way, which serves commands and reads ahead of them.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    /// In the order in which they pass.
+    pub(super) sectors: Vec<(u64, Time)>,
+    /// How many of these are in the cache.
+    pub(super) absorbed: usize,
+    /// Whether it is a track from whatever sector came first, not a sequence.
+    pub(super) whole_track: bool,
+    /// Whether what passes is put into the cache.
+    pub(super) kept: bool,
+    /// Until when some command needs it.
+    pub(super) needed: Time,
+    /// Whether writes wait for its end.
+    pub(super) keeps_arm: bool,
+}
+
+impl Stream {
+    /// When it ends.
+    pub(super) fn ends(&self) -> Time {
+        self.sectors
+            .last()
+            .map_or(Time::ZERO, |(_, passes)| *passes)
+    }
+
+    fn end_sector(&self) -> u64 {
+        self.sectors.last().map_or(0, |(sector, _)| sector + 1)
+    }
+
+    fn passes(&self, sector: u64) -> Option<Time> {
+        let (first, _) = self.sectors.first()?;
+        let found = match self.whole_track {
+            true => self.sectors.iter().find(|(other, _)| *other == sector),
+            false => self.sectors.get(sector.checked_sub(*first)? as usize),
+        };
+        found.map(|(_, passes)| *passes)
+    }
+}
+
+/// Whether a place lies on the same track as another.
+fn same_track(one: Place, other: Place) -> bool {
+    (one.cylinder, one.head) == (other.cylinder, other.head)
+}
+
+/// Where reading ahead of `end` stops.
+pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
+    let policy = command.policy;
+    let end = command.end;
+    if !policy.search || policy.ahead_sectors == 0 {
+        return end;
+    }
+    let last = geometry.locate(end - 1);
+    let most = (end + u64::from(policy.ahead_sectors)).min(geometry.sectors());
+    let allowed = |sector: &u64| {
+        let place = geometry.locate(*sector);
+        (policy.across_heads || same_track(place, last))
+            && (policy.across_cylinders || place.cylinder == last.cylinder)
+    };
+    (end..most).find(|sector| !allowed(sector)).unwrap_or(most)
+}
+
+impl Vme {
+    /// What has passed of a stream is in the cache.
+    pub(super) fn absorb(&mut self, place: usize, now: Time) {
+        let unit = &mut self.units[place];
+        let Some(Arm::Read(stream)) = &mut unit.arm else {
+            return;
+        };
+        let from = stream.absorbed;
+        let passed = stream.sectors[from..]
+            .iter()
+            .take_while(|(_, passes)| *passes <= now)
+            .count();
+        stream.absorbed += passed;
+        if !stream.kept {
+            return;
+        }
+        for (sector, _) in &stream.sectors[from..from + passed] {
+            self.cache.insert(unit.drive, *sector, sector + 1);
+        }
+    }
+
+    /// Whether what a command wants next is coming by.
+    pub(super) fn is_passing(&self, place: usize, command: &Command) -> bool {
+        match &self.units[place].arm {
+            Some(Arm::Read(stream)) if command.policy.search && command.next < command.end => {
+                stream.passes(command.next).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// A command takes what passes, and has the stream go on for it.
+    pub(super) fn follow(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, mut command): (usize, Command),
+        served: Served,
+    ) {
+        let drive = self.units[place].drive;
+        let Some(Arm::Read(stream)) = &self.units[place].arm else {
+            panic!("a command follows what is being read")
+        };
+        let whole_track = stream.whole_track;
+        // Where it takes from what was read ahead, and where from the drive.
+        let own_from = match served {
+            Served::ForIt => command.next,
+            Served::FromOthers if whole_track => command.end,
+            Served::FromOthers => stream.end_sector(),
+        };
+        if !whole_track {
+            self.extend(around, parts, (place, &command));
+        }
+        let Some(Arm::Read(stream)) = &mut self.units[place].arm else {
+            panic!("a command follows what is being read")
+        };
+        let mut passes: Vec<(Time, bool)> = (command.next..command.end)
+            .map_while(|sector| Some((stream.passes(sector)?, sector >= own_from)))
+            .collect();
+        let taken = passes.len() as u64;
+        passes.sort_unstable();
+        let (last, _) = *passes.last().expect("its first sector passes");
+        stream.needed = stream.needed.max(last);
+        let sector_bytes = u64::from(parts.drives[drive].geometry().sector_bytes());
+        let over_bus = parts.bus.time(sector_bytes);
+        let from = passes[0].0.max(command.ready);
+        for (passed, own) in passes {
+            let moved = command.ready.max(passed);
+            if own {
+                command.ready = moved + over_bus;
+            } else {
+                command.ready = moved + self.config.move_per_sector;
+                self.engine_free = self.engine_free.max(command.ready);
+            }
+        }
+        command.next += taken;
+        let request = &mut parts.transfers[command.id.0 as usize].request;
+        let media_end = moment(last).max(request.marked());
+        request.mark(Stage::MediaTransfer, media_end);
+        request.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
+        self.move_data(around, parts, (command.id, taken), (from, command.ready));
+        if command.next == command.end {
+            self.finish(around, &command);
+        } else {
+            // The rest is on the next track.
+            self.units[place].waiting.push_front(command);
+        }
+    }
+
+    /// The stream goes on as far as a command and reading ahead of it go.
+    fn extend(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, command): (usize, &Command),
+    ) {
+        let drive_number = self.units[place].drive;
+        let drive = &mut parts.drives[drive_number];
+        let yields = self.writes_wait(place) && !command.policy.keeps_arm();
+        let limit = match yields {
+            true => command.end,
+            false => ahead_limit(drive.geometry(), command),
+        };
+        let Some(Arm::Read(stream)) = &mut self.units[place].arm else {
+            panic!("only what is being read goes on")
+        };
+        let end = stream.end_sector();
+        if limit <= end {
+            return;
+        }
+        let first = stream.sectors[0].0;
+        let ends = drive.resize((limit - first) as u32);
+        let passes = drive.sectors_pass();
+        let more = (end..limit).map(|sector| (sector, passes[(sector - first) as usize]));
+        stream.sectors.extend(more);
+        assert!(
+            stream.ends() == ends,
+            "a stream ends when its last sector has passed"
+        );
+        let generation = self.next_generation(place);
+        self.schedule(around, ends, VmeEvent::ArmDone(place as u8, generation));
+        if yields {
+            self.make_way(around, place);
+        }
+    }
+
+    /// After a read was served from the cache: reads on ahead of it, if the arm
+    /// is still where the stream was.
+    pub(super) fn read_ahead(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        (place, command): (usize, Command),
+    ) {
+        if self.config.caching.by_tracks() {
+            self.read_next_track(around, parts, place);
+            return;
+        }
+        let unit = &self.units[place];
+        let limit = ahead_limit(parts.drives[unit.drive].geometry(), &command);
+        match &unit.arm {
+            Some(Arm::Read(stream)) => {
+                let goes_on = (command.end..=limit).contains(&stream.end_sector());
+                let yields = self.writes_wait(place) && !command.policy.keeps_arm();
+                if goes_on && !yields {
+                    self.extend(around, parts, (place, &command));
+                }
+            }
+            Some(Arm::Seek(_) | Arm::Write(_)) => {}
+            None => {
+                let from = unit.tail.filter(|tail| (command.end..limit).contains(tail));
+                if let (Some(from), true) = (from, unit.waiting.is_empty()) {
+                    let count = (limit - from) as u32;
+                    self.start_stream(around, parts, (place, from, count), &command);
+                }
+            }
+        }
+    }
+
+    /// Reads in sequence have the track after theirs read.
+    pub(super) fn read_next_track(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        place: usize,
+    ) {
+        let unit = &self.units[place];
+        if !unit.in_sequence || unit.arm.is_some() || !unit.waiting.is_empty() {
+            return;
+        }
+        let geometry = parts.drives[unit.drive].geometry();
+        let from = unit.sequence_end;
+        let track = u64::from(geometry.sectors_per_track(0));
+        let most = (from + track).min(geometry.sectors());
+        let next = from + self.cache.prefix(unit.drive, from, most);
+        if next < most {
+            self.start_track(around, parts, (place, next), None);
+        }
+    }
+}

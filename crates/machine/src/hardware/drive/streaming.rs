@@ -1,0 +1,114 @@
+//! Reads that go on for as long as a controller likes: transfers that grow and
+//! shrink while they are under way, and whole tracks from whatever sector
+//! comes first.
+
+use super::{Angle, Commanded, Drive, Move, STILL};
+use diskperf_sim::Time;
+
+/// A track that is being read from the sector that came first.
+#[derive(Clone, Debug)]
+pub struct TrackRead {
+    /// The arm's way to it.
+    pub to_track: Move,
+    /// When the first sector begins to pass.
+    pub begins: Time,
+    /// Each sector of the track and when it has passed, in that order.
+    pub sectors: Vec<(u64, Time)>,
+}
+
+/// What follows another transfer at once begins where that one ended, to the
+/// nanosecond, and must not miss its slot by the fraction that rounding took.
+const ROUNDING: Time = Time(1_000);
+
+impl Drive {
+    /// When to command, at the latest, what is to follow the last transfer
+    /// without losing a revolution.
+    pub fn just_in_time(&self, now: Time) -> Time {
+        match self.last_transfer() == Some(now) {
+            true => Time(now.0.saturating_sub(ROUNDING.0)),
+            false => now,
+        }
+    }
+
+    /// Makes the transfer under way `count` sectors long; when it ends then.
+    ///
+    /// # Panics
+    ///
+    /// When there was none.
+    pub fn resize(&mut self, count: u32) -> Time {
+        let last = self.last.expect("a transfer was commanded");
+        let old = self.first_part(last, last.count);
+        let new = self.first_part(last, count);
+        self.busy.unbook(&old);
+        self.busy.book(&new);
+        self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
+        let ends = last.at + new.total();
+        self.last = Some(Commanded {
+            count,
+            ends,
+            ..last
+        });
+        ends
+    }
+
+    /// Reads the whole track that a sector is on, from the first sector that
+    /// comes by.
+    pub fn read_track(&mut self, now: Time, sector: u64) -> TrackRead {
+        let place = self.mechanics.geometry.locate(sector);
+        let to_track = self.way(place.cylinder, place.head, false);
+        let arrived = now + to_track.total();
+        let from = match to_track == STILL {
+            true => Time(arrived.0.saturating_sub(ROUNDING.0)),
+            false => arrived,
+        };
+        let slots = self.mechanics.geometry.division(place.cylinder);
+        let mut sectors: Vec<(u64, Time)> = self
+            .track_of(sector)
+            .map(|sector| {
+                let slot = self.mechanics.geometry.locate(sector).slot;
+                let wait = self.rotation.until(from, Angle::of_slot(slot, slots));
+                (sector, from + wait)
+            })
+            .collect();
+        sectors.sort_by_key(|(_, begins)| *begins);
+        let begins = sectors.first().map_or(arrived, |(_, begins)| *begins);
+        let slot = self.rotation.slots(1, slots);
+        for (_, passes) in &mut sectors {
+            *passes += slot;
+        }
+        let ends = sectors.last().map_or(arrived, |(_, passes)| *passes);
+        self.cylinder = place.cylinder;
+        self.head = place.head;
+        self.busy.positioning += to_track.total();
+        self.busy.latency += Time(begins.0.saturating_sub(arrived.0));
+        self.busy.transfer += ends - begins;
+        self.busy.bytes += self.bytes(sectors.len() as u32);
+        self.busy.transfers += 1;
+        self.last = Some(Commanded {
+            at: now,
+            sector,
+            count: sectors.len() as u32,
+            write: false,
+            cylinder: place.cylinder,
+            head: place.head,
+            ends,
+        });
+        TrackRead {
+            to_track,
+            begins,
+            sectors,
+        }
+    }
+
+    /// The sectors that are on the same track as this one.
+    fn track_of(&self, sector: u64) -> impl Iterator<Item = u64> + '_ {
+        let geometry = &self.mechanics.geometry;
+        let place = geometry.locate(sector);
+        let here = move |other: &u64| {
+            let other = geometry.locate(*other);
+            (other.cylinder, other.head) == (place.cylinder, place.head)
+        };
+        let first = (0..sector).rev().take_while(here).last();
+        (first.unwrap_or(sector)..geometry.sectors()).take_while(here)
+    }
+}
