@@ -10,6 +10,7 @@
 pub mod accuracy;
 pub mod cache;
 pub mod comparison;
+pub mod formatting;
 pub mod interleave;
 pub mod layers;
 pub mod report;

@@ -6,6 +6,7 @@ mod csv;
 mod details;
 mod document;
 mod figures;
+mod formatting;
 mod interleave;
 mod json;
 mod pivot;
@@ -15,6 +16,7 @@ mod view;
 
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
+use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
@@ -82,6 +84,16 @@ pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&tuning::blocks(tuned)),
         Format::Json => tuning::json(tuned),
         Format::Csv => tuning::csv(tuned),
+    }
+}
+
+/// How long formatting takes. `width` as in [`runs`].
+pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&formatting::blocks(times), width),
+        Format::Markdown => document::markdown(&formatting::blocks(times)),
+        Format::Json => formatting::json(times),
+        Format::Csv => formatting::csv(times),
     }
 }
 

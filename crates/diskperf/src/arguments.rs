@@ -1,7 +1,9 @@
 //! The command line.
 
+mod formatting;
 mod interleave;
 
+pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -34,7 +36,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Try every value of some parameters of a modelled system, and show the best and the cliff
     Tune(TuneArguments),
-    /// Calculate what a disk does from a few times, by a formula
+    /// Calculate an interleave factor from a few times, or how long formatting takes
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, and what the catalogue has
     List(ListArguments),
@@ -256,6 +258,8 @@ pub(crate) enum Calculation {
     /// After a sector is read, the processor works for the service time before it can ask for the
     /// next one. Give the parts of that time, as measured, and what interrupts it.
     Interleave(InterleaveArguments),
+    /// How long a modelled controller takes to format a drive and verify it, track by track
+    Format(FormatArguments),
 }
 
 #[derive(Args)]

@@ -98,6 +98,7 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
     Ok(Job {
         computer: Arc::new(computer),
         drives: 1,
+        other: false,
         phase: 0,
         speed_difference: 0.0,
         programs: vec![program],

@@ -11,6 +11,7 @@ pub mod clean;
 mod drive;
 mod error;
 pub mod execute;
+pub mod formatting;
 pub mod interleave;
 mod measured;
 pub mod model;

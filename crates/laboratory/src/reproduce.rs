@@ -17,6 +17,7 @@ mod notes;
 mod setups;
 mod speck;
 mod statements;
+mod zachariassen;
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::Card;

@@ -131,6 +131,7 @@ fn job(
     Ok(Job {
         computer: Arc::new(computer),
         drives: search.drives as usize,
+        other: false,
         phase: 0,
         speed_difference: crate::reproduce::two_drives().speed_difference_share,
         programs: vec![program],

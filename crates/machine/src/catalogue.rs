@@ -53,7 +53,7 @@ use std::sync::Arc;
 pub use component::Component;
 pub use parameter::{Origin, Parameter};
 pub use problem::Errors;
-pub use published::{Cell, Published};
+pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;
 pub use setting::Setting;
 pub use system::System;

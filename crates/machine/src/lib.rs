@@ -9,6 +9,7 @@ mod event;
 pub mod hardware;
 pub mod kernel;
 mod machine;
+pub mod maintenance;
 pub mod specification;
 
 pub use kernel::errno::Errno;

@@ -50,7 +50,10 @@ const SPECK_BASS: &str = "speck-bass-1984";
 /// Seed 004's.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-const ASKED: [Asked; 6] = [
+/// Seed 001's.
+const ZACHARIASSEN: &str = "zachariassen-1987";
+
+const ASKED: [Asked; 9] = [
     Asked {
         name: "one drive, MASSBUS controllers, KB/s",
         of: |cell| is_rate(cell, 1) && !is_uda50(cell),
@@ -77,6 +80,27 @@ const ASKED: [Asked; 6] = [
                 && cell.drives == 1
         },
         shares: &[(5.0, 0.7), (10.0, 0.9)],
+        limit: None,
+    },
+    Asked {
+        name: "dd on VME controllers, KB/s",
+        of: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
+        shares: &[(0.10, 0.8), (0.20, 0.9)],
+        limit: None,
+    },
+    Asked {
+        name: "fsck, dump and restore, ratios",
+        of: |cell| {
+            cell.published == ZACHARIASSEN
+                && matches!(cell.quantity, Quantity::Seconds | Quantity::Ratio)
+        },
+        shares: &[(0.10, 0.7), (0.20, 0.9)],
+        limit: None,
+    },
+    Asked {
+        name: "format and verify, minutes",
+        of: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::Minutes,
+        shares: &[(0.10, 0.7), (0.20, 0.9)],
         limit: None,
     },
     Asked {

@@ -1,7 +1,7 @@
 //! `diskperf calculate`.
 
 use super::Outcome;
-use crate::arguments::{CalculateArguments, Calculation, InterleaveArguments};
+use crate::arguments::{CalculateArguments, Calculation, FormatArguments, InterleaveArguments};
 use crate::output::{print, say, width};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::analysis::interleave::{
@@ -9,17 +9,37 @@ use diskperf_laboratory::analysis::interleave::{
 };
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::catalogue;
+use diskperf_laboratory::formatting::formatting;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
+use diskperf_laboratory::model;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{SEED, available_threads};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What a disk does, by a formula.
+/// What can be said without running a program.
 pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     match &arguments.calculation {
         Calculation::Interleave(arguments) => interleave(arguments),
+        Calculation::Format(arguments) => format(arguments),
     }
+}
+
+/// How long a controller formats.
+fn format(arguments: &FormatArguments) -> Outcome {
+    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let settings = model::settings(&arguments.settings)?;
+    let times = formatting(
+        &catalogue,
+        (&arguments.on, &settings),
+        (arguments.drive, arguments.passes),
+    )?;
+    print(&report::formatting(
+        &times,
+        arguments.format.into(),
+        width(),
+    ));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Most 5 MB drives of 5 1/4 inches.

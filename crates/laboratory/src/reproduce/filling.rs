@@ -8,6 +8,7 @@ use super::notes::{Notes, two_drives};
 use super::setups::{Modelled, OverPhases, Place, figures};
 use super::speck::{self, Speck};
 use super::statements::{self, Asking, statements};
+use super::zachariassen::{self, Zachariassen};
 use super::{Options, published};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -16,7 +17,12 @@ use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting
 use std::collections::BTreeMap;
 
 /// The documents that have models.
-const DOCUMENTS: [&str; 3] = [statements::DOCUMENT, speck::DOCUMENT, interleave::DOCUMENT];
+const DOCUMENTS: [&str; 4] = [
+    statements::DOCUMENT,
+    zachariassen::DOCUMENT,
+    speck::DOCUMENT,
+    interleave::DOCUMENT,
+];
 
 /// The accuracy card.
 pub(super) fn card(
@@ -61,7 +67,14 @@ pub(super) fn card(
         (&chosen, options.seed),
         workshop,
     )?;
+    let zachariassen = Zachariassen::run(
+        catalogue,
+        &options.settings,
+        (&chosen, options.seed),
+        workshop,
+    )?;
     let filling = Filling {
+        zachariassen: &zachariassen,
         modelled: &modelled,
         speck: speck.as_ref(),
         interleaves: &interleaves,
@@ -188,6 +201,7 @@ fn free(
 
 /// All that cells are filled from.
 struct Filling<'a> {
+    zachariassen: &'a Zachariassen,
     modelled: &'a BTreeMap<Place, Modelled>,
     speck: Option<&'a Speck>,
     interleaves: &'a Interleaves,
@@ -200,9 +214,10 @@ impl Filling<'_> {
     /// has one, or where nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
-            return vec![match printed.interleave {
-                Some(_) => self.of_interleave(printed),
-                None => self.of_speck(printed),
+            return vec![match printed.document() {
+                Some(interleave::DOCUMENT) => self.of_interleave(printed),
+                Some(zachariassen::DOCUMENT) => self.of_zachariassen(printed),
+                _ => self.of_speck(printed),
             }];
         };
         let modelled = &self.modelled[&place];
@@ -246,6 +261,43 @@ impl Filling<'_> {
             ..blank
         };
         match self.speck.and_then(|speck| speck.value(printed)) {
+            Some(value) => with_value(cell, value),
+            None => cell,
+        }
+    }
+
+    fn of_zachariassen(&self, printed: &Printed) -> Cell {
+        let name = printed.full_target().unwrap_or_default();
+        let (quantity, value) = match printed {
+            Printed {
+                minutes: Some(minutes),
+                ..
+            } => (Quantity::Minutes, Some(*minutes)),
+            Printed {
+                real_s: Some(seconds),
+                ..
+            } => (Quantity::Seconds, Some(*seconds)),
+            Printed {
+                ratio: Some(ratio), ..
+            } => (Quantity::Ratio, Some(*ratio)),
+            _ => (Quantity::KbPerS, printed.kb_per_s),
+        };
+        let size = printed.blocksize.iter().map(|size| format!(", {size}"));
+        let bits = printed.cache_bits.iter().map(|bits| format!(", {bits}"));
+        let ahead = printed
+            .readahead_sectors
+            .map(|sectors| format!(" {sectors}"));
+        let cell = Cell {
+            quantity,
+            printed: value,
+            test: printed.test.as_ref().map(|test| {
+                size.chain(bits)
+                    .chain(ahead)
+                    .fold(test.clone(), |text, more| text + &more)
+            }),
+            ..self.blank(printed, &name, 1)
+        };
+        match self.zachariassen.value(printed) {
             Some(value) => with_value(cell, value),
             None => cell,
         }

@@ -54,6 +54,7 @@ impl Interleaves {
             jobs.push(Job {
                 computer: Arc::new(computer),
                 drives: 1,
+                other: false,
                 phase: 0,
                 speed_difference: 0.0,
                 size_bytes: TRACKS * track_bytes(),

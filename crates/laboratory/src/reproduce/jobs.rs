@@ -4,7 +4,7 @@ use crate::error::{LaboratoryError, Names};
 use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
-use diskperf_battery::Program;
+use diskperf_battery::{Medium, Program};
 use diskperf_timeline::{CacheMode, Nanoseconds, Repetition};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,8 @@ pub(crate) struct Job {
     pub(crate) computer: Arc<Computer>,
     /// How many drives run each program at once.
     pub(crate) drives: usize,
+    /// Whether one more drive or partition is copied to.
+    pub(crate) other: bool,
     /// How far the second drive is turned against the first, in parts of 2^32
     /// of a revolution.
     pub(crate) phase: u32,
@@ -113,7 +115,7 @@ impl Job {
     pub(crate) fn run(&self, stop: &Arc<AtomicBool>) -> Result<Vec<Figure>, LaboratoryError> {
         let usage = Usage {
             drives: self.drives,
-            other: false,
+            other: self.other,
             seed: self.seed,
             phase: self.phase,
             speed_difference: self.speed_difference,
@@ -129,9 +131,14 @@ impl Job {
     }
 
     fn figure(&self, bench: &Bench, program: &Program) -> Result<Figure, LaboratoryError> {
+        // Drives by themselves are past every cache.
+        let asked = match self.computer.medium() {
+            Medium::Device => CacheMode::Direct,
+            Medium::Directory | Medium::File => CacheMode::Cold,
+        };
         let task = Task {
             program,
-            cache: program.cache_mode(CacheMode::Cold),
+            cache: program.cache_mode(asked),
             size_bytes: self.size_bytes,
         };
         let assignments = bench.assignments(task);

@@ -127,6 +127,7 @@ pub(crate) fn figures(
             jobs.push(Job {
                 computer: Arc::clone(&computer),
                 drives: setup.drives as usize,
+                other: false,
                 phase,
                 speed_difference: two_drives.speed_difference_share,
                 programs: programs.clone(),

@@ -87,6 +87,7 @@ impl Speck {
             jobs.extend(layout.calls.iter().map(|call_bytes| Job {
                 computer: Arc::clone(&computer),
                 drives: 1,
+                other: false,
                 phase: 0,
                 speed_difference: 0.0,
                 programs: vec![read(*call_bytes)],

@@ -83,6 +83,12 @@ pub struct Cell {
     pub ratio: Option<f64>,
     /// What `ratio` compares with.
     pub ratio_to: Option<String>,
+    /// The size of a call as printed.
+    pub blocksize: Option<BlockSize>,
+    /// The bits of a controller's cache with which it was measured.
+    pub cache_bits: Option<String>,
+    /// Sectors that the controller read ahead then.
+    pub readahead_sectors: Option<u64>,
     /// The printed words for the ratio to a rotational delay of 4 ms.
     pub ratio_to_rotdelay_4: Option<String>,
     /// The interleave that was measured.
@@ -99,6 +105,25 @@ pub struct Cell {
     pub printed_low: Option<f64>,
     /// The most that they allow.
     pub printed_high: Option<f64>,
+}
+
+/// The size of a call as a document prints it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum BlockSize {
+    /// In bytes.
+    Bytes(u64),
+    /// In words: `8k`, `1 track`.
+    Words(String),
+}
+
+impl std::fmt::Display for BlockSize {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(formatter, "{bytes}"),
+            Self::Words(words) => formatter.write_str(words),
+        }
+    }
 }
 
 /// What is written is a measured value unless it says otherwise.

@@ -4,7 +4,7 @@ use crate::catalogue::Reader;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
 use crate::hardware::controller::vme::{
-    AccessClass, Caching, MOST_AHEAD_SECTORS, Policy, VmeConfig,
+    AccessClass, Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, VmeConfig,
 };
 use crate::hardware::controller::wd1003::Wd1003Config;
 use diskperf_sim::Time;
@@ -34,6 +34,7 @@ enum Kind {
     Uda50,
     Wd1003,
     Vme,
+    Unpublished,
 }
 
 impl ControllerSpecification {
@@ -43,6 +44,7 @@ impl ControllerSpecification {
             ("uda50", Kind::Uda50),
             ("wd1003", Kind::Wd1003),
             ("vme", Kind::Vme),
+            ("unpublished", Kind::Unpublished),
         ];
         let kind = reader.choice("kind", &kinds, "what it is to the software");
         let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
@@ -51,6 +53,14 @@ impl ControllerSpecification {
             Kind::Uda50 => Self::Uda50(read_uda50(reader, buffer as u32)),
             Kind::Wd1003 => Self::Wd1003(read_wd1003(reader, buffer as u32)),
             Kind::Vme => Self::Vme(read_vme(reader, buffer as u32)),
+            Kind::Unpublished => {
+                reader.fail_allowing(
+                    "kind",
+                    "no document of the catalogue prints a number of this controller, so that a model of it would be invented",
+                    "a kind that is known; copy the file of a controller like it and say what you assume",
+                );
+                Self::Vme(VmeConfig::unknown())
+            }
         }
     }
 
@@ -191,8 +201,24 @@ fn read_vme(reader: &mut Reader<'_>, capacity_sectors: u32) -> VmeConfig {
         command_poll,
         move_per_sector,
         write_lead_sectors: write_lead as u32,
+        maintenance: read_maintenance(reader),
         caching,
     }
+}
+
+/// How it formats; nothing where its file does not say.
+fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
+    let track_command = reader.optional_milliseconds(
+        "maintenance_track_ms",
+        0.0..=1000.0,
+        "between two operations on tracks, when it formats or verifies; nothing is known of that if absent",
+    )?;
+    let kinds = [("read", VerifyPass::Read), ("pattern", VerifyPass::Pattern)];
+    Some(Maintenance {
+        track_command: Time(track_command),
+        format_check: reader.flag("format_check", "whether each track is read after it has been formatted"),
+        verify: reader.choice("verify_pass", &kinds, "what a verify pass does: the board reads, or the host has a pattern written and compares it"),
+    })
 }
 
 fn read_policy(reader: &mut Reader<'_>, class: AccessClass) -> Policy {

@@ -40,6 +40,42 @@ pub struct VmeConfig {
     pub write_lead_sectors: u32,
     /// What it keeps.
     pub caching: Caching,
+    /// How it formats and verifies; none where nothing is known of it.
+    pub maintenance: Option<Maintenance>,
+}
+
+impl VmeConfig {
+    /// What stands for a controller that is refused.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            command: Time::ZERO,
+            command_poll: Time::ZERO,
+            move_per_sector: Time::ZERO,
+            write_lead_sectors: 1,
+            caching: Caching::None,
+            maintenance: None,
+        }
+    }
+}
+
+/// How a controller and its maintenance program format and verify.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Maintenance {
+    /// Between two operations on tracks.
+    pub track_command: Time,
+    /// Whether each track is read after it has been formatted.
+    pub format_check: bool,
+    /// What a verify pass does.
+    pub verify: VerifyPass,
+}
+
+/// What a verify pass does to each track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyPass {
+    /// The board reads it.
+    Read,
+    /// The host makes a pattern, which is written, read back and compared.
+    Pattern,
 }
 
 /// What a controller keeps of what it reads and writes.

@@ -1,0 +1,74 @@
+//! How long formatting and verifying takes: a table, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::formatting::Formatting;
+use diskperf_timeline::Nanoseconds;
+
+/// Name, span and passes of each part.
+fn parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
+    let passes = formatting.passes;
+    [
+        ("format".to_owned(), formatting.format, 1),
+        (
+            match passes {
+                1 => "1 verify pass".to_owned(),
+                passes => format!("{passes} verify passes"),
+            },
+            formatting.verify(),
+            passes,
+        ),
+        ("both".to_owned(), formatting.total(), 1 + passes),
+    ]
+}
+
+fn minutes(span: Nanoseconds) -> f64 {
+    span.0 as f64 / 60e9
+}
+
+pub(super) fn blocks(formatting: &Formatting) -> Vec<Block> {
+    let parts = parts(formatting);
+    let column =
+        |of: &dyn Fn(&(String, Nanoseconds, u32)) -> String| parts.iter().map(of).collect();
+    let each = |part: &(String, Nanoseconds, u32)| formatting.revolutions(part.1, part.2);
+    vec![
+        Block::Heading(format!(
+            "Formatting {}: {} tracks",
+            formatting.what, formatting.tracks
+        )),
+        Block::Grid(Grid {
+            key: Column::words("work", column(&|part| part.0.clone())),
+            groups: vec![Group::of(
+                "",
+                vec![
+                    Column::figures("minutes", column(&|part| format!("{:.1}", minutes(part.1)))),
+                    Column::figures(
+                        "revolutions of each track",
+                        column(&|part| format!("{:.2}", each(part))),
+                    ),
+                ],
+            )],
+        }),
+    ]
+}
+
+pub(super) fn json(formatting: &Formatting) -> String {
+    pretty(formatting)
+}
+
+/// One line for each part.
+pub(super) fn csv(formatting: &Formatting) -> String {
+    let record = |(name, span, passes): &(String, Nanoseconds, u32)| -> Vec<Field> {
+        vec![
+            ("work", name.clone()),
+            ("minutes", number(minutes(*span))),
+            (
+                "revolutions_per_track",
+                number(formatting.revolutions(*span, *passes)),
+            ),
+        ]
+    };
+    let records: Vec<Vec<Field>> = parts(formatting).iter().map(record).collect();
+    written(&records)
+}

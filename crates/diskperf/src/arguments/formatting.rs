@@ -1,0 +1,27 @@
+//! The options of `diskperf calculate format`.
+
+use super::OutputFormat;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct FormatArguments {
+    /// A modelled system (see `diskperf list systems`), or a file of your own
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) on: String,
+    /// Which of its drives, counted from 1
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) drive: u32,
+    /// Verify passes after the format
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) passes: u32,
+    /// Set a parameter of the system
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+}

@@ -1,0 +1,42 @@
+//! How long the controller of a modelled system formats and verifies a drive.
+
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_analysis::formatting::Formatting;
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::maintenance::{NoMaintenance, maintain};
+use diskperf_timeline::Nanoseconds;
+
+/// Formats a drive of a system, counted from one, and verifies it so often.
+///
+/// # Errors
+///
+/// A system or setting that is wrong, a drive that it has not, a controller of
+/// which nothing is known.
+pub fn formatting(
+    catalogue: &Catalogue,
+    (target, settings): (&str, &[Setting]),
+    (drive, passes): (u32, u32),
+) -> Result<Formatting, LaboratoryError> {
+    let computer = Computer::read(catalogue, target, settings)?;
+    let place = (drive as usize).wrapping_sub(1);
+    let times = maintain(&computer.specification, place).map_err(|error| {
+        LaboratoryError::Request(match error {
+            NoMaintenance::Unknown(drive) => format!(
+                "nothing is known of how the controller of drive {drive} of {target} formats: its file does not give `maintenance_track_ms`"
+            ),
+            NoMaintenance::NoDrive => format!(
+                "--drive {drive}: {target} has {} configured",
+                computer.drive_names.len()
+            ),
+        })
+    })?;
+    Ok(Formatting {
+        what: format!("{} of {target}", computer.drive_names[place]),
+        tracks: times.tracks,
+        revolution: Nanoseconds(times.revolution.0),
+        format: Nanoseconds(times.format.0),
+        verify_pass: Nanoseconds(times.verify_pass.0),
+        passes,
+    })
+}

@@ -1,0 +1,131 @@
+//! What a controller's maintenance program does to a whole drive, in virtual
+//! time: formatting and verifying, track after track. Nothing else uses the
+//! drive meanwhile.
+
+use crate::hardware::controller::vme::{Maintenance, VerifyPass};
+use crate::hardware::drive::{Angle, Drive, Rotation};
+use crate::specification::{ControllerSpecification, Specification};
+use diskperf_sim::Time;
+
+/// How long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaintenanceTimes {
+    /// Tracks of the drive.
+    pub tracks: u64,
+    /// One revolution.
+    pub revolution: Time,
+    /// Formatting all of them.
+    pub format: Time,
+    /// One pass over all of them afterwards.
+    pub verify_pass: Time,
+}
+
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoMaintenance {
+    /// Nothing is known of how the controller of this drive, counted from one,
+    /// formats.
+    Unknown(usize),
+    /// There is no such drive.
+    NoDrive,
+}
+
+/// Formats and verifies a drive of a system, by its place.
+///
+/// # Errors
+///
+/// A drive that there is not, or whose controller's ways are not known.
+pub fn maintain(
+    specification: &Specification,
+    place: usize,
+) -> Result<MaintenanceTimes, NoMaintenance> {
+    let of = specification.drives.get(place);
+    let of = of.ok_or(NoMaintenance::NoDrive)?;
+    let mut attachments = specification.attachments.iter();
+    let attachment = attachments.find(|attachment| attachment.drives.contains(&place));
+    let maintenance = match attachment.map(|attachment| &attachment.controller) {
+        Some(ControllerSpecification::Vme(config)) => config.maintenance,
+        _ => None,
+    };
+    let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
+    let rotation = Rotation::new(of.hundredths_of_rpm, Angle::of_share(0));
+    let track_bytes = f64::from(of.mechanics.geometry.sectors_per_track(0))
+        * f64::from(of.mechanics.geometry.sector_bytes());
+    let costs = &specification.kernel.costs;
+    let host = Time((costs.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64);
+    let mut work = Work {
+        drive: Drive::new(of.mechanics.clone(), rotation),
+        maintenance,
+        host,
+        now: Time::ZERO,
+    };
+    let tracks = work.tracks();
+    work.format(&tracks);
+    let format = work.now;
+    work.verify(&tracks);
+    Ok(MaintenanceTimes {
+        tracks: tracks.len() as u64,
+        revolution: work.drive.rotation().period(),
+        format,
+        verify_pass: work.now - format,
+    })
+}
+
+/// A drive under maintenance.
+struct Work {
+    drive: Drive,
+    maintenance: Maintenance,
+    /// The processor comparing a track with its pattern: two words read, as a
+    /// copy reads one and writes one.
+    host: Time,
+    now: Time,
+}
+
+impl Work {
+    /// The first sector of each track.
+    fn tracks(&self) -> Vec<u64> {
+        let geometry = self.drive.geometry();
+        let mut tracks = Vec::new();
+        let mut first = 0;
+        for cylinder in 0..geometry.cylinders() {
+            for _ in 0..geometry.heads() {
+                tracks.push(first);
+                first += u64::from(geometry.sectors_per_track(cylinder));
+            }
+        }
+        tracks
+    }
+
+    /// Headers and sectors are written from the track's first on, all round.
+    fn format(&mut self, tracks: &[u64]) {
+        for first in tracks {
+            self.now += self.maintenance.track_command;
+            let passage = self.drive.transfer(self.now, *first, 1, true);
+            let period = self.drive.rotation().period();
+            self.now = self.now + passage.to_first_sector() + period;
+            if self.maintenance.format_check {
+                self.now += self.maintenance.track_command;
+                self.read(*first);
+            }
+        }
+    }
+
+    fn verify(&mut self, tracks: &[u64]) {
+        for first in tracks {
+            self.now += self.maintenance.track_command;
+            if self.maintenance.verify == VerifyPass::Pattern {
+                // Its buffer holds a track, which is written as it is read:
+                // from whatever sector comes first.
+                self.now += self.host;
+                self.read(*first);
+                self.now += self.maintenance.track_command;
+            }
+            self.read(*first);
+        }
+    }
+
+    fn read(&mut self, first: u64) {
+        let read = self.drive.read_track(self.now, first);
+        self.now = read.sectors.last().map_or(self.now, |(_, passes)| *passes);
+    }
+}
