@@ -12,19 +12,27 @@
 
 mod blocks;
 mod copy;
+mod dump;
+mod dump_restore;
+mod fsck;
 mod mix;
 pub mod parameter;
+mod populate;
 pub mod program;
+mod random;
 mod read;
+mod restore;
 mod rewrite;
 mod scan;
 mod seqread;
 pub mod suite;
+mod tape;
 mod track;
+mod tree;
 pub mod worker;
 mod write;
 
 pub use parameter::{Parameter, ParameterError};
-pub use program::{Program, ProgramError};
+pub use program::{Program, ProgramError, Survey};
 pub use suite::{Needs, Step, Suite};
-pub use worker::{Medium, Other, Worker};
+pub use worker::{Medium, Other, PipeEnd, Worker};

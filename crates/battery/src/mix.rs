@@ -9,12 +9,11 @@
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::program::{ProgramError, gcd};
+use crate::random::Draws;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{GIB, MIB};
-use rand_core::Rng;
-use rand_pcg::Pcg64;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RandomMix {
@@ -160,26 +159,28 @@ impl RandomMix {
 struct Requests<'a> {
     mix: &'a RandomMix,
     area_bytes: u64,
-    random: Pcg64,
+    random: Draws,
     last_offset_bytes: u64,
 }
 
 impl<'a> Requests<'a> {
     fn new(mix: &'a RandomMix, area_bytes: u64, seed: u64) -> Self {
-        let random = Pcg64::new(u128::from(seed), REQUEST_STREAM);
         Self {
             mix,
             area_bytes,
-            random,
+            random: Draws::new(seed, REQUEST_STREAM),
             last_offset_bytes: area_bytes / 2,
         }
     }
 
     fn draw(&mut self) -> Request {
-        let bytes = self.mix.sizes.at(self.below(self.mix.sizes.total_weight()));
-        let write = self.happens(self.mix.write_share);
+        let bytes = self
+            .mix
+            .sizes
+            .at(self.random.below(self.mix.sizes.total_weight()));
+        let write = self.random.happens(self.mix.write_share);
         let room = self.area_bytes.saturating_sub(bytes);
-        let (low, high) = if self.happens(self.mix.local_share) {
+        let (low, high) = if self.random.happens(self.mix.local_share) {
             let reach = self.mix.local_bytes;
             let low = self.last_offset_bytes.saturating_sub(reach).min(room);
             (low, self.last_offset_bytes.saturating_add(reach).min(room))
@@ -189,7 +190,7 @@ impl<'a> Requests<'a> {
         let align = self.mix.align_bytes;
         let first = low.div_ceil(align);
         let slots = (high / align + 1).saturating_sub(first).max(1);
-        let offset_bytes = (first + self.below(slots)) * align;
+        let offset_bytes = (first + self.random.below(slots)) * align;
         let offset_bytes = offset_bytes.min(room / align * align);
         self.last_offset_bytes = offset_bytes;
         Request {
@@ -197,16 +198,6 @@ impl<'a> Requests<'a> {
             bytes,
             write,
         }
-    }
-
-    /// A number below `bound`, all equally likely up to one part in 2^64.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u64
-    }
-
-    fn happens(&mut self, share: f64) -> bool {
-        // 53 bits: every f64 in [0, 1) that has them is equally likely.
-        ((self.random.next_u64() >> 11) as f64) < share * (1u64 << 53) as f64
     }
 }
 

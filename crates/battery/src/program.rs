@@ -1,19 +1,30 @@
-//! The programs by name, and what the runner has to know of each.
+//! What the runner has to know of each program.
+
+mod inputs;
+mod list;
+mod survey;
 
 use crate::blocks;
 use crate::copy::{Copy, Destination};
+use crate::dump_restore::{self, DumpRestore};
+use crate::fsck::{self, Fsck};
 use crate::mix::RandomMix;
 use crate::parameter::{Field, Parameter, ParameterError, Value};
+use crate::populate::{self, Populate};
 use crate::read::Read;
 use crate::rewrite::Rewrite;
-use crate::scan::{Areas, Scan};
+use crate::scan::Scan;
 use crate::seqread::{Layer, SequentialRead};
 use crate::track::TrackRead;
-use crate::worker::{Medium, Worker};
+use crate::tree;
+use crate::worker::{Medium, PipeEnd, Worker};
 use crate::write::Write;
-use diskperf_system::{Buffer, Error, System};
-use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
+use diskperf_system::{Buffer, Error, LayoutError, System};
+use diskperf_timeline::{CacheMode, Nanoseconds};
 use std::collections::BTreeMap;
+
+pub use inputs::Input;
+pub use survey::Survey;
 
 /// A program with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +44,21 @@ pub(crate) enum Kind {
     Scan(Scan),
     RandomMix(RandomMix),
     TrackRead(TrackRead),
+    Populate(Populate),
+    Fsck(Fsck),
+    DumpRestore(DumpRestore),
 }
 
 /// A track and a cylinder of seed 004's drive: 17 sectors of 512 bytes, 6
 /// tracks.
 pub(crate) const TRACK_BYTES: u64 = 17 * 512;
 pub(crate) const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;
+
+/// The files of the programs that work on a tree.
+const TREE: &str = "tree";
+
+/// The largest tree, of a quarter of a million files.
+const LARGEST_TREE_BYTES: u64 = 4 << 30;
 
 /// Why a program did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,92 +73,17 @@ pub enum ProgramError {
     #[error("a write took no bytes and gave no error")]
     NothingTaken,
     /// A copy to another file system without one.
-    #[error("copy destination=other needs a directory on another file system: give --other DIR")]
+    #[error("destination=other needs a directory on another file system: give --other DIR")]
     NoOtherFilesystem,
-}
-
-/// A file that is there before the timed part, which reads it or writes over
-/// it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    /// Its name.
-    pub path: String,
-    /// How many bytes of it, from the start.
-    pub length_bytes: u64,
-    /// Whether the program reads it: where its bytes come from then counts.
-    pub read: bool,
+    /// A tree that cannot be laid out on the file system that it is for.
+    #[error("{0}; give a smaller --size, or a smaller program.used_share")]
+    Layout(#[from] LayoutError),
+    /// What came through a pipe is no dump, or not all of one.
+    #[error("restore cannot use what dump sent it: {0}")]
+    Tape(&'static str),
 }
 
 impl Program {
-    /// All programs, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 9] {
-        [
-            ("read_8192", "reads a file, 8192 bytes a call (1983)"),
-            ("write_4096", "writes a new file, 4096 bytes a call (1983)"),
-            ("write_8192", "writes a new file, 8192 bytes a call (1983)"),
-            (
-                "rewrite_8192",
-                "writes over a file that exists, 8192 bytes a call (1983)",
-            ),
-            (
-                "seqread",
-                "reads the same bytes over different layers of the system (1989)",
-            ),
-            (
-                "copy",
-                "dd: from a file to nothing, to another file, to another file system (1987)",
-            ),
-            (
-                "scan",
-                "several readers of the same or of different areas (1987)",
-            ),
-            (
-                "random_mix",
-                "a measured mix of requests at random places (DEC's approach of 1983)",
-            ),
-            (
-                "track_read",
-                "reads a drive past every cache, over and over within an area (1991)",
-            ),
-        ]
-    }
-
-    /// The program of this name with its defaults.
-    pub fn named(name: &str) -> Option<Self> {
-        let (name, _) = Self::all().into_iter().find(|(known, _)| *known == name)?;
-        let kind = match name {
-            "read_8192" => Kind::Read(Read { call_bytes: 8192 }),
-            "write_4096" => Kind::Write(Write { call_bytes: 4096 }),
-            "write_8192" => Kind::Write(Write { call_bytes: 8192 }),
-            "rewrite_8192" => Kind::Rewrite(Rewrite { call_bytes: 8192 }),
-            "seqread" => Kind::SequentialRead(SequentialRead {
-                layer: Layer::Dropped,
-                call_bytes: 8192,
-            }),
-            "copy" => Kind::Copy(Copy {
-                destination: Destination::Null,
-                call_bytes: 8192,
-            }),
-            "scan" => Kind::Scan(Scan {
-                readers: 4,
-                areas: Areas::Same,
-                offset_ms: 100,
-                call_bytes: 8192,
-            }),
-            "random_mix" => Kind::RandomMix(RandomMix::default()),
-            "track_read" => Kind::TrackRead(TrackRead {
-                call_bytes: TRACK_BYTES,
-                area_bytes: CYLINDER_BYTES,
-            }),
-            _ => return None,
-        };
-        Some(Self {
-            name,
-            kind,
-            think_ns: 0,
-        })
-    }
-
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -190,6 +135,9 @@ impl Program {
             Kind::Scan(program) => program.fields(),
             Kind::RandomMix(program) => program.fields(),
             Kind::TrackRead(program) => program.fields(),
+            Kind::Populate(program) => program.fields(),
+            Kind::Fsck(program) => program.fields(),
+            Kind::DumpRestore(program) => program.fields(),
         };
         fields.push(Field {
             name: "think_ns",
@@ -210,7 +158,23 @@ impl Program {
             Kind::Scan(program) => program.call_bytes,
             Kind::RandomMix(program) => program.sizes.largest(),
             Kind::TrackRead(program) => program.call_bytes,
+            Kind::Populate(_) | Kind::Fsck(_) => populate::CALL_BYTES,
+            Kind::DumpRestore(_) => dump_restore::CALL_BYTES,
         }
+    }
+
+    /// Bytes that the program moves if nobody says otherwise, where that is
+    /// its own matter.
+    pub fn usual_bytes(&self) -> Option<u64> {
+        self.is_of_a_tree().then_some(fsck::USUAL_BYTES)
+    }
+
+    /// Whether it works on a tree of files, whose size may be any.
+    fn is_of_a_tree(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Populate(_) | Kind::Fsck(_) | Kind::DumpRestore(_)
+        )
     }
 
     /// Checks the parameters against each other and against the size.
@@ -225,7 +189,7 @@ impl Program {
         if size_bytes == 0 {
             return unfit("a size of 0 moves nothing; give --size 8M, or leave it out".to_owned());
         }
-        if size_bytes < call_bytes {
+        if size_bytes < call_bytes && !self.is_of_a_tree() {
             return unfit(format!(
                 "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.call_bytes"
             ));
@@ -238,7 +202,17 @@ impl Program {
         {
             return unfit(reason);
         }
-        let short_last_call = matches!(self.kind, Kind::Copy(_));
+        if let Kind::Fsck(program) = &self.kind
+            && let Some(reason) = program.unfit()
+        {
+            return unfit(reason);
+        }
+        if self.is_of_a_tree() && size_bytes > LARGEST_TREE_BYTES {
+            return unfit(format!(
+                "a tree of {size_bytes} bytes has too many files; give --size 4G at most"
+            ));
+        }
+        let short_last_call = matches!(self.kind, Kind::Copy(_)) || self.is_of_a_tree();
         if !size_bytes.is_multiple_of(call_bytes) && !short_last_call {
             let below = size_bytes / call_bytes * call_bytes;
             return unfit(format!(
@@ -254,6 +228,9 @@ impl Program {
         match &self.kind {
             Kind::RandomMix(program) => program.unit_bytes(),
             Kind::Copy(program) => gcd(program.call_bytes, size_bytes),
+            // Files of any length, and pieces of a block.
+            Kind::Populate(_) | Kind::DumpRestore(_) => 1,
+            Kind::Fsck(_) => fsck::UNIT_BYTES,
             _ => self.call_bytes(),
         }
     }
@@ -268,6 +245,8 @@ impl Program {
             Kind::Scan(_) => "area",
             Kind::RandomMix(_) => "mix",
             Kind::TrackRead(_) => "drive",
+            Kind::Populate(_) | Kind::DumpRestore(_) => TREE,
+            Kind::Fsck(_) => "image",
         }
     }
 
@@ -275,6 +254,8 @@ impl Program {
     pub fn workers(&self) -> u32 {
         match &self.kind {
             Kind::Scan(program) => program.readers as u32,
+            Kind::Fsck(program) => program.checkers as u32,
+            Kind::DumpRestore(_) => dump_restore::WORKERS,
             _ => 1,
         }
     }
@@ -283,6 +264,7 @@ impl Program {
     pub fn start_offset(&self, worker: &Worker) -> Nanoseconds {
         match &self.kind {
             Kind::Scan(program) => program.start_offset(worker),
+            Kind::Fsck(program) => program.start_offset(worker),
             _ => Nanoseconds::ZERO,
         }
     }
@@ -291,7 +273,17 @@ impl Program {
     pub fn last_start(&self) -> Nanoseconds {
         match &self.kind {
             Kind::Scan(program) => program.last_start(),
+            Kind::Fsck(program) => program.last_start(),
             _ => Nanoseconds::ZERO,
+        }
+    }
+
+    /// The end that a worker has of the pipe between the two of its drive, if
+    /// there is one. The first worker writes.
+    pub fn pipe_end(&self, worker: &Worker) -> Option<PipeEnd> {
+        match &self.kind {
+            Kind::DumpRestore(_) => Some(DumpRestore::pipe_end(worker)),
+            _ => None,
         }
     }
 
@@ -305,6 +297,7 @@ impl Program {
         match &self.kind {
             Kind::SequentialRead(program) => program.is_of(medium),
             Kind::TrackRead(_) => TrackRead::is_of(medium),
+            Kind::Populate(_) | Kind::DumpRestore(_) => medium == Medium::Directory,
             _ => true,
         }
     }
@@ -312,8 +305,12 @@ impl Program {
     /// Whether the timed part writes to the drive.
     pub fn writes(&self) -> bool {
         match &self.kind {
-            Kind::Read(_) | Kind::SequentialRead(_) | Kind::Scan(_) | Kind::TrackRead(_) => false,
-            Kind::Write(_) | Kind::Rewrite(_) => true,
+            Kind::Read(_)
+            | Kind::SequentialRead(_)
+            | Kind::Scan(_)
+            | Kind::TrackRead(_)
+            | Kind::Fsck(_) => false,
+            Kind::Write(_) | Kind::Rewrite(_) | Kind::Populate(_) | Kind::DumpRestore(_) => true,
             Kind::Copy(program) => program.destination == Destination::Same,
             Kind::RandomMix(program) => program.write_share > 0.0,
         }
@@ -321,7 +318,11 @@ impl Program {
 
     /// Whether it needs a directory on another file system.
     pub fn needs_other(&self) -> bool {
-        matches!(&self.kind, Kind::Copy(program) if program.destination == Destination::Other)
+        match &self.kind {
+            Kind::Copy(program) => program.destination == Destination::Other,
+            Kind::DumpRestore(program) => program.destination == dump_restore::Destination::Other,
+            _ => false,
+        }
     }
 
     /// Whether it touches the target at all.
@@ -359,57 +360,26 @@ impl Program {
             Kind::Scan(program) => program.area_count().saturating_mul(size_bytes),
             Kind::RandomMix(program) => program.area_bytes,
             Kind::TrackRead(program) => program.area_bytes,
+            Kind::Populate(_) => tree_bytes(size_bytes),
+            Kind::Fsck(program) => program.image_bytes(size_bytes),
+            Kind::DumpRestore(program) => tree_bytes(size_bytes) * program.trees_on_a_drive(),
+        }
+    }
+
+    /// The name of the program's files and their bytes on a system that gives
+    /// its drives to be read past their file systems, and needs no images.
+    pub fn files_without_images(&self, size_bytes: u64) -> (&'static str, u64) {
+        match &self.kind {
+            Kind::Fsck(_) => (TREE, tree_bytes(size_bytes)),
+            _ => (self.file_name(), self.file_bytes(size_bytes)),
         }
     }
 
     /// How often each byte of the size passes through a call: twice in a copy.
     pub fn passes(&self) -> u64 {
         match &self.kind {
-            Kind::Copy(_) => 2,
+            Kind::Copy(_) | Kind::DumpRestore(_) => 2,
             _ => 1,
-        }
-    }
-
-    /// The files that must be as the cache mode wants them before this worker's
-    /// timed part.
-    pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let (path, length_bytes) = match &self.kind {
-            Kind::Read(_) => (Some(worker.shared_file()), worker.size_bytes),
-            Kind::Write(_) => (None, 0),
-            Kind::Rewrite(_) => (Some(worker.shared_file()), worker.size_bytes),
-            Kind::SequentialRead(program) => (program.input(worker), worker.size_bytes),
-            Kind::Copy(_) => (Some(Copy::input(worker)), worker.size_bytes),
-            Kind::Scan(program) => {
-                // On a device the areas lie one behind the other.
-                let areas = match worker.medium {
-                    Medium::Directory => 1,
-                    Medium::Device | Medium::File => program.area_count(),
-                };
-                (Some(program.input(worker)), areas * worker.size_bytes)
-            }
-            Kind::RandomMix(program) => (Some(RandomMix::input(worker)), program.area_bytes),
-            Kind::TrackRead(program) => (Some(TrackRead::input(worker)), program.area_bytes),
-        };
-        let read = !matches!(self.kind, Kind::Rewrite(_));
-        path.into_iter()
-            .map(|path| Input {
-                path,
-                length_bytes,
-                read,
-            })
-            .collect()
-    }
-
-    /// The bytes that count for KB/s. `/dev/null` returns none: there the
-    /// bytes asked for count, as in seed 002.
-    pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
-        match &self.kind {
-            Kind::Read(_) | Kind::Scan(_) | Kind::TrackRead(_) => measure.read_bytes,
-            Kind::Write(_) | Kind::Rewrite(_) => measure.written_bytes,
-            Kind::SequentialRead(program) if program.layer == Layer::Null => worker.size_bytes,
-            Kind::SequentialRead(_) => measure.read_bytes,
-            Kind::Copy(_) => measure.read_bytes,
-            Kind::RandomMix(_) => measure.read_bytes + measure.written_bytes,
         }
     }
 
@@ -434,15 +404,19 @@ impl Program {
             Kind::Scan(program) => program.prepare(system, worker).await,
             Kind::RandomMix(program) => program.prepare(system, worker).await,
             Kind::TrackRead(_) => Ok(()),
+            Kind::Populate(program) => program.prepare(system, worker).await,
+            Kind::Fsck(program) => program.prepare(system, worker).await,
+            Kind::DumpRestore(program) => program.prepare(system, worker).await,
         }
     }
 
-    /// The timed part. It leaves its files open, as the programs of 1983 did.
+    /// The timed part, with what the worker's survey found. It leaves its files open, as the programs of 1983 did.
     pub async fn run(
         &self,
         system: &mut System,
         worker: &Worker,
         buffer: &mut Buffer,
+        survey: &Survey,
     ) -> Result<(), ProgramError> {
         match &self.kind {
             Kind::Read(program) => program.run(system, worker, buffer).await,
@@ -453,8 +427,26 @@ impl Program {
             Kind::Scan(program) => program.run(system, worker, buffer).await,
             Kind::RandomMix(program) => program.run(system, worker, buffer).await,
             Kind::TrackRead(program) => program.run(system, worker, buffer).await,
+            Kind::Populate(program) => program.run(system, worker, survey.tree()).await,
+            Kind::Fsck(program) => {
+                let buffer = (buffer, survey.reads());
+                program.run(system, worker, buffer).await
+            }
+            Kind::DumpRestore(program) => {
+                let buffer = (buffer, survey.dump());
+                program.run(system, worker, buffer).await
+            }
         }
     }
+}
+
+/// The most that the files of a tree of this size take.
+fn tree_bytes(content_bytes: u64) -> u64 {
+    let kind = tree::Kind {
+        content_bytes,
+        seed: 0,
+    };
+    kind.room_bytes()
 }
 
 /// The greatest common divisor.

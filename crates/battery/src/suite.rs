@@ -101,7 +101,7 @@ impl Suite {
             ),
             (
                 "vme87",
-                "dd between files and file systems, and parallel readers (1987)",
+                "dd between files and file systems, parallel readers, fsck, dump | restore (1987)",
             ),
         ]
     }
@@ -241,6 +241,19 @@ fn vme87() -> Vec<Step> {
             3,
             &[("readers", readers), ("areas", areas)],
         ));
+    }
+    // Seed 001 starts them 5 s apart, as the program does by itself: most of
+    // what a drive of today would then do is wait.
+    let fscks: [&[(&str, &str)]; 2] = [
+        &[("checkers", "1")],
+        &[("checkers", "4"), ("offset_ms", "100")],
+    ];
+    let fscks = fscks.map(|settings| ("fsck", settings));
+    // Both that were timed went to another file system.
+    let copy: (&str, &[(&str, &str)]) = ("dump_restore", &[("destination", "other")]);
+    for (program, settings) in fscks.into_iter().chain([copy]) {
+        let row = steps.len() as u32;
+        steps.push(Step::new(program, row, 4, settings));
     }
     steps
 }

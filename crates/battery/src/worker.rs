@@ -13,6 +13,15 @@ pub enum Medium {
     File,
 }
 
+/// An end of the pipe between the two workers of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipeEnd {
+    /// Bytes come out.
+    Read,
+    /// Bytes go in.
+    Write,
+}
+
 /// Where a program copies to that goes elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {

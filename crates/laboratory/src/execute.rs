@@ -263,6 +263,15 @@ impl Execution<'_> {
         if let SizeChoice::Bytes(size_bytes) = self.plan.size {
             return Ok(size_bytes);
         }
+        if let Some(usual_bytes) = step.program.usual_bytes() {
+            let drives = bench.drives.iter().chain(bench.other);
+            let room_bytes = drives.map(|drive| drive.pilot_bytes).min().unwrap_or(0);
+            let mut size_bytes = usual_bytes;
+            while size_bytes > call_bytes && step.program.file_bytes(size_bytes) > room_bytes {
+                size_bytes /= 2;
+            }
+            return Ok(size_bytes.max(call_bytes));
+        }
         let whole_calls = |size_bytes: u64| size_bytes.max(call_bytes) / call_bytes * call_bytes;
         let key = (bench.drives[0].filesystem.clone(), step.size_group);
         if let Some(size_bytes) = self.sizes.get(&key) {

@@ -1,8 +1,8 @@
 //! What one worker does in one repetition: the same body on both worlds.
 
 use diskperf_battery::program::Input;
-use diskperf_battery::{Medium, Other, Program, ProgramError, Worker};
-use diskperf_system::{Buffer, Error, Open, System, Whence, sum_residency};
+use diskperf_battery::{Medium, Other, PipeEnd, Program, ProgramError, Worker};
+use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
 
 /// A program about to be repeated.
@@ -92,6 +92,46 @@ impl Ground {
     }
 }
 
+/// The pipes of a repetition, while they are given out to its workers.
+pub(crate) struct Pipes<End> {
+    /// The end that the next worker of the drive reads.
+    to_read: Option<End>,
+}
+
+impl<End> Default for Pipes<End> {
+    fn default() -> Self {
+        Self { to_read: None }
+    }
+}
+
+impl<End> Pipes<End> {
+    /// The end that a worker has, if any. Workers come in their order, so that
+    /// of each drive the one that writes, for whom the pipe is made, comes
+    /// before the one that reads.
+    ///
+    /// # Errors
+    ///
+    /// Where no pipe can be made.
+    pub(crate) fn end<E>(
+        &mut self,
+        assignment: &Assignment,
+        make: impl FnOnce() -> Result<(End, End), E>,
+    ) -> Result<Option<End>, E> {
+        match assignment.program.pipe_end(&assignment.worker) {
+            None => Ok(None),
+            Some(PipeEnd::Write) => {
+                let (read, write) = make()?;
+                self.to_read = Some(read);
+                Ok(Some(write))
+            }
+            Some(PipeEnd::Read) => {
+                let end = self.to_read.take();
+                Ok(Some(end.expect("who writes comes before who reads")))
+            }
+        }
+    }
+}
+
 /// What a worker does in one repetition, on either world.
 pub(crate) async fn measured(
     system: &mut System,
@@ -107,14 +147,17 @@ pub(crate) async fn measured(
     } = assignment;
     program.prepare(system, worker).await?;
     system.barrier().await?;
+    let survey = program.survey(system, worker).await?;
     if *drop_all_caches {
         system.drop_all_caches().await?;
     }
     system.barrier().await?;
     let mut residencies = Vec::new();
     for input in inputs {
-        make_ready(system, input, *cache).await?;
-        residencies.push(if input.read {
+        // What is not there is in no cache: an image that a system has no need
+        // of, since its drives can be read.
+        let ready = unless_absent(make_ready(system, input, *cache).await)?;
+        residencies.push(if ready.is_some() && input.read {
             residency(system, input).await?
         } else {
             None
@@ -126,7 +169,7 @@ pub(crate) async fn measured(
         .sleep_until(origin + program.start_offset(worker))
         .await?;
     system.start_measuring(origin)?;
-    program.run(system, worker, buffer).await?;
+    program.run(system, worker, buffer, &survey).await?;
     let mut measure = system.finish_measuring().await?;
     measure.drive = worker.drive;
     measure.payload_bytes = program.payload_bytes(worker, &measure);
@@ -141,6 +184,15 @@ pub(crate) async fn measured(
     system.close_all().await;
     let residency = sum_residency(residencies.into_iter().flatten());
     Ok(Outcome { measure, residency })
+}
+
+/// Nothing, where there is no such file.
+fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
+    match result {
+        Ok(()) => Ok(Some(())),
+        Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Brings an input into the state that the cache mode asks for.

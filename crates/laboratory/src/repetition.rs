@@ -1,13 +1,14 @@
 //! One repetition: every worker in its own thread, with its own `System`.
 
 use crate::drive::Drive;
-use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
+use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::observer::{Event, Observer};
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::device::{Counters, TrafficMeter};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
 use diskperf_timeline::{DeviceTraffic, Repetition};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -53,15 +54,17 @@ impl Bench<'_> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
         let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
+        let ends = pipe_ends(&assignments)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         std::thread::scope(|scope| {
             let threads: Vec<_> = assignments
                 .iter()
                 .zip(&moved_bytes)
-                .map(|(assignment, moved)| {
+                .zip(ends)
+                .map(|((assignment, moved), end)| {
                     let control = self.control(moved, &rendezvous, &abandoned);
-                    scope.spawn(move || self.work(assignment, control))
+                    scope.spawn(move || self.work(assignment, control, end))
                 })
                 .collect();
             let before = self.watch(&rendezvous, &meters);
@@ -104,16 +107,22 @@ impl Bench<'_> {
     }
 
     /// The body of a worker's thread.
-    fn work(&self, assignment: &Assignment, control: Control) -> Result<Outcome, ProgramError> {
+    fn work(
+        &self,
+        assignment: &Assignment,
+        control: Control,
+        pipe_end: Option<OwnedFd>,
+    ) -> Result<Outcome, ProgramError> {
         // Also when this thread panics, the others must not wait for it.
         let mut absence = Absence {
             rendezvous: Arc::clone(&control.rendezvous),
             abandoned: Arc::clone(&control.abandoned),
             came: false,
         };
-        let ports = self
+        let mut ports = self
             .ports()
             .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
+        ports.pipe_ends.extend(pipe_end.map(Some));
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let mut buffer = assignment.program.buffer(&assignment.worker);
         let outcome = run_ready(measured(&mut system, assignment, &mut buffer))?;
@@ -168,6 +177,22 @@ impl Bench<'_> {
         }
         before
     }
+}
+
+/// For each worker its end of its drive's pipe, if the program has one.
+fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, ProgramError> {
+    let make = || {
+        let (read, write) = std::io::pipe()?;
+        Ok((OwnedFd::from(read), OwnedFd::from(write)))
+    };
+    let mut pipes = Pipes::default();
+    let ends = assignments.iter().map(|assignment| {
+        let end = pipes.end(assignment, make);
+        end.map_err(|error: std::io::Error| {
+            Error::failed(diskperf_system::Call::Pipe, "a drive's workers", error).into()
+        })
+    });
+    ends.collect()
 }
 
 /// Where the workers and the main thread meet before the timed part.

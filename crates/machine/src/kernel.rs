@@ -47,6 +47,8 @@ pub struct Kernel {
     pub(crate) processor: Processor,
     pub(crate) hardware: RefCell<Hardware>,
     pub(crate) costs: Costs,
+    /// Of the processor, in that of a VAX 11/780.
+    pub(crate) speed: f64,
     pub(crate) drivers: Vec<Driver>,
     /// Of each drive, which of the drivers is its.
     pub(crate) driver_of: Vec<usize>,

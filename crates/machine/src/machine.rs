@@ -92,6 +92,7 @@ impl Machine {
             processor: Processor::default(),
             hardware: RefCell::new(hardware),
             costs: specification.kernel.costs.clone(),
+            speed: specification.kernel.speed,
             drivers,
             driver_of: driver_of(specification),
             buffers: RefCell::new(buffers),

@@ -27,11 +27,13 @@ mod buffer;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod host;
+mod layout;
 pub mod model;
 mod options;
 
 pub use buffer::Buffer;
 pub use error::{Call, Errno, Error, Failure, Result};
+pub use layout::{Extent, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Part, Shape};
 pub use options::{Open, Whence};
 
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};

@@ -1,6 +1,7 @@
 //! The model arm: a worker is a process on a modelled computer, and a call
 //! takes virtual time.
 
+mod layout;
 mod measuring;
 
 use crate::{Call, Errno, Error, File, Open, Result, Whence};

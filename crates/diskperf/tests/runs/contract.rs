@@ -8,8 +8,8 @@ use serde_json::Value;
 const WHAT: &[(&str, usize)] = &[
     ("ffs83", 4),
     ("seqread89", 25),
-    ("vme87 --other ./other", 12),
-    ("vme87", 9),
+    ("vme87 --other ./other", 15),
+    ("vme87", 11),
     ("read_8192", 1),
     ("write_4096", 1),
     ("write_8192", 1),
@@ -29,6 +29,14 @@ const WHAT: &[(&str, usize)] = &[
         1,
     ),
     ("write_8192 --set program.think_ns=1000", 1),
+    ("populate", 1),
+    ("fsck --set program.checkers=3 --set program.offset_ms=0", 1),
+    ("fsck --cache warm", 1),
+    ("dump_restore", 1),
+    (
+        "dump_restore --other ./other --set program.destination=other",
+        1,
+    ),
     ("read_8192 --no-latency --cache warm", 1),
 ];
 
@@ -148,7 +156,23 @@ fn check_result(result: &Value, what: &str) {
         "{what}"
     );
     for repetition in repetitions {
-        for worker in repetition["workers"].as_array().unwrap() {
+        let workers = repetition["workers"].as_array().unwrap();
+        let payload = |worker: &Value| worker["payload_bytes"].as_u64().unwrap();
+        let all = workers.iter().map(payload).sum::<u64>();
+        match result["program"].as_str().unwrap() {
+            // What it reads is not the files.
+            "fsck" => {
+                assert!(all > 0, "{what}: {repetition}");
+                continue;
+            }
+            // Only what is restored counts.
+            "dump_restore" => {
+                assert_eq!(all, 1 << 20, "{what}: {repetition}");
+                continue;
+            }
+            _ => {}
+        }
+        for worker in workers {
             let bytes = |name: &str| worker[name].as_u64().unwrap();
             // The last request of a mix may go over the size.
             let over = bytes("payload_bytes").checked_sub(1 << 20);
@@ -218,7 +242,7 @@ fn the_other_formats_hold_every_result() {
     let user = User::new();
     for &(what, results) in &[
         ("ffs83", 4),
-        ("vme87", 9),
+        ("vme87", 11),
         ("random_mix --set program.area_bytes=1M", 1),
     ] {
         let csv = records(&measure(&user, what, "csv").stdout);
@@ -244,7 +268,7 @@ fn lists_come_in_all_formats() {
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
         ("suites", 4, "ffs83"),
-        ("programs", 9, "random_mix"),
+        ("programs", 12, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {

@@ -120,7 +120,7 @@ fn a_device_is_only_read() {
         assert_eq!(layers, ["null", "zero", "device", "device_direct"]);
     }
     // Suites go on without the programs that write.
-    for (what, programs) in [("ffs83", 1), ("vme87", 6)] {
+    for (what, programs) in [("ffs83", 1), ("vme87", 8)] {
         let words = [
             &words("run --size 1M --runs 1 --format json --suite")[..],
             &[what, "--on", &on],

@@ -1,16 +1,17 @@
 //! One modelled machine, and programs repeated on it.
 
 use crate::error::LaboratoryError;
-use crate::measured::{Assignment, Ground, Outcome, Task, collect, measured};
+use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Rendezvous};
+use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::Repetition;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -93,7 +94,7 @@ impl Bench {
     fn make_folders(&self, drives: usize) -> Result<(), LaboratoryError> {
         let failed = Rc::new(RefCell::new(None));
         let meeting = Rendezvous::new(1);
-        let ports = self.ports(&meeting, &Arc::default());
+        let ports = self.ports(&meeting, &Arc::default(), Vec::new());
         let kernel = Rc::clone(self.machine.kernel());
         let outcome = Rc::clone(&failed);
         self.machine.spawn("mkdir", async move {
@@ -113,12 +114,17 @@ impl Bench {
         }
     }
 
-    fn ports(&self, meeting: &Rc<Rendezvous>, moved_bytes: &Arc<AtomicU64>) -> ModelPorts {
+    fn ports(
+        &self,
+        meeting: &Rc<Rendezvous>,
+        moved_bytes: &Arc<AtomicU64>,
+        pipe_ends: Vec<PipeEnd>,
+    ) -> ModelPorts {
         let number = self.next.get();
         self.next.set(number + 1);
         ModelPorts {
             number,
-            pipe_ends: Vec::new(),
+            pipe_ends,
             meeting: Rc::clone(meeting),
             time_calls: self.usage.time_calls,
             stop: Arc::clone(&self.usage.stop),
@@ -156,8 +162,10 @@ impl Bench {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
+        let mut pipes = Pipes::default();
         for (number, (assignment, moved)) in assignments.into_iter().zip(moved_bytes).enumerate() {
-            let ports = self.ports(&meeting, moved);
+            let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
+            let ports = self.ports(&meeting, moved, end.into_iter().collect());
             let kernel = Rc::clone(self.machine.kernel());
             let outcomes = Rc::clone(&outcomes);
             let buffers = Rc::clone(&self.buffers);

@@ -17,6 +17,10 @@ use std::path::Path;
 /// virtual time it costs nothing to wait for.
 pub(crate) const MODEL_BYTES: u64 = 8 * MIB;
 
+/// A size that a program has of its own is halved this often at most: then it
+/// is about that of the others.
+const MOST_HALVED: u32 = 3;
+
 /// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
@@ -39,6 +43,9 @@ pub struct ModelPlan {
     pub(crate) other: bool,
     /// Bytes that each program moves.
     pub size_bytes: u64,
+    /// Where nobody said how many, programs that have a size of their own move
+    /// that, halved this often to fit.
+    pub(crate) usual_sizes_halved: Option<u32>,
     /// What is asked of the buffer cache.
     pub cache: CacheMode,
     /// Drop every cache before each repetition.
@@ -124,6 +131,7 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
             SizeChoice::Auto => MODEL_BYTES,
             SizeChoice::Bytes(bytes) => bytes,
         },
+        usual_sizes_halved: (request.size == SizeChoice::Auto).then_some(0),
         cache: request.cache,
         drop_all_caches: request.drop_all_caches,
         time_calls: request.time_calls,
@@ -275,26 +283,50 @@ impl ModelPlan {
     /// The size of a step: what was asked for, in whole calls.
     pub(crate) fn size(&self, step: &Step) -> u64 {
         let call_bytes = step.program.call_bytes();
+        if let (Some(halved), Some(usual_bytes)) =
+            (self.usual_sizes_halved, step.program.usual_bytes())
+        {
+            return usual_bytes >> halved;
+        }
         if self.size_bytes == MODEL_BYTES {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
     }
 
-    /// Halves the size until the files fit on every drive: a partition may be
-    /// smaller than what the programs move by default.
+    /// Halves the sizes until the files fit on every drive, those first that
+    /// programs have of their own: a partition may be smaller than what the
+    /// programs move by default.
     fn shrink_to_room(&mut self) {
-        let from = self.size_bytes;
+        let usual = |step: &Step| step.program.usual_bytes().is_some();
+        let mut shrunk = false;
+        if self.suite.steps.iter().any(usual) {
+            while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
+                self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
+                shrunk = true;
+            }
+        }
         while self.size_bytes > MIB && self.check_sizes().is_err() {
             self.size_bytes /= 2;
+            shrunk = true;
         }
-        if self.size_bytes < from {
-            self.notes.push(format!(
-                "the programs move {} each, for more does not fit on a drive of {}",
-                format_size(self.size_bytes),
-                self.target
-            ));
+        if !shrunk {
+            return;
         }
+        let mut sizes: Vec<u64> = self
+            .suite
+            .steps
+            .iter()
+            .map(|step| self.size(step))
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
+        self.notes.push(format!(
+            "the programs move {} each, for more does not fit on a drive of {}",
+            sizes.join(" or "),
+            self.target
+        ));
     }
 
     /// A drive by itself moves whole sectors.
@@ -332,8 +364,9 @@ impl ModelPlan {
         }
         let mut files: BTreeMap<&str, u64> = BTreeMap::new();
         for step in &self.suite.steps {
-            let bytes = files.entry(step.program.file_name()).or_default();
-            *bytes = step.program.file_bytes(self.size(step)).max(*bytes);
+            let (name, file_bytes) = step.program.files_without_images(self.size(step));
+            let bytes = files.entry(name).or_default();
+            *bytes = file_bytes.max(*bytes);
         }
         let needed = files
             .values()

@@ -37,6 +37,8 @@ pub(crate) struct Job {
 pub(crate) struct Figure {
     /// The median of the kept repetitions, the sum of the drives.
     pub(crate) kb_per_s: f64,
+    /// The median of their elapsed times, in seconds.
+    pub(crate) elapsed_s: f64,
     /// The same, of all programs' shares of the processor.
     pub(crate) cpu_percent: f64,
     /// Requests that the drives completed in the kept repetitions.
@@ -162,6 +164,7 @@ impl Job {
         let spent = Counts::of(bench).since(&before);
         Ok(Figure {
             kb_per_s: middle(&kept, Repetition::kb_per_s),
+            elapsed_s: middle(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
             cpu_percent: middle(&kept, Repetition::cpu_percent),
             requests: spent.requests,
             missed: spent.missed,

@@ -21,6 +21,7 @@ const CYLINDER_SECTORS: u64 = 27 * TRACK_SECTORS;
 /// Its partitions.
 const A: (u64, u64) = (0, 18_090);
 const B: (u64, u64) = (10, 36_180);
+const D: (u64, u64) = (30, 280_395);
 const F: (u64, u64) = (185, 280_395);
 
 /// One row of the table: where the bytes come from and go.
@@ -124,6 +125,14 @@ impl Zachariassen {
             }
             asked.push((id.clone(), row, cell.ratio_to.is_some()));
         }
+        let mut timed = Vec::new();
+        for cell in cells {
+            let (Some(id), Some(command)) = (&cell.id, Command::of(cell)) else {
+                continue;
+            };
+            jobs.push(command.job(catalogue, settings, cell, seed)?);
+            timed.push(id.clone());
+        }
         let mut done = workshop.carry_out(&jobs)?.into_iter();
         let mut next = |row: &Row| done.next().map(|figures| row.printed(&figures[0]));
         for (id, row, ratio) in asked {
@@ -132,6 +141,9 @@ impl Zachariassen {
                 value = value.zip(next(row)).map(|(rate, baseline)| rate / baseline);
             }
             values.extend(value.map(|value| (id, value)));
+        }
+        for (id, figures) in timed.into_iter().zip(done) {
+            values.insert(id, figures[0].elapsed_s);
         }
         Ok(Self { values })
     }
@@ -200,15 +212,7 @@ impl Row {
             own.push(setting("filesystem", "none"));
         }
         if !self.partitions.is_empty() {
-            let pairs: Vec<String> = self
-                .partitions
-                .iter()
-                .map(|(cylinder, sectors)| format!("[{cylinder}, {sectors}]"))
-                .collect();
-            own.push(setting(
-                "drive.1.partitions",
-                &format!("[{}]", pairs.join(", ")),
-            ));
+            own.push(partitions_setting(self.partitions));
         }
         let all: Vec<Setting> = own.into_iter().chain(settings.to_vec()).collect();
         let computer = Computer::read(catalogue, target, &all)?;
@@ -240,6 +244,124 @@ impl Row {
             false => figure.kb_per_s,
         }
     }
+}
+
+/// A command that the text timed as a whole.
+#[derive(Clone, Copy)]
+enum Command {
+    /// So many fscks, five seconds apart, on so many partitions.
+    Fsck { checkers: u32, partitions: usize },
+    /// dump and restore, from the Eagle or between two partitions.
+    DumpRestore { from_eagle: bool },
+}
+
+/// Bits and sectors that its author ended up with for fsck.
+const BEST_FOR_FSCK: (&str, u64) = ("SEA|CRD", 10);
+/// Kilobytes that the contents of its two file systems have, of the 95010 and
+/// 90838 that are in use with what belongs to the files besides.
+const CHEETAH_CONTENT_KB: u64 = 91_500;
+const RIMFIRE_CONTENT_KB: u64 = 87_500;
+
+impl Command {
+    fn of(cell: &Cell) -> Option<Self> {
+        let test = cell.test.as_deref()?;
+        if cell.kind != "elapsed_time" {
+            return None;
+        }
+        let one = Self::Fsck {
+            checkers: 1,
+            partitions: 1,
+        };
+        match test {
+            "4 parallel fsck of ip0f, offset 5 s each" => Some(Self::Fsck {
+                checkers: 4,
+                partitions: 1,
+            }),
+            "2 parallel fsck of ip0f and ip0d" => Some(Self::Fsck {
+                checkers: 1,
+                partitions: 2,
+            }),
+            "dump 0f - /local | restore rf - (in /u2)" => {
+                Some(Self::DumpRestore { from_eagle: true })
+            }
+            "dump 0f - /u2 | restore rf - (in /u1)" => {
+                Some(Self::DumpRestore { from_eagle: false })
+            }
+            _ => test.starts_with("fsck ").then_some(one),
+        }
+    }
+
+    fn job(
+        self,
+        catalogue: &Catalogue,
+        settings: &[Setting],
+        cell: &Cell,
+        seed: u64,
+    ) -> Result<Job, LaboratoryError> {
+        let mut target = cell.full_target().unwrap_or_default();
+        let rimfire = target.contains("rimfire");
+        let mut own = Vec::new();
+        // Counted from the Eagle on, what is copied from there is the first.
+        let (name, drives, other) = match self {
+            Self::Fsck { partitions, .. } => {
+                // The partitions f and d.
+                own.push(partitions_setting(&[F, D][..partitions]));
+                ("fsck", partitions, false)
+            }
+            Self::DumpRestore { from_eagle } => {
+                if from_eagle {
+                    target = target.replacen("sun3", BASELINE, 1);
+                } else {
+                    own.push(partitions_setting(&[F, D]));
+                }
+                ("dump_restore", 1, true)
+            }
+        };
+        if rimfire && name == "fsck" {
+            let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
+                (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
+                _ => BEST_FOR_FSCK,
+            };
+            // What is printed in brackets makes no difference, as it says.
+            let bits = bits.replace("(|XCY)", "");
+            own.push(setting("controller.raw_cache_bits", &bits));
+            own.push(setting(
+                "controller.raw_read_ahead_sectors",
+                &ahead.to_string(),
+            ));
+        }
+        let all: Vec<Setting> = own.into_iter().chain(settings.to_vec()).collect();
+        let mut program = Program::named(name).expect("the battery has it");
+        if let Self::Fsck { checkers, .. } = self {
+            program.set("checkers", &checkers.to_string())?;
+        } else {
+            program.set("destination", "other")?;
+        }
+        Ok(Job {
+            computer: Arc::new(Computer::read(catalogue, &target, &all)?),
+            drives,
+            other,
+            phase: 0,
+            speed_difference: 0.0,
+            programs: vec![program],
+            size_bytes: 1024
+                * if rimfire {
+                    RIMFIRE_CONTENT_KB
+                } else {
+                    CHEETAH_CONTENT_KB
+                },
+            repetitions: (1, 0),
+            seed,
+        })
+    }
+}
+
+fn partitions_setting(partitions: &[(u64, u64)]) -> Setting {
+    let pairs: Vec<String> = partitions
+        .iter()
+        .map(|(cylinder, sectors)| format!("[{cylinder}, {sectors}]"))
+        .collect();
+    setting("drive.1.partitions", &format!("[{}]", pairs.join(", ")))
 }
 
 fn setting(path: &str, text: &str) -> Setting {

@@ -16,7 +16,7 @@
 //!    [`FileSystem::extend_fragments`], [`FileSystem::free`], the pointer
 //!    setters and the directory calls.
 //!
-//! Writing one block goes as follows (`tests/writer.rs` is the whole of it):
+//! Writing one block goes as follows (`writer.rs` is the whole of it):
 //! [`FileSystem::tail_growth`] (a fragment that must first become a full
 //! block), [`FileSystem::locate`], then for a direct pointer
 //! [`FileSystem::direct_need`], and for an indirect one the walk from
@@ -29,6 +29,8 @@
 mod allocation;
 mod check;
 mod directory;
+mod dump;
+mod fsck;
 mod group;
 mod indirect;
 mod inode;
@@ -41,6 +43,7 @@ mod rotation;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 pub use allocation::{AllocationSearch, Candidate, NoSpace};
 pub use check::{CheckSummary, Problem};
@@ -48,6 +51,8 @@ pub use directory::{
     DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryPlace, EntrySlot, NAME_MAX_BYTES, NameError,
     record_bytes,
 };
+pub use dump::{DumpBlock, DumpedInode};
+pub use fsck::{FsckPass, FsckRead};
 pub use group::GroupSummary;
 pub use indirect::{IndirectId, Path, PointerArray};
 pub use inode::{BlockNeed, DIRECT_POINTERS, INODE_BYTES, InodeKind, InodeNumber, TailGrowth};
@@ -55,6 +60,7 @@ pub use parameters::{Geometry, NewfsError, Parameters, Tuning};
 pub use release::ReleaseStep;
 pub use rotation::ROTATIONAL_POSITIONS;
 pub use superblock::{Fragment, Group, Superblock};
+pub use writer::{Metadata, Writer};
 
 use group::CylinderGroup;
 use indirect::IndirectBlocks;

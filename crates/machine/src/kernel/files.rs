@@ -468,6 +468,13 @@ impl Session {
         self.kernel.back_to_user_mode(&self.process).await;
     }
 
+    /// The time that this machine takes for what takes the machine of speed 1
+    /// this long.
+    #[must_use]
+    pub fn at_speed(&self, span: Time) -> Time {
+        Time((span.0 as f64 / self.kernel.speed + 0.5) as u64)
+    }
+
     /// Waits for the other workers; none if one of them failed.
     pub async fn barrier(&mut self) -> Option<Time> {
         self.kernel.meet(&self.process, &self.meeting).await

@@ -2,6 +2,7 @@
 //! of 4.2BSD, and outside all that is timed.
 
 use super::errno::{Errno, Result};
+use super::ffs::FileSystem;
 use super::files::Session;
 use super::names::Found;
 use super::{BlockKey, Kernel, Vnode};
@@ -45,6 +46,13 @@ impl Session {
     /// How many volumes have file systems.
     pub fn volumes(&self) -> usize {
         self.kernel.mounts.borrow().len()
+    }
+
+    /// The layout of a volume's file system at this moment; none where it has
+    /// none.
+    pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
+        let mounts = self.kernel.mounts.borrow();
+        mounts.get(volume as usize).map(|mount| mount.fs.clone())
     }
 
     /// Whether there is this volume, mounted or not.

@@ -53,6 +53,8 @@ pub struct Host {
     /// Files that were written and closed in the timed part, still to be
     /// synced at its end.
     closed: Vec<OpenFile>,
+    /// Whether there were more of these than are kept open.
+    closed_more: bool,
     storage_account: Option<StorageAccount>,
     cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
@@ -82,6 +84,10 @@ struct Instant {
     cpu_wait: Option<Nanoseconds>,
 }
 
+/// Files that were closed and are kept open to be synced: far fewer than a
+/// process may have.
+const MOST_CLOSED: usize = 128;
+
 /// How long a sleeping worker takes at most to notice that the run has ended.
 const SLEEP_SLICE: Nanoseconds = Nanoseconds::from_millis(20);
 
@@ -93,6 +99,7 @@ impl Host {
             control,
             files: Vec::new(),
             closed: Vec::new(),
+            closed_more: false,
             storage_account: StorageAccount::of_this_thread(),
             cpu_wait: CpuWait::of_this_thread(),
             read_latency: LatencyRecorder::default(),
@@ -229,12 +236,15 @@ impl Host {
 
     /// A file that was written in the timed part stays open behind the
     /// program's back until it is synced; what close(2) itself would report is
-    /// reported there.
+    /// reported there. A process may not have any number of them open: for
+    /// more than some, their whole file systems are synced.
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
         let open = slot.ok_or_else(|| not_open(Call::Close, file))?;
-        if open.dirty {
+        if open.dirty && self.closed.len() < MOST_CLOSED {
             self.closed.push(open);
+        } else if open.dirty {
+            self.closed_more = true;
         }
         Ok(())
     }
@@ -308,6 +318,7 @@ impl Host {
         self.read_latency.clear();
         self.write_latency.clear();
         self.closed.clear();
+        self.closed_more = false;
         for open in self.files.iter_mut().flatten() {
             open.dirty = false;
         }
@@ -369,6 +380,12 @@ impl Host {
                 .map_err(|errno| Error::failed(Call::Fsync, &open.path, errno))?;
             open.dirty = false;
             wrote = true;
+        }
+        if std::mem::take(&mut self.closed_more) {
+            for directory in &self.ports.directories {
+                rustix::fs::syncfs(directory)
+                    .map_err(|errno| Error::failed(Call::Fsync, "the file system", errno))?;
+            }
         }
         measure.durable = wrote.then(|| monotonic().since(time));
         self.closed.clear();

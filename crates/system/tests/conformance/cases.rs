@@ -168,11 +168,13 @@ macro_rules! for_each_case {
                 sleep_lasts_until_its_time,
                 sleep_until_the_past_returns,
                 compute_uses_its_span,
+                work_of_the_past_is_done,
                 a_barrier_of_one_is_open,
             }
             alone measuring on Ordinary {
                 what_was_moved_is_counted,
                 only_the_timed_part_is_counted,
+                many_files_are_written_and_closed,
                 a_call_that_failed_is_not_counted,
                 what_was_written_has_a_time_when_it_is_durable,
             }

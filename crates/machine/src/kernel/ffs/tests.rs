@@ -8,8 +8,9 @@ mod making;
 mod random;
 mod space;
 mod truncation;
-mod writer;
+mod walks;
 
+use super::writer;
 use super::*;
 
 /// The Eagle's `g` partition as the disktab of 1983 has it.

@@ -39,6 +39,15 @@ pub(crate) async fn compute_uses_its_span(system: &mut System) {
     }
 }
 
+/// How long it takes is the machine's matter, but not longer than then.
+pub(crate) async fn work_of_the_past_is_done(system: &mut System) {
+    let begin = system.now();
+    system.work(Nanoseconds(20_000_000)).await.unwrap();
+    let used = system.now().since(begin).0;
+    assert!(used < 1_000_000_000, "{used} ns");
+    system.work(Nanoseconds::ZERO).await.unwrap();
+}
+
 pub(crate) async fn a_barrier_of_one_is_open(system: &mut System) {
     let mut last = system.now();
     for _ in 0..3 {

@@ -32,6 +32,25 @@ pub(crate) async fn what_was_moved_is_counted(system: &mut System) {
     assert_eq!(counts(&measure), [14, 1000, 3000, 11, 3]);
 }
 
+/// More than a process may have open at once, if it kept them all to sync them.
+pub(crate) async fn many_files_are_written_and_closed(system: &mut System) {
+    const FILES: u64 = 1200;
+    system.start_measuring(system.now()).unwrap();
+    for number in 0..FILES {
+        let path = format!("/mnt0/file{number}");
+        let file = system.open(&path, Open::CREATE).await.unwrap();
+        write_all(system, file, b"x").await;
+        system.close(file).await.unwrap();
+    }
+    let measure = system.finish_measuring().await.unwrap();
+    assert_eq!(counts(&measure), [FILES, 0, FILES, 0, FILES]);
+    assert!(
+        measure
+            .durable
+            .is_some_and(|durable| durable >= measure.elapsed)
+    );
+}
+
 pub(crate) async fn only_the_timed_part_is_counted(system: &mut System) {
     let data = pattern(1000);
     for _ in 0..2 {

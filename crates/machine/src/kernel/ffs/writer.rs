@@ -1,29 +1,45 @@
 //! A synchronous driver of the file system: the calls of the kernel's bmap,
 //! alloc, maknode and itrunc, in their order, with a note of each metadata
 //! block where a kernel would have to have it in core.
+//!
+//! It lays a tree out without a kernel around it, in no time: where an image of
+//! a file system stands in for one, and in tests of the layout.
 
-use super::super::*;
+use super::{
+    AllocationSearch, BlockNeed, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment, Group,
+    IndirectId, InodeKind, InodeNumber, NoSpace, Path, PointerArray, ReleaseStep, TailGrowth,
+};
 
 /// A metadata block that the kernel reads, or writes and waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Metadata {
+pub enum Metadata {
+    /// The map of a group is read.
     ReadGroupMap(Group),
+    /// An indirect block is read.
     ReadIndirect(Fragment),
+    /// An indirect block is written.
     WriteIndirect(Fragment),
+    /// The block of an inode is written.
     WriteInode(Fragment),
+    /// A block of a directory is written.
     WriteDirectory(Fragment),
 }
 
 /// The file system and who uses it.
-pub(super) struct Writer {
-    pub(super) file_system: FileSystem,
-    pub(super) is_super_user: bool,
-    pub(super) metadata: Vec<Metadata>,
+pub struct Writer {
+    /// The file system.
+    pub file_system: FileSystem,
+    /// Whether the reserve may be used too.
+    pub is_super_user: bool,
+    /// The metadata blocks of all calls so far, in order.
+    pub metadata: Vec<Metadata>,
     steps: Vec<ReleaseStep>,
 }
 
 impl Writer {
-    pub(super) fn new(file_system: FileSystem) -> Self {
+    /// Who writes to a file system, as an ordinary user.
+    #[must_use]
+    pub fn new(file_system: FileSystem) -> Self {
         Self {
             file_system,
             is_super_user: false,
@@ -110,7 +126,7 @@ impl Writer {
 
     /// bmap for writing: the address of a block, made if it is not there. The
     /// write ends `end_in_block_bytes` after the start of the block.
-    pub(super) fn map_for_write(
+    fn map_for_write(
         &mut self,
         inode: InodeNumber,
         lbn: u32,
@@ -210,7 +226,7 @@ impl Writer {
     }
 
     /// write: maps each block and moves the end of the file.
-    pub(super) fn write(
+    pub fn write(
         &mut self,
         inode: InodeNumber,
         mut offset: u64,
@@ -233,7 +249,7 @@ impl Writer {
     }
 
     /// ftruncate to a shorter or longer file.
-    pub(super) fn truncate(&mut self, inode: InodeNumber, size: u64) -> Result<(), NoSpace> {
+    pub fn truncate(&mut self, inode: InodeNumber, size: u64) -> Result<(), NoSpace> {
         if size > self.file_system.size_bytes(inode) {
             if let Some(growth) = self.file_system.tail_growth(inode, size) {
                 self.grow(inode, growth)?;
@@ -312,11 +328,8 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn create(
-        &mut self,
-        directory: InodeNumber,
-        name: &str,
-    ) -> Result<InodeNumber, NoSpace> {
+    /// A new, empty file.
+    pub fn create(&mut self, directory: InodeNumber, name: &str) -> Result<InodeNumber, NoSpace> {
         let inode = self.make_inode(directory, InodeKind::File)?;
         self.file_system.set_links(inode, 1);
         self.write_inode(inode);
@@ -328,7 +341,8 @@ impl Writer {
         Ok(inode)
     }
 
-    pub(super) fn make_directory(
+    /// A new directory.
+    pub fn make_directory(
         &mut self,
         parent: InodeNumber,
         name: &str,
@@ -352,7 +366,7 @@ impl Writer {
     }
 
     /// unlink and the last close in one.
-    pub(super) fn unlink(&mut self, directory: InodeNumber, name: &str) {
+    pub fn unlink(&mut self, directory: InodeNumber, name: &str) {
         let place = self
             .file_system
             .directory_remove(directory, name)
@@ -369,7 +383,8 @@ impl Writer {
         }
     }
 
-    pub(super) fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
+    /// rmdir of an empty directory.
+    pub fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
         let place = self
             .file_system
             .directory_remove(parent, name)
@@ -382,7 +397,8 @@ impl Writer {
         self.file_system.inode_free(place.inode);
     }
 
-    pub(super) fn link(
+    /// Another name of a file.
+    pub fn link(
         &mut self,
         directory: InodeNumber,
         name: &str,
@@ -399,7 +415,7 @@ impl Writer {
     }
 
     /// rename of a file or directory to a name that may exist as a file.
-    pub(super) fn rename(
+    pub fn rename(
         &mut self,
         from: (InodeNumber, &str),
         to: (InodeNumber, &str),

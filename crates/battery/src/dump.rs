@@ -1,0 +1,301 @@
+//! The first process of `dump_restore`: dump of 4.2BSD at level 0, of one tree.
+//!
+//! It maps the inodes (passes 1 and 2), then dumps the directories and then the
+//! files in the order of their inodes (passes 3 and 4), each block read to where
+//! it lies in the tape's buffer, so that a read ends where the buffer does. The
+//! ring of processes that dump had to keep a tape turning is not made: a pipe
+//! does not turn.
+
+use crate::blocks::{read_block, seek_to};
+use crate::populate::top_on_mount;
+use crate::program::ProgramError;
+use crate::tape::{Header, TAPE_BYTES, TapeWriter};
+use crate::tree::{TOP, Tree};
+use crate::worker::Worker;
+use diskperf_system::{Extent, File, LaidOut, Open, Part, System};
+use diskperf_timeline::Nanoseconds;
+
+/// What dump knows of the file system before it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Dump {
+    device: Option<String>,
+    inode_blocks: Vec<Extent>,
+    top: u32,
+    inodes: Vec<Dumped>,
+}
+
+/// An inode that is dumped.
+#[derive(Clone, Debug)]
+struct Dumped {
+    laid_out: LaidOut,
+    parts: Vec<Part>,
+    /// Of a directory its records: a modelled drive holds none.
+    records: Vec<u8>,
+}
+
+/// Where contents are read from.
+enum Source {
+    /// The drive of the file system.
+    Drive(File),
+    /// The files themselves: a real file system's drive cannot be read by who
+    /// does not know that file system.
+    Files,
+}
+
+/// Sectors are 512 bytes: a raw read is a multiple of that.
+const SECTOR_BYTES: usize = 512;
+
+impl Dump {
+    /// What there is to dump: the tree, as it lies.
+    pub(crate) fn survey(
+        system: &System,
+        worker: &Worker,
+        tree: impl FnOnce() -> Tree,
+    ) -> Result<Self, ProgramError> {
+        let (layout, top) = match system.layout(worker.drive) {
+            Some(layout) => (layout, top_on_mount(worker)),
+            None => {
+                let tree = tree();
+                let layout = tree.layout(tree.kind.room_bytes() * 2)?;
+                (layout, TOP.to_owned())
+            }
+        };
+        let under_top = |path: &str| {
+            let rest = path.strip_prefix(&top);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let inodes = layout.inodes().into_iter();
+        let inodes: Vec<Dumped> = inodes
+            .filter(|laid_out| under_top(&laid_out.path))
+            .map(|laid_out| Dumped {
+                parts: layout.parts(laid_out.inode),
+                records: if laid_out.directory {
+                    layout.directory_bytes(laid_out.inode)
+                } else {
+                    Vec::new()
+                },
+                laid_out,
+            })
+            .collect();
+        let top = inodes.iter().find(|dumped| dumped.laid_out.path == top);
+        let top = top.ok_or(ProgramError::Tape("there is no tree to dump"))?;
+        Ok(Self {
+            device: layout.device().map(str::to_owned),
+            inode_blocks: layout.inode_blocks(),
+            top: top.laid_out.inode,
+            inodes,
+        })
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        (pipe, buffer): (File, &mut [u8]),
+    ) -> Result<(), ProgramError> {
+        let source = match &self.device {
+            Some(device) => Source::Drive(system.open(device, Open::READ.direct(true)).await?),
+            None => Source::Files,
+        };
+        let (tape, scratch) = buffer.split_at_mut(SCRATCH_AT);
+        let mut dumper = Dumper {
+            source,
+            inode_block: None,
+            scratch,
+            worker,
+        };
+        let mut tape = TapeWriter {
+            pipe,
+            buffer: &mut tape[..TAPE_BYTES],
+            filled: 0,
+            think: worker.think,
+        };
+        for block in &self.inode_blocks {
+            dumper.inode_block(system, *block).await?;
+        }
+        for dumped in self.directories(true) {
+            dumper
+                .inode_block(system, dumped.laid_out.inode_block)
+                .await?;
+        }
+        tape.header(system, Header::Volume { top: self.top })
+            .await?;
+        let (mut files, mut content_bytes) = (0, 0);
+        for directories in [true, false] {
+            for dumped in self.directories(directories) {
+                dumper.dump(system, dumped, &mut tape).await?;
+                files += u32::from(!directories);
+                content_bytes += dumped.content_bytes();
+            }
+        }
+        let end = Header::End {
+            files,
+            content_bytes,
+        };
+        tape.header(system, end).await?;
+        tape.finish(system).await?;
+        // Whoever reads the pipe sees its end.
+        Ok(system.close(pipe).await?)
+    }
+
+    /// The directories, or the files.
+    fn directories(&self, directories: bool) -> impl Iterator<Item = &Dumped> {
+        let inodes = self.inodes.iter();
+        inodes.filter(move |dumped| dumped.laid_out.directory == directories)
+    }
+}
+
+/// Where in a worker's buffer what is not dumped is read to: behind the tape's,
+/// on a boundary that every block size has.
+const SCRATCH_AT: usize = 16 << 10;
+
+impl Dumped {
+    /// Bytes of a file; none of a directory.
+    fn content_bytes(&self) -> u64 {
+        if self.laid_out.directory {
+            0
+        } else {
+            self.laid_out.size_bytes
+        }
+    }
+}
+
+/// dump at its work.
+struct Dumper<'a> {
+    source: Source,
+    /// The block of inodes that is in core.
+    inode_block: Option<Extent>,
+    scratch: &'a mut [u8],
+    worker: &'a Worker,
+}
+
+impl Dumper<'_> {
+    /// getino: the block of an inode, unless it is the one in core.
+    async fn inode_block(
+        &mut self,
+        system: &mut System,
+        block: Extent,
+    ) -> Result<(), ProgramError> {
+        match self.source {
+            Source::Drive(drive) if self.inode_block.replace(block) != Some(block) => {
+                self.read(system, drive, block).await
+            }
+            Source::Drive(_) | Source::Files => Ok(()),
+        }
+    }
+
+    async fn read(
+        &mut self,
+        system: &mut System,
+        drive: File,
+        extent: Extent,
+    ) -> Result<(), ProgramError> {
+        seek_to(system, drive, extent.offset_bytes).await?;
+        let into = &mut self.scratch[..extent.length_bytes as usize];
+        read_block(system, drive, into, Nanoseconds::ZERO).await
+    }
+
+    async fn dump(
+        &mut self,
+        system: &mut System,
+        dumped: &Dumped,
+        tape: &mut TapeWriter<'_>,
+    ) -> Result<(), ProgramError> {
+        let laid_out = &dumped.laid_out;
+        self.inode_block(system, laid_out.inode_block).await?;
+        let (inode, size_bytes) = (laid_out.inode, laid_out.size_bytes);
+        let header = if laid_out.directory {
+            Header::Directory { inode, size_bytes }
+        } else {
+            Header::File { inode, size_bytes }
+        };
+        tape.header(system, header).await?;
+        match (&self.source, laid_out.directory) {
+            (Source::Drive(drive), _) => {
+                let drive = *drive;
+                self.dump_blocks(system, (drive, dumped), tape).await
+            }
+            (Source::Files, true) => put(system, &dumped.records, tape).await,
+            (Source::Files, false) => {
+                let path = self.worker.file(&laid_out.path);
+                dump_file(system, (&path, size_bytes), tape).await
+            }
+        }
+    }
+
+    /// The contents from the drive, block by block.
+    async fn dump_blocks(
+        &mut self,
+        system: &mut System,
+        (drive, dumped): (File, &Dumped),
+        tape: &mut TapeWriter<'_>,
+    ) -> Result<(), ProgramError> {
+        let mut done = 0;
+        for part in &dumped.parts {
+            let (from, length) = match *part {
+                Part::Indirect(extent) => {
+                    self.read(system, drive, extent).await?;
+                    continue;
+                }
+                Part::Data(extent) => (Some(extent.offset_bytes), extent.length_bytes as usize),
+                Part::Hole { length_bytes } => (None, length_bytes as usize),
+            };
+            let mut within = 0;
+            while within < length {
+                let piece = (length - within).min(tape.room());
+                let space = tape.space(piece.next_multiple_of(SECTOR_BYTES));
+                match from {
+                    Some(from) => {
+                        seek_to(system, drive, from + within as u64).await?;
+                        read_block(system, drive, space, Nanoseconds::ZERO).await?;
+                    }
+                    None => space.fill(0),
+                }
+                if dumped.laid_out.directory {
+                    space[..piece].copy_from_slice(&dumped.records[done..done + piece]);
+                }
+                tape.take(system, piece).await?;
+                within += piece;
+                done += piece;
+            }
+        }
+        assert_eq!(
+            done as u64, dumped.laid_out.size_bytes,
+            "the blocks of an inode hold all of its contents"
+        );
+        Ok(())
+    }
+}
+
+/// A file's contents through its file system.
+async fn dump_file(
+    system: &mut System,
+    (path, size_bytes): (&str, u64),
+    tape: &mut TapeWriter<'_>,
+) -> Result<(), ProgramError> {
+    let file = system.open(path, Open::READ).await?;
+    let mut left = size_bytes;
+    while left > 0 {
+        let piece = tape.room().min(usize::try_from(left).unwrap_or(TAPE_BYTES));
+        read_block(system, file, tape.space(piece), Nanoseconds::ZERO).await?;
+        tape.take(system, piece).await?;
+        left -= piece as u64;
+    }
+    Ok(system.close(file).await?)
+}
+
+/// Contents that are in memory.
+async fn put(
+    system: &mut System,
+    contents: &[u8],
+    tape: &mut TapeWriter<'_>,
+) -> Result<(), ProgramError> {
+    let mut left = contents;
+    while !left.is_empty() {
+        let (piece, rest) = left.split_at(left.len().min(tape.room()));
+        tape.space(piece.len()).copy_from_slice(piece);
+        tape.take(system, piece.len()).await?;
+        left = rest;
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! `fsck`: reads a populated file system past every cache as fsck of 4.2BSD
+//! does (seed 001), in one process or in several that start one after the
+//! other.
+//!
+//! On a model it reads the drive of the mounted file system, where its parts
+//! are. On the host an image of a file system of the same shape takes the
+//! drive's place, or a device, which is only read; where its parts would be is
+//! computed from the same tree by the same allocator. Nothing is checked: the
+//! work that checking was takes the processor's time (`inode_block_us`,
+//! `read_us`), on a machine of 1987.
+
+use crate::blocks::{ensure_file, read_block, seek_to};
+use crate::parameter::{Field, Value};
+use crate::populate::{self, seed_field};
+use crate::program::ProgramError;
+use crate::tree::Tree;
+use crate::worker::{Medium, Worker};
+use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System};
+use diskperf_timeline::Nanoseconds;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fsck {
+    pub(crate) checkers: u64,
+    pub(crate) offset_ms: u64,
+    pub(crate) tree_seed: u64,
+    pub(crate) used_share: f64,
+    pub(crate) inode_block_us: u64,
+    pub(crate) read_us: u64,
+}
+
+/// Bytes of the files with which the file system of seed 001 is as full as
+/// printed: 90,838 KB with their directories and what blocks waste.
+pub(crate) const USUAL_BYTES: u64 = 90_000_000;
+
+impl Default for Fsck {
+    fn default() -> Self {
+        Self {
+            checkers: 1,
+            // "4 parallel fsck's, offset 5 secs each".
+            offset_ms: 5000,
+            tree_seed: 1,
+            // Of the 280,395 sectors of seed 001's partition.
+            used_share: 0.63,
+            // Seed 001 prints 8 s of user time for 320 blocks of inodes: 24 ms
+            // each, and next to nothing for the other 1600 reads. A Sun 3/180
+            // is taken as twice as fast as the machine that these are for.
+            inode_block_us: 48_000,
+            read_us: 200,
+        }
+    }
+}
+
+/// What a worker knows of the file system before it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Reads {
+    device: Option<String>,
+    reads: Vec<FsckRead>,
+}
+
+impl Fsck {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field {
+                name: "checkers",
+                meaning: "processes that check the file system at once",
+                value: Value::Count(&mut self.checkers, 1, 256),
+            },
+            Field {
+                name: "offset_ms",
+                meaning: "milliseconds from the start of one process to that of the next",
+                value: Value::Count(&mut self.offset_ms, 0, 3_600_000),
+            },
+            seed_field(&mut self.tree_seed),
+            Field {
+                name: "used_share",
+                meaning: "share of an image, or of a device, that the tree's contents take; a mounted file system is as it is",
+                value: Value::Share(&mut self.used_share),
+            },
+            Field {
+                name: "inode_block_us",
+                meaning: "microseconds that checking the inodes of a block takes a VAX-11/780; a modelled computer takes as long as its speed has it, one of today none",
+                value: Value::Count(&mut self.inode_block_us, 0, 60_000_000),
+            },
+            Field {
+                name: "read_us",
+                meaning: "the same, for every other read",
+                value: Value::Count(&mut self.read_us, 0, 60_000_000),
+            },
+        ]
+    }
+
+    /// When this process starts, after the first one.
+    pub(crate) fn start_offset(&self, worker: &Worker) -> Nanoseconds {
+        Nanoseconds::from_millis(self.offset_ms * u64::from(worker.index))
+    }
+
+    /// When the last process starts, after the first one.
+    pub(crate) fn last_start(&self) -> Nanoseconds {
+        Nanoseconds::from_millis(self.offset_ms * self.checkers.saturating_sub(1))
+    }
+
+    /// Bytes of the image that a tree of this size is laid out on.
+    pub(crate) fn image_bytes(&self, size_bytes: u64) -> u64 {
+        let bytes = (size_bytes as f64 / self.used_share.max(SMALLEST_SHARE)) as u64 + (2 << 20);
+        bytes.next_multiple_of(IMAGE_UNIT_BYTES)
+    }
+
+    /// What does not fit together, if anything.
+    pub(crate) fn unfit(&self) -> Option<String> {
+        let share = self.used_share;
+        (!(SMALLEST_SHARE..=LARGEST_SHARE).contains(&share)).then(|| {
+            format!(
+                "used_share={share} leaves no room for what else a file system holds, or hardly a tree; give {SMALLEST_SHARE} to {LARGEST_SHARE}"
+            )
+        })
+    }
+
+    pub(crate) fn image(worker: &Worker) -> String {
+        worker.file("fsck.image")
+    }
+
+    /// The first process makes the tree, or the image that stands for it.
+    pub(crate) async fn prepare(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
+        if worker.index > 0 || worker.medium != Medium::Directory {
+            return Ok(());
+        }
+        if system.layout(worker.drive).is_some() {
+            return populate::ensure(system, worker, self.tree_seed).await;
+        }
+        let image_bytes = self.image_bytes(worker.size_bytes);
+        ensure_file(system, worker, &Self::image(worker), image_bytes).await
+    }
+
+    /// What there is to read, now that it is all there.
+    pub(crate) async fn survey(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<Reads, ProgramError> {
+        let layout = match (worker.medium, system.layout(worker.drive)) {
+            (Medium::Directory, Some(layout)) => layout,
+            (Medium::Directory, None) => self.image_layout(worker)?,
+            (Medium::Device | Medium::File, _) => {
+                let how = Open::READ.direct(worker.direct);
+                let file = system.open(&Self::image(worker), how).await?;
+                let room_bytes = system.length(file).await?;
+                system.close(file).await?;
+                if self.image_bytes(worker.size_bytes) > room_bytes {
+                    return Err(ProgramError::ShortFile);
+                }
+                self.image_layout(worker)?
+            }
+        };
+        Ok(Reads {
+            device: layout.device().map(str::to_owned),
+            reads: layout.fsck_reads(),
+        })
+    }
+
+    fn image_layout(&self, worker: &Worker) -> Result<Layout, ProgramError> {
+        let tree = Tree::new(populate::kind(worker, self.tree_seed));
+        tree.layout(self.image_bytes(worker.size_bytes))
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        (buffer, reads): (&mut Buffer, &Reads),
+    ) -> Result<(), ProgramError> {
+        let file = match &reads.device {
+            Some(device) => system.open(device, Open::READ.direct(true)).await?,
+            None => {
+                let how = Open::READ.direct(worker.direct);
+                system.open(&Self::image(worker), how).await?
+            }
+        };
+        for FsckRead { pass, extent } in &reads.reads {
+            seek_to(system, file, extent.offset_bytes).await?;
+            let block = &mut buffer[..extent.length_bytes as usize];
+            read_block(system, file, block, worker.think).await?;
+            let on_780_us = match pass {
+                FsckPass::Inodes => self.inode_block_us,
+                FsckPass::Setup
+                | FsckPass::Indirect
+                | FsckPass::DirectoryInode
+                | FsckPass::Directory
+                | FsckPass::Map => self.read_us,
+            };
+            system.work(Nanoseconds(on_780_us * 1000)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The least and the most of an image that a tree takes. The rest holds the
+/// inodes, and the reserve.
+const SMALLEST_SHARE: f64 = 0.05;
+const LARGEST_SHARE: f64 = 0.75;
+
+/// What offset and length of every read are multiples of: a fragment.
+pub(crate) const UNIT_BYTES: u64 = 1024;
+
+/// What the size of an image is a multiple of: a block of the file system, and
+/// a page of whatever it is kept in.
+const IMAGE_UNIT_BYTES: u64 = 8192;

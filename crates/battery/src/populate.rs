@@ -1,0 +1,215 @@
+//! `populate`: makes the populated file system of seed 001: a tree of files of
+//! all sizes, each created, written and closed, directory by directory. `fsck`
+//! and `dump_restore` work on the same tree.
+
+use crate::blocks::{data, write_block};
+use crate::parameter::{Field, Value};
+use crate::program::ProgramError;
+use crate::tree::{Kind, TOP, Tree, TreeFile};
+use crate::worker::{Medium, Worker};
+use diskperf_system::{Buffer, Errno, Open, System};
+use diskperf_timeline::Nanoseconds;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Populate {
+    pub(crate) tree_seed: u64,
+}
+
+/// Files are written in calls of the block size of seed 001's file systems.
+pub(crate) const CALL_BYTES: u64 = 8192;
+
+/// Which tree it is, where there is one.
+const MADE: &str = "usr.made";
+
+/// The seed of the bytes in the files of trees: the same for all, so that they
+/// can be told wherever they are found.
+const CONTENTS_SEED: u64 = 1987;
+
+impl Populate {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![seed_field(&mut self.tree_seed)]
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
+        remove_old(system, worker).await?;
+        note(system, worker, kind(worker, self.tree_seed)).await
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        tree: &Tree,
+    ) -> Result<(), ProgramError> {
+        make(system, &worker.file(TOP), tree, worker.think).await
+    }
+}
+
+/// The seed of the tree, as every program has it that works on one.
+pub(crate) fn seed_field(seed: &mut u64) -> Field<'_> {
+    Field {
+        name: "tree_seed",
+        meaning: "the seed that the tree of directories and files is drawn from",
+        value: Value::Count(seed, 0, u64::MAX),
+    }
+}
+
+/// The tree that a worker's size and a seed stand for.
+pub(crate) fn kind(worker: &Worker, seed: u64) -> Kind {
+    Kind {
+        content_bytes: worker.size_bytes,
+        seed,
+    }
+}
+
+/// The top of the tree.
+pub(crate) fn top(worker: &Worker) -> String {
+    worker.file(TOP)
+}
+
+/// The same, from the top of the file system on, without a slash at the start.
+pub(crate) fn top_on_mount(worker: &Worker) -> String {
+    format!("{}{TOP}", worker.folder)
+}
+
+/// The bytes of the files of a tree: a stretch of random bytes that repeats,
+/// from another place on for each file.
+pub(crate) struct Contents(Buffer);
+
+impl Contents {
+    pub(crate) fn new() -> Self {
+        Self(data(CALL_BYTES, CONTENTS_SEED))
+    }
+
+    /// One call's worth of a file's bytes from an offset on that is a multiple
+    /// of a call.
+    pub(crate) fn call(&self, file: u64, offset_bytes: u64) -> &[u8] {
+        let calls = self.0.len() as u64 / CALL_BYTES;
+        let call = (file + offset_bytes / CALL_BYTES) % calls;
+        &self.0[(call * CALL_BYTES) as usize..][..CALL_BYTES as usize]
+    }
+}
+
+/// Makes a tree.
+async fn make(
+    system: &mut System,
+    top: &str,
+    tree: &Tree,
+    think: Nanoseconds,
+) -> Result<(), ProgramError> {
+    let contents = Contents::new();
+    for directory in &tree.directories {
+        let path = under(top, &directory.path);
+        system.mkdir(&path).await?;
+        for file in &directory.files {
+            make_file(system, &path, file, (&contents, think)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn make_file(
+    system: &mut System,
+    directory: &str,
+    file: &TreeFile,
+    (contents, think): (&Contents, Nanoseconds),
+) -> Result<(), ProgramError> {
+    let path = format!("{directory}/{}", file.name);
+    let open = system.open(&path, Open::CREATE).await?;
+    for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
+        let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
+        let call = &contents.call(file.number, offset_bytes)[..left as usize];
+        write_block(system, open, call, think).await?;
+    }
+    Ok(system.close(open).await?)
+}
+
+/// A name under a directory; the directory itself, if the name is empty.
+pub(crate) fn under(top: &str, path: &str) -> String {
+    if path.is_empty() {
+        top.to_owned()
+    } else {
+        format!("{top}/{path}")
+    }
+}
+
+/// Makes the worker's tree, unless it is there, and brings it to the drive.
+pub(crate) async fn ensure(
+    system: &mut System,
+    worker: &Worker,
+    seed: u64,
+) -> Result<(), ProgramError> {
+    let wanted = kind(worker, seed);
+    if noted(system, worker).await? != Some(wanted) {
+        remove_old(system, worker).await?;
+        note(system, worker, wanted).await?;
+        let tree = Tree::new(wanted);
+        make(system, &top(worker), &tree, Nanoseconds::ZERO).await?;
+    }
+    let file = system.open(&worker.file(MADE), Open::READ_WRITE).await?;
+    system.fsync(file).await?;
+    Ok(system.close(file).await?)
+}
+
+/// Removes the tree that was made before, if one was.
+async fn remove_old(system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+    if let Some(old) = noted(system, worker).await? {
+        remove(system, &top(worker), &Tree::new(old)).await?;
+        system.unlink(&worker.file(MADE)).await?;
+    }
+    Ok(())
+}
+
+/// Removes what is there of a tree.
+pub(crate) async fn remove(
+    system: &mut System,
+    top: &str,
+    tree: &Tree,
+) -> Result<(), ProgramError> {
+    for directory in tree.directories.iter().rev() {
+        let path = under(top, &directory.path);
+        for file in &directory.files {
+            unless_absent(system.unlink(&format!("{path}/{}", file.name)).await)?;
+        }
+        unless_absent(system.rmdir(&path).await)?;
+    }
+    Ok(())
+}
+
+fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
+    match result {
+        Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Notes which tree is being made: whatever is there of it, this is what it is
+/// a part of.
+async fn note(system: &mut System, worker: &Worker, kind: Kind) -> Result<(), ProgramError> {
+    debug_assert!(worker.medium == Medium::Directory, "only files are noted");
+    let file = system.open(&worker.file(MADE), Open::CREATE).await?;
+    let text = [kind.content_bytes.to_le_bytes(), kind.seed.to_le_bytes()].concat();
+    write_block(system, file, &text, Nanoseconds::ZERO).await?;
+    Ok(system.close(file).await?)
+}
+
+/// Which tree was made here, if one was.
+async fn noted(system: &mut System, worker: &Worker) -> Result<Option<Kind>, ProgramError> {
+    let file = match system.open(&worker.file(MADE), Open::READ).await {
+        Ok(file) => file,
+        Err(error) if error.errno() == Some(Errno::NoEntry) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut text = [[0; 8]; 2];
+    let read = system.read(file, text.as_flattened_mut()).await?;
+    system.close(file).await?;
+    let [content_bytes, seed] = text.map(u64::from_le_bytes);
+    Ok((read == text.as_flattened().len()).then_some(Kind {
+        content_bytes,
+        seed,
+    }))
+}

@@ -1,0 +1,182 @@
+//! The second process of `dump_restore`: restore of 4.2BSD. It takes the
+//! directories off the tape, makes them all, and then makes each file as it
+//! comes.
+
+use crate::blocks::write_block;
+use crate::populate::{CALL_BYTES, under};
+use crate::program::ProgramError;
+use crate::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
+use diskperf_system::{File, Open, System};
+use diskperf_timeline::Nanoseconds;
+use std::collections::BTreeMap;
+
+/// restore at its work.
+struct Restore<'b> {
+    /// Where everything goes.
+    top: String,
+    tape: TapeReader<'b>,
+    /// What is written at once is put together here.
+    block: &'b mut [u8],
+    /// The names in each directory, with their inodes.
+    directories: BTreeMap<u32, Vec<(u32, String)>>,
+    /// The names of files and directories, once the directories are made.
+    names: Option<BTreeMap<u32, String>>,
+    files: u32,
+    content_bytes: u64,
+}
+
+/// Where in a worker's buffer blocks are put together, behind the tape's.
+const BLOCK_AT: usize = 16 << 10;
+
+/// Takes everything off the pipe and makes it under a directory that is there.
+pub(crate) async fn run(
+    system: &mut System,
+    top: &str,
+    (pipe, buffer): (File, &mut [u8]),
+) -> Result<(), ProgramError> {
+    let (tape, block) = buffer.split_at_mut(BLOCK_AT);
+    let mut restore = Restore {
+        top: top.to_owned(),
+        tape: TapeReader {
+            pipe,
+            buffer: &mut tape[..TAPE_BYTES],
+            taken: TAPE_BYTES,
+        },
+        block: &mut block[..CALL_BYTES as usize],
+        directories: BTreeMap::new(),
+        names: None,
+        files: 0,
+        content_bytes: 0,
+    };
+    restore.all(system).await
+}
+
+impl Restore<'_> {
+    async fn all(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        let Header::Volume { top } = self.tape.header(system).await? else {
+            return Err(ProgramError::Tape("it does not start as a dump does"));
+        };
+        loop {
+            match self.tape.header(system).await? {
+                Header::Volume { .. } => {
+                    return Err(ProgramError::Tape("a second dump starts within the first"));
+                }
+                Header::Directory { inode, size_bytes } => {
+                    self.directory(system, (inode, size_bytes)).await?;
+                }
+                Header::File { inode, size_bytes } => {
+                    self.make_directories(system, top).await?;
+                    self.file(system, (inode, size_bytes)).await?;
+                }
+                Header::End {
+                    files,
+                    content_bytes,
+                } => {
+                    self.make_directories(system, top).await?;
+                    let all = (self.files, self.content_bytes) == (files, content_bytes);
+                    return all.then_some(()).ok_or(ProgramError::Tape(
+                        "its end names other files or bytes than came",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Takes the names of a directory off the tape.
+    async fn directory(
+        &mut self,
+        system: &mut System,
+        (inode, size_bytes): (u32, u64),
+    ) -> Result<(), ProgramError> {
+        let mut records = Vec::new();
+        while (records.len() as u64) < size_bytes {
+            let left = (size_bytes - records.len() as u64).min(RECORD_BYTES as u64);
+            let record = self.tape.record(system).await?;
+            records.extend_from_slice(&record[..left as usize]);
+        }
+        let names = names(&records).ok_or(ProgramError::Tape("a directory cannot be read"))?;
+        self.directories.insert(inode, names);
+        Ok(())
+    }
+
+    /// Makes all directories, each after the one that it is in; the top is
+    /// there. Done once, before the first file.
+    async fn make_directories(
+        &mut self,
+        system: &mut System,
+        top: u32,
+    ) -> Result<(), ProgramError> {
+        if self.names.is_some() {
+            return Ok(());
+        }
+        let mut known = BTreeMap::new();
+        let mut stack = vec![(top, self.top.clone())];
+        while let Some((inode, path)) = stack.pop() {
+            let Some(names) = self.directories.get(&inode) else {
+                known.insert(inode, path);
+                continue;
+            };
+            if known.insert(inode, path.clone()).is_some() {
+                return Err(ProgramError::Tape("a directory is in two directories"));
+            }
+            if inode != top {
+                system.mkdir(&path).await?;
+            }
+            let entries = names.iter().rev();
+            stack.extend(entries.map(|(inode, name)| (*inode, under(&path, name))));
+        }
+        self.names = Some(known);
+        Ok(())
+    }
+
+    /// Makes a file of what follows on the tape.
+    async fn file(
+        &mut self,
+        system: &mut System,
+        (inode, size_bytes): (u32, u64),
+    ) -> Result<(), ProgramError> {
+        let path = self.names.as_ref().and_then(|names| names.get(&inode));
+        let path = path.ok_or(ProgramError::Tape("a file is in no directory"))?;
+        let file = system.open(path, Open::CREATE).await?;
+        let mut left = size_bytes;
+        while left > 0 {
+            let length = self
+                .block
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            for part in self.block[..length].chunks_mut(RECORD_BYTES) {
+                let record = self.tape.record(system).await?;
+                part.copy_from_slice(&record[..part.len()]);
+            }
+            write_block(system, file, &self.block[..length], Nanoseconds::ZERO).await?;
+            left -= length as u64;
+        }
+        system.close(file).await?;
+        self.files += 1;
+        self.content_bytes += size_bytes;
+        Ok(())
+    }
+}
+
+/// The names of a directory but `.` and `..`, with their inodes; none, if its
+/// records make no sense.
+fn names(records: &[u8]) -> Option<Vec<(u32, String)>> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    while at < records.len() {
+        let record = &records[at..];
+        let inode = u32::from_be_bytes(*record.first_chunk()?);
+        let two = |from: usize| {
+            let bytes = record.get(from..)?.first_chunk()?;
+            Some(usize::from(u16::from_be_bytes(*bytes)))
+        };
+        let (length, name_length) = (two(4)?, two(6)?);
+        let name = std::str::from_utf8(record.get(8..8 + name_length)?).ok()?;
+        if inode != 0 && !matches!(name, "." | "..") {
+            names.push((inode, name.to_owned()));
+        }
+        // A record without a length would never end.
+        at += (length > 0).then_some(length)?;
+    }
+    Some(names)
+}

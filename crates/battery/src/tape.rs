@@ -1,0 +1,208 @@
+//! What dump puts on a tape, or into a pipe: records of 1 KB, ten at a time
+//! (TP_BSIZE and NTREC of 4.2BSD's dumprestor.h). Each inode has a record of
+//! its own before its contents, which fill whole records.
+
+use crate::blocks::{pause, write_block};
+use crate::program::ProgramError;
+use diskperf_system::{File, System};
+use diskperf_timeline::Nanoseconds;
+
+/// Bytes of a record.
+pub(crate) const RECORD_BYTES: usize = 1024;
+/// Bytes that go to the tape at once.
+pub(crate) const TAPE_BYTES: usize = 10 * RECORD_BYTES;
+
+/// A record that is no contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// The first of all: the inode of the directory that is the top.
+    Volume { top: u32 },
+    /// A directory; its records follow.
+    Directory { inode: u32, size_bytes: u64 },
+    /// A file; its contents follow.
+    File { inode: u32, size_bytes: u64 },
+    /// The last of all: how many files there were, and how many bytes of theirs.
+    End { files: u32, content_bytes: u64 },
+}
+
+/// What a header starts with: the magic number of 4.2BSD's tapes.
+const MAGIC: u32 = 60_012;
+
+impl Header {
+    fn fields(self) -> [u64; 3] {
+        match self {
+            Self::Volume { top } => [1, u64::from(top), 0],
+            Self::Directory { inode, size_bytes } => [2, u64::from(inode), size_bytes],
+            Self::File { inode, size_bytes } => [3, u64::from(inode), size_bytes],
+            Self::End {
+                files,
+                content_bytes,
+            } => [4, u64::from(files), content_bytes],
+        }
+    }
+
+    /// Writes the header over the start of a record of zeroes.
+    fn put(self, record: &mut [u8]) {
+        record[..4].copy_from_slice(&MAGIC.to_be_bytes());
+        for (place, field) in record[8..].chunks_exact_mut(8).zip(self.fields()) {
+            place.copy_from_slice(&field.to_be_bytes());
+        }
+    }
+
+    /// The header in a record; none, if it is not one.
+    pub(crate) fn of(record: &[u8]) -> Option<Self> {
+        let field = |number: usize| {
+            let bytes = record.get(8 + number * 8..)?.first_chunk()?;
+            Some(u64::from_be_bytes(*bytes))
+        };
+        let number = u32::try_from(field(1)?).ok()?;
+        let bytes = field(2)?;
+        let magic = record.first_chunk().copied().map(u32::from_be_bytes);
+        match (magic == Some(MAGIC), field(0)?) {
+            (true, 1) => Some(Self::Volume { top: number }),
+            (true, 2) => Some(Self::Directory {
+                inode: number,
+                size_bytes: bytes,
+            }),
+            (true, 3) => Some(Self::File {
+                inode: number,
+                size_bytes: bytes,
+            }),
+            (true, 4) => Some(Self::End {
+                files: number,
+                content_bytes: bytes,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The writing end.
+pub(crate) struct TapeWriter<'b> {
+    pub(crate) pipe: File,
+    /// Of [`TAPE_BYTES`].
+    pub(crate) buffer: &'b mut [u8],
+    pub(crate) filled: usize,
+    /// What the program computes after each write.
+    pub(crate) think: Nanoseconds,
+}
+
+impl TapeWriter<'_> {
+    /// Bytes left before the buffer goes out: whole records, at least one.
+    pub(crate) fn room(&self) -> usize {
+        TAPE_BYTES - self.filled
+    }
+
+    /// The next bytes to be filled, no more than there is room for.
+    pub(crate) fn space(&mut self, bytes: usize) -> &mut [u8] {
+        &mut self.buffer[self.filled..self.filled + bytes]
+    }
+
+    /// Takes what was put into the space. What is missing to a whole record is
+    /// zeroes; a full buffer goes out.
+    pub(crate) async fn take(
+        &mut self,
+        system: &mut System,
+        bytes: usize,
+    ) -> Result<(), ProgramError> {
+        let whole = bytes.next_multiple_of(RECORD_BYTES);
+        self.space(whole)[bytes..].fill(0);
+        self.filled += whole;
+        if self.filled == TAPE_BYTES {
+            write_block(system, self.pipe, self.buffer, Nanoseconds::ZERO).await?;
+            pause(system, self.think).await?;
+            self.filled = 0;
+        }
+        Ok(())
+    }
+
+    /// Takes a header.
+    pub(crate) async fn header(
+        &mut self,
+        system: &mut System,
+        header: Header,
+    ) -> Result<(), ProgramError> {
+        let record = self.space(RECORD_BYTES);
+        record.fill(0);
+        header.put(record);
+        self.take(system, RECORD_BYTES).await
+    }
+
+    /// Sends what is left, made whole with zeroes.
+    pub(crate) async fn finish(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        while self.filled > 0 {
+            self.space(RECORD_BYTES).fill(0);
+            self.take(system, RECORD_BYTES).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The reading end.
+pub(crate) struct TapeReader<'b> {
+    pub(crate) pipe: File,
+    /// Of [`TAPE_BYTES`].
+    pub(crate) buffer: &'b mut [u8],
+    /// How many of them have been taken out.
+    pub(crate) taken: usize,
+}
+
+impl TapeReader<'_> {
+    /// The next record.
+    pub(crate) async fn record(&mut self, system: &mut System) -> Result<&[u8], ProgramError> {
+        if self.taken == TAPE_BYTES {
+            let mut filled = 0;
+            // A pipe gives what is in it, which is less.
+            while filled < TAPE_BYTES {
+                match system.read(self.pipe, &mut self.buffer[filled..]).await? {
+                    0 => return Err(ProgramError::Tape("the pipe ends before the dump does")),
+                    count => filled += count,
+                }
+            }
+            self.taken = 0;
+        }
+        let start = self.taken;
+        self.taken += RECORD_BYTES;
+        Ok(&self.buffer[start..self.taken])
+    }
+
+    /// The next header.
+    pub(crate) async fn header(&mut self, system: &mut System) -> Result<Header, ProgramError> {
+        let header = Header::of(self.record(system).await?);
+        header.ok_or(ProgramError::Tape(
+            "a record is no header where one must be",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_read_back() {
+        for header in [
+            Header::Volume { top: 2 },
+            Header::Directory {
+                inode: 2049,
+                size_bytes: 512,
+            },
+            Header::File {
+                inode: u32::MAX,
+                size_bytes: u64::MAX,
+            },
+            Header::End {
+                files: 0,
+                content_bytes: 1,
+            },
+        ] {
+            let mut record = [0; RECORD_BYTES];
+            header.put(&mut record);
+            assert_eq!(Header::of(&record), Some(header));
+            record[0] = 1;
+            assert_eq!(Header::of(&record), None);
+        }
+        assert_eq!(Header::of(&[0; RECORD_BYTES]), None);
+        assert_eq!(Header::of(&[]), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! The tree that the workloads of seed 001 work on: the directories and files
+//! of a UNIX `/usr` of the 1980s, drawn from a seed.
+//!
+//! # Sizes
+//!
+//! File sizes are log-normal: the long tail that every study of the time
+//! found (Satyanarayanan 1981, "A study of file sizes and functional
+//! lifetimes"; Mullender and Tanenbaum 1984, "Immediate files"). Two numbers
+//! fix it. The median is assumed, 2.8 KB, above the one or two KB of users'
+//! files that the second of these reports, since `/usr` holds programs and
+//! libraries. The spread then follows from the mean of 12 to 20 KB that the
+//! restore times of seed 001 lead to. About 75 % of the files are below 10 KB:
+//! Ousterhout et al. 1985 find 80 % of all accesses there.
+//!
+//! Nothing is read of real file systems: it is a likely tree, not a certain
+//! one. Other seeds give other trees of the same kind.
+
+use crate::program::ProgramError;
+use crate::random::Draws;
+use diskperf_system::{Layout, Node, Shape};
+use std::collections::BTreeSet;
+
+/// The directory that a tree is made in.
+pub(crate) const TOP: &str = "usr";
+
+/// Half of the files are smaller.
+const MEDIAN_BYTES: f64 = 2800.0;
+/// Of the logarithm of the size.
+const SPREAD: f64 = 1.96;
+/// No file is larger; one that is drawn larger is drawn again. A kernel, or an
+/// emacs, was well below.
+const LARGEST_BYTES: f64 = 2_097_152.0;
+/// No file is a larger part of a small tree.
+const LARGEST_SHARE: f64 = 0.125;
+/// One directory for these many files: seed 001's 91 MB in about 500
+/// directories.
+const FILES_PER_DIRECTORY: f64 = 10.6;
+/// A directory has fewer names than this on the way to it.
+const DEEPEST: usize = 7;
+/// The random stream that trees are drawn from.
+const TREE_STREAM: u128 = 3;
+
+/// The drive of seed 001, a Fujitsu 2344 ("620 cylinders 27 heads 67
+/// sectors/track"), whose shape an image has that stands for it.
+const SHAPE: Shape = Shape {
+    sectors_per_track: 67,
+    tracks_per_cylinder: 27,
+    revolutions_per_second: 60,
+};
+
+/// Which tree: its contents' bytes, and the seed that it is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) content_bytes: u64,
+    pub(crate) seed: u64,
+}
+
+/// A tree, in the order in which it is made: each directory, then its files,
+/// then its subdirectories, each with all that is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tree {
+    pub(crate) kind: Kind,
+    /// The first one is the top.
+    pub(crate) directories: Vec<Directory>,
+}
+
+/// A directory of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Directory {
+    /// Its name from the top on; the top's is empty.
+    pub(crate) path: String,
+    /// Its number among the directories of the directory that it is in; the
+    /// top's is its own.
+    parent: usize,
+    pub(crate) files: Vec<TreeFile>,
+}
+
+/// A file of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeFile {
+    /// Its number among all files of the tree.
+    pub(crate) number: u64,
+    pub(crate) name: String,
+    pub(crate) size_bytes: u64,
+}
+
+impl Tree {
+    /// The tree of this kind, the same whenever it is asked for.
+    pub(crate) fn new(kind: Kind) -> Self {
+        let mut draws = Draws::new(kind.seed, TREE_STREAM);
+        let sizes = sizes(&mut draws, kind.content_bytes);
+        let count = (sizes.len() as f64 / FILES_PER_DIRECTORY + 0.5) as usize;
+        let parents = parents(&mut draws, count.max(1));
+        // Some directories have many files, most have few.
+        let weights: Vec<f64> = parents.iter().map(|_| draws.exponential()).collect();
+        let mut in_directory = vec![Vec::new(); parents.len()];
+        for size_bytes in sizes {
+            in_directory[draws.weighted(&weights)].push(size_bytes);
+        }
+        let mut tree = Self {
+            kind,
+            directories: Vec::new(),
+        };
+        let mut children = vec![Vec::new(); parents.len()];
+        for (directory, parent) in parents.iter().enumerate().skip(1) {
+            children[*parent].push(directory);
+        }
+        tree.lay_down(&mut draws, &children, &in_directory);
+        tree
+    }
+
+    /// Names the directories and files, depth first.
+    fn lay_down(&mut self, draws: &mut Draws, children: &[Vec<usize>], sizes: &[Vec<u64>]) {
+        let mut number = 0;
+        let mut stack = vec![(0, 0, String::new())];
+        while let Some((drawn, parent, path)) = stack.pop() {
+            let mut taken = BTreeSet::new();
+            let mut files = Vec::new();
+            for size_bytes in &sizes[drawn] {
+                let name = draws.name(&mut taken, &FILE_ENDINGS);
+                files.push(TreeFile {
+                    number,
+                    name,
+                    size_bytes: *size_bytes,
+                });
+                number += 1;
+            }
+            let place = self.directories.len();
+            let prefix = if path.is_empty() {
+                String::new()
+            } else {
+                format!("{path}/")
+            };
+            for child in children[drawn].iter().rev() {
+                let name = draws.name(&mut taken, &DIRECTORY_ENDINGS);
+                stack.push((*child, place, format!("{prefix}{name}")));
+            }
+            self.directories.push(Directory {
+                path,
+                parent,
+                files,
+            });
+        }
+    }
+
+    /// All files, each with its name from the top on.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (String, &TreeFile)> {
+        self.directories.iter().flat_map(|directory| {
+            let prefix = if directory.path.is_empty() {
+                String::new()
+            } else {
+                format!("{}/", directory.path)
+            };
+            directory
+                .files
+                .iter()
+                .map(move |file| (format!("{prefix}{}", file.name), file))
+        })
+    }
+
+    /// Where all of it comes to lie on a fresh file system of this size, in the
+    /// directory [`TOP`] of it.
+    pub(crate) fn layout(&self, image_bytes: u64) -> Result<Layout, ProgramError> {
+        let nodes = self.directories.iter().enumerate();
+        let nodes = nodes.flat_map(|(number, directory)| {
+            // The top of the file system comes before the tree's directories.
+            let made = match directory.path.rsplit('/').next() {
+                Some(name) if number > 0 => Node::Directory {
+                    parent: directory.parent + 1,
+                    name,
+                },
+                _ => Node::Directory {
+                    parent: 0,
+                    name: TOP,
+                },
+            };
+            let files = directory.files.iter().map(move |file| Node::File {
+                parent: number + 1,
+                name: &file.name,
+                size_bytes: file.size_bytes,
+            });
+            [made].into_iter().chain(files)
+        });
+        Ok(Layout::of_tree((image_bytes, SHAPE), nodes)?)
+    }
+}
+
+impl Kind {
+    /// The most that the tree takes on a file system with fragments of 1 KB:
+    /// half a fragment for each file, the directories, and what is drawn more
+    /// than that.
+    pub(crate) fn room_bytes(self) -> u64 {
+        self.content_bytes + self.content_bytes / 12 + (1 << 20)
+    }
+}
+
+/// Sizes of files that are this many bytes together.
+fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
+    let largest = LARGEST_BYTES.min(content_bytes as f64 * LARGEST_SHARE);
+    let mut left = content_bytes;
+    let mut sizes = Vec::new();
+    while left > 0 {
+        let drawn = loop {
+            let drawn = MEDIAN_BYTES * libm::exp(SPREAD * draws.normal());
+            if drawn <= largest || largest < 1.0 {
+                break drawn;
+            }
+        };
+        let size_bytes = (drawn as u64).clamp(1, left);
+        sizes.push(size_bytes);
+        left -= size_bytes;
+    }
+    sizes
+}
+
+/// For each directory the one that it is in, drawn before it: any of those
+/// that are not too deep.
+fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
+    let mut depths = vec![0];
+    let mut parents = vec![0];
+    while parents.len() < count {
+        let parent = draws.below(parents.len() as u64) as usize;
+        if depths[parent] < DEEPEST {
+            depths.push(depths[parent] + 1);
+            parents.push(parent);
+        }
+    }
+    parents
+}
+
+/// What names of files end in, each as likely as the others.
+const FILE_ENDINGS: [&str; 8] = ["", "", "", ".c", ".h", ".o", ".1", ".a"];
+/// What names of directories end in.
+const DIRECTORY_ENDINGS: [&str; 1] = [""];
+
+#[cfg(test)]
+mod tests;

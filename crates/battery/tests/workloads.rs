@@ -1,0 +1,401 @@
+//! The workloads of seed 001 on both worlds: what is restored is what was
+//! dumped, byte for byte, and fsck reads what there is to read.
+
+use diskperf_battery::{Medium, Other, PipeEnd, Program, Worker};
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::specification::Specification;
+use diskperf_machine::{Circumstances, Machine, Pipe, Rendezvous, TieBreak};
+use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::{Layout, Open, System};
+use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::rc::Rc;
+
+const SIZE_BYTES: u64 = 3_000_000;
+
+fn program(name: &str, settings: &[(&str, &str)]) -> Program {
+    let mut program = Program::named(name).expect("a program");
+    for (key, value) in settings {
+        program.set(key, value).expect("a parameter");
+    }
+    program
+}
+
+fn worker(index: u32) -> Worker {
+    Worker {
+        index,
+        drive: 0,
+        medium: Medium::Directory,
+        folder: "",
+        other: Some(Other {
+            number: 1,
+            medium: Medium::Directory,
+        }),
+        size_bytes: SIZE_BYTES,
+        direct: false,
+        seed: 1,
+        think: Nanoseconds::ZERO,
+    }
+}
+
+/// What a worker does in a repetition, on either world.
+async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
+    let failed = |error| panic!("{} {}: {error}", program.name(), worker.index);
+    let mut buffer = program.buffer(worker);
+    let prepared = program.prepare(system, worker).await;
+    prepared.unwrap_or_else(failed);
+    system.barrier().await.expect("all come");
+    let survey = program.survey(system, worker).await;
+    let survey = survey.unwrap_or_else(|error| panic!("{error}"));
+    let origin = system.barrier().await.expect("all come");
+    let start = origin + program.start_offset(worker);
+    system.sleep_until(start).await.expect("time passes");
+    system.start_measuring(origin).expect("it starts");
+    let run = program.run(system, worker, &mut buffer, &survey).await;
+    run.unwrap_or_else(failed);
+    let mut measure = system.finish_measuring().await.expect("it ends");
+    measure.payload_bytes = program.payload_bytes(worker, &measure);
+    system.close_all().await;
+    measure
+}
+
+/// A machine, and the number of its next process: no two share one.
+struct Bench {
+    machine: Machine,
+    next: Cell<usize>,
+}
+
+impl Deref for Bench {
+    type Target = Machine;
+    fn deref(&self) -> &Machine {
+        &self.machine
+    }
+}
+
+fn machine() -> Bench {
+    machine_with(TieBreak::Insertion)
+}
+
+fn machine_with(tie_break: TieBreak) -> Bench {
+    let settings = [Setting {
+        path: "drive.partition_sectors".to_owned(),
+        text: "80640".to_owned(),
+    }];
+    let resolved = Catalogue::embedded().resolve("vax780-sc780-eagle", &settings);
+    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
+    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let circumstances = Circumstances {
+        volumes: 2,
+        tie_break,
+        ..Circumstances::default()
+    };
+    Bench {
+        machine: Machine::build(&read.0, circumstances),
+        next: Cell::new(0),
+    }
+}
+
+/// Runs one body for each of some workers on a machine, to their ends.
+fn run_workers<T: 'static>(
+    machine: &Bench,
+    workers: u32,
+    body: impl AsyncFn(&mut System, u32) -> T + Clone + 'static,
+) -> Vec<T> {
+    let meeting = Rendezvous::new(workers as usize);
+    let results: Rc<RefCell<BTreeMap<u32, T>>> = Rc::default();
+    let (read, write) = Pipe::ends();
+    let mut ends = [Some(write), Some(read)];
+    for index in 0..workers {
+        let end = ends.get_mut(index as usize).and_then(Option::take);
+        let ports = ModelPorts {
+            number: machine.next.replace(machine.next.get() + 1),
+            pipe_ends: end.into_iter().collect(),
+            meeting: Rc::clone(&meeting),
+            time_calls: false,
+            stop: Default::default(),
+            moved_bytes: Default::default(),
+        };
+        let kernel = Rc::clone(machine.kernel());
+        let (results, body) = (Rc::clone(&results), body.clone());
+        machine.spawn(&format!("worker {index}"), async move {
+            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+            let result = body(&mut system, index).await;
+            system.end().await;
+            results.borrow_mut().insert(index, result);
+        });
+    }
+    machine.run().expect("all workers end");
+    results.take().into_values().collect()
+}
+
+fn run_modelled(machine: &Bench, program: &Program) -> Vec<WorkerMeasure> {
+    let program = program.clone();
+    let workers = program.workers();
+    run_workers(machine, workers, async move |system: &mut System, index| {
+        work(system, &program, &worker(index)).await
+    })
+}
+
+fn layout(machine: &Bench, mount: u32) -> Layout {
+    let mut layouts = run_workers(machine, 1, async move |system: &mut System, _| {
+        system.layout(mount).expect("it is mounted")
+    });
+    layouts.remove(0)
+}
+
+/// The files under a directory of a modelled file system, with their contents.
+fn files_modelled(machine: &Bench, mount: u32, top: &'static str) -> BTreeMap<String, Vec<u8>> {
+    let inodes = layout(machine, mount).inodes();
+    let mut read = run_workers(machine, 1, async move |system: &mut System, _| {
+        let mut files = BTreeMap::new();
+        for inode in inodes.iter().filter(|inode| !inode.directory) {
+            let Some(name) = inode.path.strip_prefix(top) else {
+                continue;
+            };
+            let path = format!("/mnt{mount}/{}", inode.path);
+            let file = system.open(&path, Open::READ).await.expect("a file");
+            let mut bytes = vec![0; inode.size_bytes as usize];
+            let mut done = 0;
+            while done < bytes.len() {
+                done += system.read(file, &mut bytes[done..]).await.expect("read");
+            }
+            system.close(file).await.expect("closed");
+            files.insert(name.to_owned(), bytes);
+        }
+        files
+    });
+    read.remove(0)
+}
+
+fn total(files: &BTreeMap<String, Vec<u8>>) -> u64 {
+    files.values().map(|bytes| bytes.len() as u64).sum()
+}
+
+fn assert_sound(machine: &Bench) {
+    for drive in 0..2 {
+        if let Err(problems) = machine.check(drive) {
+            panic!("drive {drive}: {problems:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_restored_on_a_model_is_what_was_dumped() {
+    for (destination, mount, top) in [("same", 0, "restored/"), ("other", 1, "restored0/")] {
+        let machine = machine();
+        let program = program("dump_restore", &[("destination", destination)]);
+        // What the first repetition restored the second removes.
+        for _ in 0..2 {
+            let measures = run_modelled(&machine, &program);
+            let [dump, restore] = &measures[..] else {
+                panic!("two workers: {measures:?}");
+            };
+            assert_eq!(dump.written_bytes, restore.read_bytes, "through the pipe");
+            assert_eq!((dump.payload_bytes, restore.payload_bytes), (0, SIZE_BYTES));
+            assert_eq!(restore.written_bytes, SIZE_BYTES);
+            let dumped = files_modelled(&machine, 0, "usr/");
+            let restored = files_modelled(&machine, mount, top);
+            assert_eq!(total(&dumped), SIZE_BYTES);
+            assert!(dumped == restored, "{destination}: not what was dumped");
+            assert_sound(&machine);
+        }
+    }
+}
+
+/// dump reads every block of inodes, and of every dumped file each block, from
+/// the drive: whole sectors of what the files hold.
+#[test]
+fn dump_reads_past_the_cache() {
+    let machine = machine();
+    let program = program("dump_restore", &[("destination", "other")]);
+    let measures = run_modelled(&machine, &program);
+    let layout = layout(&machine, 0);
+    let inodes: u64 = layout.inode_blocks().iter().map(length).sum();
+    let read = measures[0].storage_read_bytes.expect("a model knows");
+    assert_eq!(read, measures[0].read_bytes, "nothing comes from a cache");
+    assert!(read > inodes + SIZE_BYTES, "{read}");
+}
+
+fn length(extent: &diskperf_system::Extent) -> u64 {
+    u64::from(extent.length_bytes)
+}
+
+#[test]
+fn fsck_reads_the_whole_of_a_mounted_file_system() {
+    let machine = machine();
+    run_modelled(&machine, &program("populate", &[]));
+    let populated = machine.now();
+    let measures = run_modelled(&machine, &program("fsck", &[]));
+    let layout = layout(&machine, 0);
+    let reads = layout.fsck_reads();
+    let bytes: u64 = reads.iter().map(|read| length(&read.extent)).sum();
+    assert_eq!(measures[0].read_bytes, bytes);
+    assert_eq!(measures[0].calls, reads.len() as u64);
+    assert_eq!(measures[0].storage_read_bytes, Some(bytes));
+    assert_eq!(measures[0].written_bytes, 0);
+    // The work of a VAX-11/780 on a VAX-11/780.
+    let blocks = layout.inode_blocks().len() as u64;
+    let work_us = blocks * 48_000 + (reads.len() as u64 - blocks) * 200;
+    let user = measures[0].ledger.stage(diskperf_timeline::Stage::User);
+    assert_eq!(user, Nanoseconds(work_us * 1000));
+    assert!(machine.now() > populated);
+    assert_sound(&machine);
+}
+
+/// Several start one after the other, and all read everything.
+#[test]
+fn fscks_start_apart() {
+    let machine = machine();
+    let program = program("fsck", &[("checkers", "4"), ("offset_ms", "5000")]);
+    let measures = run_modelled(&machine, &program);
+    assert_eq!(measures.len(), 4);
+    for (number, measure) in measures.iter().enumerate() {
+        assert_eq!(measure.read_bytes, measures[0].read_bytes);
+        let asked = Nanoseconds::from_millis(5000 * number as u64);
+        let late = measure.started.since(asked);
+        assert!(measure.started >= asked && late < Nanoseconds::from_millis(1000));
+    }
+}
+
+#[test]
+fn a_tree_is_made_anew_and_the_same() {
+    let machine = machine();
+    let populate = program("populate", &[]);
+    let made = |populate: &Program| {
+        let measures = run_modelled(&machine, populate);
+        assert_eq!(measures[0].payload_bytes, SIZE_BYTES);
+        files_modelled(&machine, 0, "usr/")
+    };
+    let first = made(&populate);
+    assert_eq!(total(&first), SIZE_BYTES);
+    assert!(first == made(&populate), "the same again");
+    let other = made(&program("populate", &[("tree_seed", "2")]));
+    assert!(first != other, "another seed");
+    assert_eq!(total(&other), SIZE_BYTES);
+    assert!(first == made(&populate), "nothing is left of the other");
+    assert_sound(&machine);
+}
+
+#[test]
+fn the_same_plan_gives_the_same_run() {
+    for name in ["populate", "fsck", "dump_restore"] {
+        let run = |tie_break| run_modelled(&machine_with(tie_break), &program(name, &[]));
+        let once = run(TieBreak::Insertion);
+        assert_eq!(once, run(TieBreak::Insertion), "{name}");
+        assert_eq!(once, run(TieBreak::Reversed), "{name}: a tie moves it");
+    }
+}
+
+#[test]
+fn of_the_two_processes_the_first_writes() {
+    let program = program("dump_restore", &[]);
+    let ends = [0, 1].map(|index| program.pipe_end(&worker(index)));
+    assert_eq!(ends, [Some(PipeEnd::Write), Some(PipeEnd::Read)]);
+    assert_eq!(program.workers(), 2);
+}
+
+#[cfg(target_os = "linux")]
+mod on_host {
+    use super::*;
+    use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+    use diskperf_system::run_ready;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    fn run_on_host(program: &Program, mounts: &[&Path]) -> Vec<WorkerMeasure> {
+        let workers = program.workers();
+        let rendezvous = Arc::new(Rendezvous::new(workers as usize));
+        let (read, write) = std::io::pipe().expect("a pipe");
+        let mut ends: [Option<OwnedFd>; 2] = [Some(write.into()), Some(read.into())];
+        std::thread::scope(|scope| {
+            let start = |index: u32| {
+                let directory = |path: &&Path| std::fs::File::open(path).expect("it is there");
+                let ports = Ports {
+                    directories: mounts.iter().map(|path| directory(path).into()).collect(),
+                    pipe_ends: ends
+                        .get_mut(index as usize)
+                        .map(Option::take)
+                        .into_iter()
+                        .collect(),
+                    ..Ports::default()
+                };
+                let control = Control {
+                    stop: Arc::default(),
+                    abandoned: Arc::default(),
+                    moved_bytes: Arc::default(),
+                    rendezvous: Arc::clone(&rendezvous),
+                    time_calls: false,
+                    clock: Clock::calibrated(),
+                };
+                scope.spawn(move || {
+                    let mut system = System::Host(Box::new(Host::new(ports, control)));
+                    run_ready(work(&mut system, program, &worker(index)))
+                })
+            };
+            let threads: Vec<_> = (0..workers).map(start).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, WorkerMeasure>| {
+                thread.join().expect("a worker comes to its end")
+            };
+            threads.into_iter().map(join).collect()
+        })
+    }
+
+    fn files(top: &Path, within: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in std::fs::read_dir(top.join(within)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let name = entry.file_name().into_string().expect("a name of letters");
+            let path = format!("{within}{name}");
+            if entry.file_type().expect("a type").is_dir() {
+                files(top, &format!("{path}/"), found);
+            } else {
+                found.insert(path, std::fs::read(entry.path()).expect("a file"));
+            }
+        }
+    }
+
+    fn all_files(top: &Path) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        files(top, "", &mut found);
+        found
+    }
+
+    /// The files are the same on both worlds, too.
+    #[test]
+    fn what_is_restored_on_the_host_is_what_was_dumped() {
+        let machine = machine();
+        run_modelled(&machine, &program("populate", &[]));
+        let modelled = files_modelled(&machine, 0, "usr/");
+        let (here, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mounts = [here.path(), other.path()];
+        for (destination, top) in [
+            ("same", here.path().join("restored")),
+            ("other", other.path().join("restored0")),
+        ] {
+            let program = program("dump_restore", &[("destination", destination)]);
+            for _ in 0..2 {
+                let measures = run_on_host(&program, &mounts);
+                assert_eq!(measures[0].written_bytes, measures[1].read_bytes);
+                assert_eq!(measures[1].payload_bytes, SIZE_BYTES);
+                assert!(measures[1].durable.is_some(), "all was synced");
+                let dumped = all_files(&here.path().join("usr"));
+                assert!(dumped == all_files(&top), "{destination}");
+                assert!(dumped == modelled, "{destination}");
+            }
+        }
+    }
+
+    #[test]
+    fn fsck_reads_an_image_as_it_reads_a_drive() {
+        let here = tempfile::tempdir().unwrap();
+        let program = program("fsck", &[("checkers", "2"), ("offset_ms", "0")]);
+        let measures = run_on_host(&program, &[here.path()]);
+        let image = std::fs::metadata(here.path().join("fsck.image")).unwrap();
+        assert_eq!(image.len(), program.file_bytes(SIZE_BYTES));
+        assert!(measures[0].calls > 100, "{measures:?}");
+        assert_eq!(measures[0].read_bytes, measures[1].read_bytes);
+        assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 1);
+    }
+}

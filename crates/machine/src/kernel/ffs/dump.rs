@@ -1,0 +1,167 @@
+//! What dump needs to know of a file system (4.2BSD dumptraverse.c): the inodes
+//! in use, and each one's blocks in the order in which they are read.
+//!
+//! The drive's blocks hold no metadata in this model; what a directory's would
+//! hold is made here from its entries.
+
+use super::superblock::Fragment;
+use super::{DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber, Path};
+
+/// An inode that is dumped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DumpedInode {
+    /// Its number.
+    pub inode: InodeNumber,
+    /// What it is.
+    pub kind: InodeKind,
+    /// Bytes of its contents.
+    pub size_bytes: u64,
+    /// The block that it is in.
+    pub inode_block: Fragment,
+    /// Its name from the root on, without a slash at the start; the first
+    /// that a walk depth first comes to. Empty for the root.
+    pub path: String,
+}
+
+/// One step over the contents of an inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DumpBlock {
+    /// An indirect block is read, for the addresses in it.
+    Indirect {
+        /// Where it is.
+        address: Fragment,
+        /// How long it is.
+        bytes: u32,
+    },
+    /// Contents are read.
+    Data {
+        /// Where they are.
+        address: Fragment,
+        /// How many bytes of the file are in them.
+        bytes: u32,
+    },
+    /// Zeroes that are nowhere on the drive.
+    Hole {
+        /// How many.
+        bytes: u32,
+    },
+}
+
+impl FileSystem {
+    /// The blocks of all inodes, group by group: what dump's first pass reads.
+    #[must_use]
+    pub fn inode_blocks(&self) -> Vec<Fragment> {
+        let superblock = &self.superblock;
+        let inodes = superblock.groups() * superblock.inodes_per_group();
+        (0..inodes)
+            .step_by(superblock.inodes_per_block() as usize)
+            .map(|inode| superblock.inode_block_address(InodeNumber(inode)))
+            .collect()
+    }
+
+    /// The inodes that have names, in the order of their numbers.
+    #[must_use]
+    pub fn dumped_inodes(&self) -> Vec<DumpedInode> {
+        let mut found = Vec::new();
+        let mut stack = vec![(Self::ROOT, String::new())];
+        while let Some((inode, path)) = stack.pop() {
+            let kind = self.kind(inode);
+            if kind == InodeKind::Directory {
+                let prefix = if path.is_empty() {
+                    String::new()
+                } else {
+                    format!("{path}/")
+                };
+                let entries = self.directory_entries(inode);
+                let named = entries.filter(|entry| !matches!(entry.name, "." | ".."));
+                stack.extend(named.map(|entry| (entry.inode, format!("{prefix}{}", entry.name))));
+            }
+            found.push(DumpedInode {
+                inode,
+                kind,
+                size_bytes: self.size_bytes(inode),
+                inode_block: self.superblock.inode_block_address(inode),
+                path,
+            });
+        }
+        // A file of several names is dumped once.
+        found.sort_by_key(|dumped| dumped.inode);
+        found.dedup_by_key(|dumped| dumped.inode);
+        found
+    }
+
+    /// The contents of an inode, block by block.
+    #[must_use]
+    pub fn dump_blocks(&self, inode: InodeNumber) -> Vec<DumpBlock> {
+        let block_bytes = u64::from(self.superblock.block_bytes());
+        let size_bytes = self.size_bytes(inode);
+        let mut steps = Vec::new();
+        let mut last = Vec::new();
+        for lbn in 0..size_bytes.div_ceil(block_bytes) as u32 {
+            let way = self.indirect_way(inode, lbn);
+            // What the block before was found by is still in core.
+            for id in way.iter().filter(|id| !last.contains(*id)) {
+                let address = self.indirect_address(*id);
+                let bytes = self.superblock.block_bytes();
+                steps.push(DumpBlock::Indirect { address, bytes });
+            }
+            last = way;
+            let bytes = block_bytes.min(size_bytes - u64::from(lbn) * block_bytes) as u32;
+            steps.push(match self.block_address(inode, lbn) {
+                Some(address) => DumpBlock::Data { address, bytes },
+                None => DumpBlock::Hole { bytes },
+            });
+        }
+        steps
+    }
+
+    /// The indirect blocks on the way to a block, from the top; none for what
+    /// has its address in the inode.
+    fn indirect_way(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
+        let Some(path) = self.locate(lbn) else {
+            return Vec::new();
+        };
+        let root = match path {
+            Path::Direct { .. } => None,
+            Path::Single { .. } | Path::Double { .. } => self.indirect_root(inode, path.depth()),
+        };
+        let child = match path {
+            Path::Double { outer, .. } => root.and_then(|root| self.indirect_child(root, outer)),
+            Path::Direct { .. } | Path::Single { .. } => None,
+        };
+        root.into_iter().chain(child).collect()
+    }
+
+    /// A directory as it is on the drive: records of inode, length of record,
+    /// length of name and name, in chunks that no record crosses.
+    ///
+    /// # Panics
+    /// If it is not a directory.
+    #[must_use]
+    pub fn directory_bytes(&self, directory: InodeNumber) -> Vec<u8> {
+        let chunk_bytes = u64::from(DIRECTORY_CHUNK_BYTES);
+        let mut bytes = vec![0; self.size_bytes(directory) as usize];
+        // The start of each record with what is in it; a chunk that starts
+        // with none has a vacant one there.
+        let mut records: Vec<(u64, u32, &str)> = self
+            .directory_entries(directory)
+            .map(|entry| (entry.offset_bytes, entry.inode.0, entry.name))
+            .collect();
+        for start in (0..bytes.len() as u64).step_by(chunk_bytes as usize) {
+            if let Err(place) = records.binary_search_by_key(&start, |record| record.0) {
+                records.insert(place, (start, 0, ""));
+            }
+        }
+        for (number, (start, inode, name)) in records.iter().enumerate() {
+            let chunk_end = (start / chunk_bytes + 1) * chunk_bytes;
+            let next = records.get(number + 1).map_or(chunk_end, |record| record.0);
+            let length = next.min(chunk_end) - start;
+            let record = &mut bytes[*start as usize..][..length as usize];
+            record[..4].copy_from_slice(&inode.to_be_bytes());
+            record[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+            record[6..8].copy_from_slice(&(name.len() as u16).to_be_bytes());
+            record[8..][..name.len()].copy_from_slice(name.as_bytes());
+        }
+        bytes
+    }
+}

@@ -1,0 +1,151 @@
+//! What fsck and dump read: everything that they must, from where it is.
+
+use super::super::*;
+use super::writer::Writer;
+use super::{Random, assert_sound, make, small_drive};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A tree of some depth with small and large files, on a small drive.
+fn populated(seed: u64) -> FileSystem {
+    let mut random = Random(seed);
+    let mut writer = Writer::new(make(small_drive(), 4096, 4));
+    let mut directories = vec![FileSystem::ROOT];
+    for number in 0..40 {
+        let parent = directories[random.below(directories.len() as u64) as usize];
+        let directory = writer.make_directory(parent, &format!("directory{number}"));
+        directories.push(directory.expect("space"));
+        for file in 0..random.below(30) {
+            let name = format!("{number}-{file}-{}", "x".repeat(random.below(60) as usize));
+            let at = directories[random.below(directories.len() as u64) as usize];
+            let inode = writer.create(at, &name).expect("space");
+            let most = if random.below(20) == 0 { 90_000 } else { 4000 };
+            writer
+                .write(inode, 0, random.below(most) + 1)
+                .expect("space");
+        }
+    }
+    assert_sound(&writer.file_system);
+    writer.file_system
+}
+
+fn of_pass(fs: &FileSystem, pass: FsckPass) -> Vec<FsckRead> {
+    let reads = fs.fsck_reads().into_iter();
+    reads.filter(|read| read.pass == pass).collect()
+}
+
+#[test]
+fn fsck_reads_every_inode_block_and_every_map_once() {
+    for seed in 1..6 {
+        let fs = populated(seed);
+        let superblock = fs.superblock();
+        let inodes = of_pass(&fs, FsckPass::Inodes);
+        let read: Vec<Fragment> = inodes.iter().map(|read| read.address).collect();
+        assert_eq!(read, fs.inode_blocks());
+        let blocks = superblock.inodes_per_group() / superblock.inodes_per_block();
+        assert_eq!(read.len() as u32, superblock.groups() * blocks);
+        let maps: Vec<Fragment> = of_pass(&fs, FsckPass::Map)
+            .iter()
+            .map(|read| read.address)
+            .collect();
+        let all = (0..superblock.groups()).map(|group| superblock.group_map_address(Group(group)));
+        assert_eq!(maps, all.collect::<Vec<_>>());
+        assert!(fs.fsck_reads().is_sorted_by_key(|read| match read.pass {
+            FsckPass::Setup => 0,
+            FsckPass::Inodes | FsckPass::Indirect => 1,
+            FsckPass::DirectoryInode | FsckPass::Directory => 2,
+            FsckPass::Map => 5,
+        }));
+    }
+}
+
+/// The pieces of directories; after each subdirectory one of its parent's, if
+/// only one buffer is there.
+#[test]
+fn fsck_reads_every_directory_and_its_parent_again() {
+    for seed in 1..6 {
+        let fs = populated(seed);
+        let mut pieces = BTreeMap::new();
+        let mut subdirectories = 0;
+        for dumped in fs.dumped_inodes() {
+            if dumped.kind != InodeKind::Directory {
+                continue;
+            }
+            subdirectories += u32::from(dumped.inode != FileSystem::ROOT);
+            for block in fs.dump_blocks(dumped.inode) {
+                if let DumpBlock::Data { address, .. } = block {
+                    pieces.insert(address, 0_u32);
+                }
+            }
+        }
+        for read in of_pass(&fs, FsckPass::Directory) {
+            *pieces.get_mut(&read.address).expect("a directory's piece") += 1;
+        }
+        assert!(pieces.values().all(|times| *times > 0), "{pieces:?}");
+        let again: u32 = pieces.values().map(|times| times - 1).sum();
+        assert_eq!(again, subdirectories);
+        let pass = of_pass(&fs, FsckPass::DirectoryInode);
+        for pair in pass.windows(2) {
+            assert_ne!(pair[0].address, pair[1].address, "one is in core");
+        }
+    }
+}
+
+#[test]
+fn fsck_reads_every_indirect_block_once() {
+    let mut writer = Writer::new(make(small_drive(), 4096, 4));
+    let file = writer.create(FileSystem::ROOT, "file").expect("space");
+    // Behind the single indirect block, with two children of the double one.
+    let bytes = (12 + 1024 + 1100) * 4096;
+    writer.write(file, 0, bytes).expect("space");
+    let read = of_pass(&writer.file_system, FsckPass::Indirect);
+    let read: BTreeSet<Fragment> = read.iter().map(|read| read.address).collect();
+    assert_eq!(read.len(), 4);
+    let dumped = writer.file_system.dump_blocks(file);
+    let mut of_dump = BTreeSet::new();
+    let mut data_bytes = 0;
+    for block in dumped {
+        match block {
+            DumpBlock::Indirect { address, .. } => assert!(of_dump.insert(address), "read twice"),
+            DumpBlock::Data { bytes, .. } => data_bytes += u64::from(bytes),
+            DumpBlock::Hole { .. } => panic!("no holes were made"),
+        }
+    }
+    assert_eq!(of_dump, read);
+    assert_eq!(data_bytes, bytes);
+}
+
+#[test]
+fn holes_are_dumped_as_what_they_are() {
+    let mut writer = Writer::new(make(small_drive(), 4096, 4));
+    let file = writer.create(FileSystem::ROOT, "file").expect("space");
+    writer.write(file, 3 * 4096, 100).expect("space");
+    let blocks = writer.file_system.dump_blocks(file);
+    assert_eq!(blocks[..3], [DumpBlock::Hole { bytes: 4096 }; 3]);
+    assert!(matches!(blocks[3..], [DumpBlock::Data { bytes: 100, .. }]));
+}
+
+#[test]
+fn a_directory_reads_back_from_its_bytes() {
+    let fs = populated(3);
+    for dumped in fs.dumped_inodes() {
+        if dumped.kind != InodeKind::Directory {
+            continue;
+        }
+        let bytes = fs.directory_bytes(dumped.inode);
+        let mut entries = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let two = |from: usize| u16::from_be_bytes([bytes[at + from], bytes[at + from + 1]]);
+            let inode = u32::from_be_bytes(*bytes[at..].first_chunk().expect("a record"));
+            let name = &bytes[at + 8..][..usize::from(two(6))];
+            if inode != 0 {
+                entries.push((std::str::from_utf8(name).expect("text"), inode));
+            }
+            assert!(two(4) > 0, "a record has a length");
+            at += usize::from(two(4));
+        }
+        let known = fs.directory_entries(dumped.inode);
+        let known: Vec<_> = known.map(|entry| (entry.name, entry.inode.0)).collect();
+        assert_eq!(entries, known, "{}", dumped.path);
+    }
+}

@@ -1,0 +1,17 @@
+//! What the programs that read a device need to know of its file system.
+
+use super::{Model, nanoseconds};
+use crate::Layout;
+use diskperf_machine::Time;
+use diskperf_timeline::Nanoseconds;
+
+impl Model {
+    pub(crate) fn layout(&self, mount: u32) -> Option<Layout> {
+        let file_system = self.session.file_system(mount)?;
+        Some(Layout::of_device(format!("/dev/drive{mount}"), file_system))
+    }
+
+    pub(crate) fn at_speed(&self, on_780: Nanoseconds) -> Nanoseconds {
+        nanoseconds(self.session.at_speed(Time(on_780.0)))
+    }
+}
