@@ -53,7 +53,7 @@ const PIZIALI_ZAM: &str = "piziali-zam-1991";
 /// Seed 001's.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-const ASKED: [Asked; 9] = [
+const ASKED: [Asked; 8] = [
     Asked {
         name: "one drive, MASSBUS controllers, KB/s",
         of: |cell| is_rate(cell, 1) && !is_uda50(cell),
@@ -89,17 +89,11 @@ const ASKED: [Asked; 9] = [
         limit: None,
     },
     Asked {
-        name: "fsck, dump and restore, ratios",
+        name: "fsck, dump and restore, format and verify, elapsed",
         of: |cell| {
             cell.published == ZACHARIASSEN
-                && matches!(cell.quantity, Quantity::Seconds | Quantity::Ratio)
+                && matches!(cell.quantity, Quantity::Seconds | Quantity::Minutes)
         },
-        shares: &[(0.10, 0.7), (0.20, 0.9)],
-        limit: None,
-    },
-    Asked {
-        name: "format and verify, minutes",
-        of: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::Minutes,
         shares: &[(0.10, 0.7), (0.20, 0.9)],
         limit: None,
     },

@@ -328,7 +328,7 @@ impl Vme {
         count.reads += 1;
         count.sectors += command.end - first;
         count.sectors_held += held;
-        let passing = self.is_passing(place, &command);
+        let passing = self.is_passing(around, place, &command);
         self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
         if command.next == command.end {
             self.finish(around, &command);

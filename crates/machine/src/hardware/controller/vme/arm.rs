@@ -227,7 +227,8 @@ impl Vme {
         let passage = drive.transfer(at, first, count, false);
         let passes = drive.sectors_pass();
         let period = drive.rotation().period();
-        if command.next == first {
+        // What is read ahead is nobody's way.
+        if command.next == first && command.next < command.end {
             let begins = (at + passage.to_first_sector()).max(now);
             mark_way(
                 parts,

@@ -90,10 +90,18 @@ impl Vme {
     }
 
     /// Whether what a command wants next is coming by.
-    pub(super) fn is_passing(&self, place: usize, command: &Command) -> bool {
+    pub(super) fn is_passing(
+        &self,
+        around: &Surroundings<'_>,
+        place: usize,
+        command: &Command,
+    ) -> bool {
         match &self.units[place].arm {
             Some(Arm::Read(stream)) if command.policy.search && command.next < command.end => {
-                stream.passes(command.next).is_some()
+                let now = around.now();
+                stream
+                    .passes(command.next)
+                    .is_some_and(|passes| passes > now)
             }
             _ => false,
         }
