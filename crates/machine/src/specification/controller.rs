@@ -194,6 +194,10 @@ fn read_vme(reader: &mut Reader<'_>, capacity_sectors: u32) -> VmeConfig {
         Keeps::Sectors => Caching::Sectors {
             capacity_sectors,
             policies: AccessClass::ALL.map(|class| read_policy(reader, class)),
+            adaptive: reader.flag(
+                "adaptive",
+                "whether it chooses bits and read-ahead by itself, from what is asked; those that are given mean nothing then",
+            ),
         },
     };
     VmeConfig {

@@ -9,6 +9,7 @@
 //! and a read that follows is served from it. A write's data is fetched before
 //! its sectors come by; it ends reading ahead, which a read does not.
 
+mod adaptive;
 mod arm;
 mod cache;
 mod policy;
@@ -18,7 +19,7 @@ pub use policy::{AccessClass, MOST_AHEAD_SECTORS, Policy};
 
 use super::ControllerEvent;
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
 use arm::{Arm, Unit};
 use cache::Cache;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -97,6 +98,8 @@ pub enum Caching {
         capacity_sectors: u32,
         /// By [`AccessClass`].
         policies: [Policy; 3],
+        /// Whether the controller chooses by itself, whatever these say.
+        adaptive: bool,
     },
 }
 
@@ -124,6 +127,10 @@ impl Caching {
             },
             Self::Sectors { policies, .. } => policies[class as usize],
         }
+    }
+
+    fn adapts(&self) -> bool {
+        matches!(self, Self::Sectors { adaptive: true, .. })
     }
 
     fn by_tracks(&self) -> bool {
@@ -287,6 +294,8 @@ impl Vme {
 
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &parts.transfers[id.0 as usize];
+        let transfer = transfer.clone();
+        let transfer = &transfer;
         let place = self.place_of(transfer.drive);
         let command = Command {
             id,
@@ -295,13 +304,27 @@ impl Vme {
             ready: around.now(),
             enough: around.now(),
             write: transfer.write,
-            policy: self.config.caching.policy(transfer.class),
+            policy: self.policy(transfer, place),
         };
         if command.write {
             self.write(around, parts, (place, command));
         } else {
             self.read(around, parts, (place, command));
         }
+    }
+
+    /// What is done for a transfer: what its class has, or what the controller
+    /// chooses.
+    fn policy(&mut self, transfer: &Transfer, place: usize) -> Policy {
+        if !self.config.caching.adapts() {
+            return self.config.caching.policy(transfer.class);
+        }
+        let watch = &mut self.units[place].watch;
+        if transfer.write {
+            return watch.write();
+        }
+        let end = transfer.sector + u64::from(transfer.sectors);
+        watch.read(transfer.class, transfer.sector, end)
     }
 
     fn place_of(&self, drive: usize) -> usize {
@@ -330,6 +353,10 @@ impl Vme {
         count.sectors_held += held;
         let passing = self.is_passing(around, place, &command);
         self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
+        if command.next == command.end || passing {
+            let used = command.end - first;
+            self.units[place].watch.count_used(class, used);
+        }
         if command.next == command.end {
             self.finish(around, &command);
             self.read_ahead(around, parts, (place, command));

@@ -1,5 +1,6 @@
 //! What the arm of a drive does: one thing at a time, and what waits for it.
 
+use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
 use super::{Caching, Command, Served, Vme, VmeEvent};
 use crate::hardware::controller::massbus::{late_stage, mark_move};
@@ -27,6 +28,8 @@ pub(super) struct Unit {
     /// ended.
     pub(super) sequence_end: u64,
     pub(super) in_sequence: bool,
+    /// Of a controller that chooses by itself.
+    pub(super) watch: Watch,
 }
 
 /// What an arm does.
@@ -50,6 +53,7 @@ impl Unit {
             unsaved: None,
             sequence_end: 0,
             in_sequence: false,
+            watch: Watch::default(),
         }
     }
 }
@@ -237,6 +241,9 @@ impl Vme {
                 (since, begins, period),
             );
         }
+        let class = parts.transfers[command.id.0 as usize].class;
+        let ahead = (first + u64::from(count)).saturating_sub(command.end.max(first));
+        self.units[place].watch.count_read(class, ahead);
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
         let stream = Stream {
             sectors,
