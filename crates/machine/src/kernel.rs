@@ -15,6 +15,7 @@ pub mod ffs;
 pub mod files;
 pub(crate) mod inode_io;
 pub(crate) mod medium;
+pub mod minix;
 pub mod names;
 mod outside;
 pub mod pipe;
@@ -35,6 +36,7 @@ use diskperf_sim::{Processor, Sim, Time};
 use driver::Driver;
 use ffs::{FileSystem, InodeNumber};
 use medium::Medium;
+use minix::Minix;
 use process::{Process, Scheduler};
 use statistics::Statistics;
 use std::cell::{Cell, RefCell};
@@ -61,6 +63,8 @@ pub struct Kernel {
     pub(crate) driver_time: Cell<Time>,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
+    /// What is Minix's, where the kernel is that and not 4.2BSD.
+    pub(crate) minix: Option<Minix>,
     /// Writes that are under way, by drive, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }

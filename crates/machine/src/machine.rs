@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
+use crate::hardware::controller::acsi::Acsi;
 use crate::hardware::controller::massbus::Massbus;
 use crate::hardware::controller::uda50::Uda50;
 use crate::hardware::controller::wd1003::Wd1003;
@@ -12,6 +13,7 @@ use crate::kernel::buffers::Buffers;
 use crate::kernel::driver::{Driver, Hd, Hp, Uda};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
 use crate::kernel::medium::Medium;
+use crate::kernel::minix::{Minix, MinixCheck, Volume};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::{Kernel, Mount};
@@ -84,7 +86,13 @@ impl Machine {
             ),
             transfers: Kernel::transfers(buffers.all.len()),
         };
-        let (mounts, media) = mounts(specification, circumstances.drives);
+        let (mounts, mut media) = mounts(specification, circumstances.drives);
+        let raw = |drive: usize| buffers.raw(drive as u32).transfer();
+        let minix = specification.kernel.minix.clone().map(|config| {
+            let transfers = (0..specification.drives.len()).map(raw).collect();
+            let volumes = volumes(specification, circumstances.drives);
+            Minix::new(config, &mut media, volumes, transfers)
+        });
         let driver = specification.driver.clone();
         let driver = match driver.ordered(specification.kernel.order) {
             DriverSpecification::Hp(config) => Driver::Hp(Hp::new(config, &adaptor_of)),
@@ -94,6 +102,7 @@ impl Machine {
             DriverSpecification::Hd(config) => {
                 Driver::Hd(Hd::new(config, specification.drives.len()))
             }
+            DriverSpecification::DiskTask(config) => Driver::DiskTask(config),
         };
         let kernel = Rc::new(Kernel {
             sim,
@@ -115,6 +124,7 @@ impl Machine {
             driver_time: Cell::new(Time::ZERO),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
+            minix,
             writing: RefCell::new(vec![(0, Vec::new()); specification.drives.len()]),
         });
         let machine = Self { kernel };
@@ -146,14 +156,24 @@ impl Machine {
                     false,
                     Rc::clone(kernel).hd_interrupts(),
                 ),
+                Driver::DiskTask(_) => sim.spawn(
+                    "interrupts of the controller",
+                    false,
+                    Rc::clone(kernel).acsi_interrupts(),
+                ),
             };
             match &mut kernel.hardware.borrow_mut().controllers[number] {
                 Controller::Massbus(massbus) => massbus.connect(task),
                 Controller::Uda50(uda50) => uda50.connect(task),
                 Controller::Wd1003(wd1003) => wd1003.connect(task),
+                Controller::Acsi(acsi) => acsi.connect(task),
             }
         }
-        sim.spawn("update", false, Rc::clone(kernel).update());
+        if kernel.minix.is_some() {
+            kernel.start_minix(sim);
+        } else {
+            sim.spawn("update", false, Rc::clone(kernel).update());
+        }
     }
 
     /// The kernel, for [`crate::Session::begin`].
@@ -211,6 +231,28 @@ impl Machine {
     /// What is wrong with it.
     pub fn check(&self, drive: usize) -> Result<CheckSummary, Vec<Problem>> {
         self.kernel.mounts.borrow()[drive].fs.check()
+    }
+
+    /// The same of a file system of Minix's.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    ///
+    /// # Panics
+    ///
+    /// When the computer runs another kernel.
+    pub fn check_minix(&self, drive: usize) -> Result<MinixCheck, Vec<String>> {
+        self.kernel.check_minix(drive as u32)
+    }
+
+    /// What is wrong with a drive's file system, whatever its kind.
+    pub fn problems(&self, drive: usize) -> Vec<String> {
+        if self.kernel.minix.is_some() {
+            return self.check_minix(drive).err().unwrap_or_default();
+        }
+        let found = self.check(drive).err().unwrap_or_default();
+        found.iter().map(ToString::to_string).collect()
     }
 
     /// Looks at a file system.
@@ -318,6 +360,10 @@ fn controllers(specification: &Specification, streams: Streams) -> (Vec<Controll
             let wd1003 = Wd1003::new(config.clone(), streams);
             (vec![Controller::Wd1003(wd1003)], vec![0; all.len()])
         }
+        ControllerSpecification::Acsi(config) => {
+            let acsi = Acsi::new(config.clone(), streams);
+            (vec![Controller::Acsi(acsi)], vec![0; all.len()])
+        }
     }
 }
 
@@ -346,4 +392,16 @@ fn mounts(specification: &Specification, drives: usize) -> (Vec<Mount>, Vec<Medi
         modified: false,
     };
     (drives.iter().map(mount).collect(), media)
+}
+
+/// The file systems of Minix on the drives that are used.
+fn volumes(specification: &Specification, drives: usize) -> Vec<Volume> {
+    let Some(parameters) = specification.minix_filesystem else {
+        return Vec::new();
+    };
+    let drives = specification.drives[..drives].iter();
+    let volume = |drive: &DriveSpecification| {
+        Volume::new(drive.raw().bytes(), parameters).expect("the specification was checked")
+    };
+    drives.map(volume).collect()
 }

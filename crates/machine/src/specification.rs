@@ -3,6 +3,7 @@
 mod controller;
 mod drive;
 mod kernel;
+mod minix;
 
 pub use controller::ControllerSpecification;
 pub use drive::DriveSpecification;
@@ -10,6 +11,7 @@ pub use kernel::{DriverSpecification, KernelSpecification};
 
 use crate::catalogue::{Component, Errors, Parameter, System};
 use crate::kernel::ffs::{FileSystem, Parameters};
+use crate::kernel::minix::MinixParameters;
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Specification {
     /// How files are laid out; none where the drives have no file system that
     /// is modelled.
     pub filesystem: Option<Parameters>,
+    /// The same, where it is Minix's.
+    pub minix_filesystem: Option<MinixParameters>,
 }
 
 impl Specification {
@@ -62,9 +66,13 @@ impl Specification {
         let mut reader = system.reader(Component::Controller, None);
         let controller = ControllerSpecification::read(&mut reader);
         reader.finish();
-        let kernel = KernelSpecification::read(&system);
+        let kernel = KernelSpecification::read(&system, &controller);
         let driver = DriverSpecification::read(&system, &controller, &drives, kernel.speed);
-        let filesystem = read_filesystem(&system, &drives);
+        let (filesystem, minix_filesystem) = if kernel.minix.is_some() {
+            (None, minix::read_filesystem(&system, &drives))
+        } else {
+            (read_filesystem(&system, &drives), None)
+        };
         let specification = Self {
             name: system.name().to_string(),
             drives,
@@ -74,6 +82,7 @@ impl Specification {
             kernel,
             driver,
             filesystem,
+            minix_filesystem,
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))

@@ -50,7 +50,10 @@ const SPECK_BASS: &str = "speck-bass-1984";
 /// Seed 004's.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-const ASKED: [Asked; 6] = [
+/// Seed 002's.
+const KIRKENDALL: &str = "kirkendall-1989";
+
+const ASKED: [Asked; 7] = [
     Asked {
         name: "one drive, MASSBUS controllers, KB/s",
         of: |cell| is_rate(cell, 1) && !is_uda50(cell),
@@ -89,6 +92,12 @@ const ASKED: [Asked; 6] = [
         name: "tracks and sectors by interleave, KB/s",
         of: |cell| cell.published == PIZIALI_ZAM,
         shares: &[(0.02, 1.0)],
+        limit: None,
+    },
+    Asked {
+        name: "sequential read through the layers of Minix, KB/s",
+        of: |cell| cell.published == KIRKENDALL,
+        shares: &[(0.10, 0.9)],
         limit: None,
     },
 ];

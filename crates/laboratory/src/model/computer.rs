@@ -4,6 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::Medium;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
+use diskperf_machine::kernel::minix::{BLOCK_BYTES, room_bytes};
 use diskperf_machine::specification::Specification;
 use std::collections::BTreeMap;
 
@@ -28,9 +29,10 @@ pub(crate) struct Computer {
 
 /// What the programs of a system work on.
 pub(crate) fn medium_of(specification: &Specification) -> Medium {
-    match specification.filesystem {
-        Some(_) => Medium::Directory,
-        None => Medium::Device,
+    if specification.filesystem.is_some() || specification.minix_filesystem.is_some() {
+        Medium::Directory
+    } else {
+        Medium::Device
     }
 }
 
@@ -80,10 +82,20 @@ impl Computer {
 
     /// The kind and block size of its file systems, as the tables name them.
     pub(crate) fn filesystem(&self) -> String {
-        match &self.specification.filesystem {
-            Some(parameters) => format!("ffs/{}", parameters.block_bytes),
-            None => "raw".to_owned(),
+        match (
+            &self.specification.filesystem,
+            &self.specification.minix_filesystem,
+        ) {
+            (Some(parameters), _) => format!("ffs/{}", parameters.block_bytes),
+            (None, Some(_)) => format!("minix/{BLOCK_BYTES}"),
+            (None, None) => "raw".to_owned(),
         }
+    }
+
+    /// Whether its kernel is Minix, whose programs see a drive's files, and
+    /// the drive itself as a character and as a block device.
+    pub(crate) fn is_minix(&self) -> bool {
+        self.specification.kernel.minix.is_some()
     }
 
     /// Drives that are configured.
@@ -105,6 +117,10 @@ impl Computer {
     /// Bytes that an ordinary user may write to a fresh file system of this
     /// drive, counted from 0; without one, all.
     pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+        if let Some(parameters) = self.specification.minix_filesystem {
+            let room = room_bytes(self.partition_bytes(drive), parameters);
+            return room.expect("the specification was checked");
+        }
         let Some(parameters) = self.specification.filesystem else {
             return self.partition_bytes(drive);
         };

@@ -4,6 +4,7 @@ use super::free::Free;
 use super::glob::matches;
 use super::interleave::{self, Interleaves};
 use super::jobs::Workshop;
+use super::kirkendall::{self, Kirkendall};
 use super::notes::{Notes, two_drives};
 use super::setups::{Modelled, OverPhases, Place, figures};
 use super::speck::{self, Speck};
@@ -16,7 +17,12 @@ use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting
 use std::collections::BTreeMap;
 
 /// The documents that have models.
-const DOCUMENTS: [&str; 3] = [statements::DOCUMENT, speck::DOCUMENT, interleave::DOCUMENT];
+const DOCUMENTS: [&str; 4] = [
+    statements::DOCUMENT,
+    kirkendall::DOCUMENT,
+    speck::DOCUMENT,
+    interleave::DOCUMENT,
+];
 
 /// The accuracy card.
 pub(super) fn card(
@@ -61,7 +67,14 @@ pub(super) fn card(
         (&chosen, options.seed),
         workshop,
     )?;
+    let kirkendall = Kirkendall::run(
+        catalogue,
+        &options.settings,
+        (&chosen, options.seed),
+        workshop,
+    )?;
     let filling = Filling {
+        kirkendall: &kirkendall,
         modelled: &modelled,
         speck: speck.as_ref(),
         interleaves: &interleaves,
@@ -81,6 +94,9 @@ pub(super) fn card(
     }
     if let (true, Some(speck)) = (whole, &speck) {
         said.extend(speck.statements());
+    }
+    if whole && documents.iter().any(|one| one == kirkendall::DOCUMENT) {
+        said.extend(kirkendall.statements(catalogue, &options.settings, options.seed, workshop)?);
     }
     let pairs = cells.iter().any(|cell| cell.phases > 1);
     Ok(Card {
@@ -191,6 +207,7 @@ struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     speck: Option<&'a Speck>,
     interleaves: &'a Interleaves,
+    kirkendall: &'a Kirkendall,
     free: &'a Free,
     notes: &'a Notes,
 }
@@ -200,9 +217,10 @@ impl Filling<'_> {
     /// has one, or where nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
-            return vec![match printed.interleave {
-                Some(_) => self.of_interleave(printed),
-                None => self.of_speck(printed),
+            return vec![match (printed.interleave, printed.document()) {
+                (Some(_), _) => self.of_interleave(printed),
+                (None, Some(kirkendall::DOCUMENT)) => self.of_kirkendall(printed),
+                (None, _) => self.of_speck(printed),
             }];
         };
         let modelled = &self.modelled[&place];
@@ -263,6 +281,20 @@ impl Filling<'_> {
             ..self.blank(printed, &name, 1)
         };
         match self.interleaves.value(printed) {
+            Some(value) => with_value(cell, value),
+            None => cell,
+        }
+    }
+
+    fn of_kirkendall(&self, printed: &Printed) -> Cell {
+        let name = printed.full_target().unwrap_or_default();
+        let value = self.kirkendall.value(printed);
+        let cell = Cell {
+            printed: printed.kb_per_s,
+            test: Some(kirkendall::title(printed, value)),
+            ..self.blank(printed, &name, 1)
+        };
+        match value {
             Some(value) => with_value(cell, value),
             None => cell,
         }

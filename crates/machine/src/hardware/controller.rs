@@ -1,10 +1,12 @@
 //! Controllers: what stands between the bus and the drives.
 
+pub mod acsi;
 pub mod massbus;
 pub mod uda50;
 pub mod wd1003;
 
 use super::{Parts, Surroundings};
+use acsi::{Acsi, AcsiEvent};
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
 use wd1003::{Wd1003, Wd1003Event};
@@ -17,6 +19,8 @@ pub enum Controller {
     Uda50(Uda50),
     /// A controller of the PC-AT's kind.
     Wd1003(Wd1003),
+    /// A disk on the DMA port of an Atari ST.
+    Acsi(Acsi),
 }
 
 /// What a controller schedules for itself.
@@ -28,6 +32,8 @@ pub enum ControllerEvent {
     Uda50(Uda50Event),
     /// Of a WD1003.
     Wd1003(Wd1003Event),
+    /// Of a disk on the DMA port of an Atari ST.
+    Acsi(AcsiEvent),
 }
 
 impl Controller {
@@ -47,7 +53,10 @@ impl Controller {
             (Self::Wd1003(wd1003), ControllerEvent::Wd1003(event)) => {
                 wd1003.handle(around, parts, event);
             }
-            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_), _) => {
+            (Self::Acsi(acsi), ControllerEvent::Acsi(event)) => {
+                acsi.handle(around, parts, event);
+            }
+            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Acsi(_), _) => {
                 panic!("an event reached a controller of another kind")
             }
         }
@@ -63,7 +72,9 @@ impl Controller {
     pub fn massbus(&mut self) -> &mut Massbus {
         match self {
             Self::Massbus(massbus) => massbus,
-            Self::Uda50(_) | Self::Wd1003(_) => panic!("the hp driver serves MASSBUS adaptors"),
+            Self::Uda50(_) | Self::Wd1003(_) | Self::Acsi(_) => {
+                panic!("the hp driver serves MASSBUS adaptors")
+            }
         }
     }
 
@@ -75,7 +86,9 @@ impl Controller {
     pub fn uda50(&mut self) -> &mut Uda50 {
         match self {
             Self::Uda50(uda50) => uda50,
-            Self::Massbus(_) | Self::Wd1003(_) => panic!("the uda driver serves the UDA50"),
+            Self::Massbus(_) | Self::Wd1003(_) | Self::Acsi(_) => {
+                panic!("the uda driver serves the UDA50")
+            }
         }
     }
 
@@ -87,7 +100,23 @@ impl Controller {
     pub fn wd1003(&mut self) -> &mut Wd1003 {
         match self {
             Self::Wd1003(wd1003) => wd1003,
-            Self::Massbus(_) | Self::Uda50(_) => panic!("the hd driver serves the WD1003"),
+            Self::Massbus(_) | Self::Uda50(_) | Self::Acsi(_) => {
+                panic!("the hd driver serves the WD1003")
+            }
+        }
+    }
+
+    /// The disk on the DMA port of an Atari ST that this is.
+    ///
+    /// # Panics
+    ///
+    /// As [`Controller::massbus`].
+    pub fn acsi(&mut self) -> &mut Acsi {
+        match self {
+            Self::Acsi(acsi) => acsi,
+            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) => {
+                panic!("Minix's disk task serves the ST's DMA port")
+            }
         }
     }
 }

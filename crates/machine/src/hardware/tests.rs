@@ -1,6 +1,7 @@
 //! Controllers without a kernel: a script commands them and is what their
 //! interrupts wake.
 
+mod acsi;
 mod massbus;
 mod uda50;
 mod wd1003;
@@ -86,6 +87,7 @@ impl Bench {
             Controller::Massbus(massbus) => massbus.connect(task),
             Controller::Uda50(uda50) => uda50.connect(task),
             Controller::Wd1003(wd1003) => wd1003.connect(task),
+            Controller::Acsi(acsi) => acsi.connect(task),
         }
         let handle = |event| match event {
             Event::Processor(completion) => self.processor.complete(&self.sim, completion),

@@ -16,6 +16,7 @@ pub(crate) use uda::Uda;
 
 use super::Kernel;
 use super::buffers::BufferId;
+use super::minix::DiskTaskConfig;
 use super::process::Context;
 use crate::hardware::moment;
 use diskperf_timeline::Stage;
@@ -28,6 +29,8 @@ pub(crate) enum Driver {
     Uda(Uda),
     /// Disks of a PC-AT.
     Hd(Hd),
+    /// Minix's disk task, which takes messages, not buffers.
+    DiskTask(DiskTaskConfig),
 }
 
 impl Kernel {
@@ -38,6 +41,7 @@ impl Kernel {
             Driver::Hp(hp) => self.hp_strategy(hp, context, id).await,
             Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
             Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
+            Driver::DiskTask(_) => panic!("Minix has no strategy routine"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A controller, as the catalogue describes it.
 
 use crate::catalogue::Reader;
+use crate::hardware::controller::acsi::AcsiConfig;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
 use crate::hardware::controller::wd1003::Wd1003Config;
@@ -21,6 +22,8 @@ pub enum ControllerSpecification {
     Uda50(Uda50Config),
     /// A controller of the PC-AT's kind.
     Wd1003(Wd1003Config),
+    /// A disk on the DMA port of an Atari ST.
+    Acsi(AcsiConfig),
 }
 
 #[derive(Clone, Copy)]
@@ -28,6 +31,7 @@ enum Kind {
     Massbus,
     Uda50,
     Wd1003,
+    Acsi,
 }
 
 impl ControllerSpecification {
@@ -36,6 +40,7 @@ impl ControllerSpecification {
             ("massbus", Kind::Massbus),
             ("uda50", Kind::Uda50),
             ("wd1003", Kind::Wd1003),
+            ("acsi", Kind::Acsi),
         ];
         let kind = reader.choice("kind", &kinds, "what it is to the software");
         let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
@@ -43,6 +48,7 @@ impl ControllerSpecification {
             Kind::Massbus => Self::read_massbus(reader),
             Kind::Uda50 => Self::Uda50(read_uda50(reader, buffer as u32)),
             Kind::Wd1003 => Self::Wd1003(read_wd1003(reader, buffer as u32)),
+            Kind::Acsi => Self::Acsi(read_acsi(reader)),
         }
     }
 
@@ -89,6 +95,17 @@ fn read_wd1003(reader: &mut Reader<'_>, buffer_sectors: u32) -> Wd1003Config {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     Wd1003Config {
         buffer_sectors,
+        command: time("command_ms", "from a command to looking for its sector"),
+        command_poll: time(
+            "command_poll_ms",
+            "how often its processor looks for a command; 0 where that is wired",
+        ),
+    }
+}
+
+fn read_acsi(reader: &mut Reader<'_>) -> AcsiConfig {
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    AcsiConfig {
         command: time("command_ms", "from a command to looking for its sector"),
         command_poll: time(
             "command_poll_ms",
