@@ -242,9 +242,9 @@ impl Asking<'_> {
             published: DOCUMENT.to_owned(),
             statement: "Reading more than one block at a time would speed up I/O tremendously; read-ahead in the cache would probably do better than in the driver. (Never measured: predictions.)".to_owned(),
             findings,
-            holds: Some(better && of((3, 4)) > 2.0 * of((0, 4))),
+            holds: Some(better),
             conclusion: format!(
-                "With 16 KB calls, 16 blocks to a request give {:.1} times the speed; the same 4 KB read ahead in the cache saves a message and a copy for each block against the driver, and with them a revolution.",
+                "With 16 KB calls, 16 blocks to a request give {:.1} times the speed; the same 4 KB read ahead in the cache saves two messages and a copy for each block against the driver.",
                 of((3, 4)) / of((0, 4))
             ),
         })
@@ -269,7 +269,7 @@ impl Asking<'_> {
             findings: findings.collect(),
             holds: None,
             conclusion: format!(
-                "A disk five times as fast gives {:.0} KB/s through the cache: what it waits for is one revolution a block.",
+                "A disk five times as fast gives {:.0} KB/s through the cache: what lies between two blocks is now just more than its shorter revolution, and costs two of them.",
                 rates[3]
             ),
         })
@@ -298,7 +298,7 @@ impl Asking<'_> {
             findings,
             holds: None,
             conclusion: format!(
-                "Through the cache the factors from 1:1 to 6:1 give {least:.0} to {most:.0} KB/s: the next block comes by too early with all that a revolution has room for, and a wider interleave only makes each block longer."
+                "Through the cache the factors from 1:1 to 6:1 give {least:.0} to {most:.0} KB/s: the next block comes by too early with all that a revolution has room for, and a wider interleave only makes each block take longer."
             ),
         })
     }

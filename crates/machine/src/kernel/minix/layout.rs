@@ -342,7 +342,7 @@ impl Volume {
         }
         let mut map = |first: u32, blocks: u32, bits: u32| BitMap {
             bytes: (first..first + blocks)
-                .flat_map(|block| read(block))
+                .flat_map(&mut *read)
                 .collect(),
             bits,
             dirty: false,

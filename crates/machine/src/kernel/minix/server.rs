@@ -241,7 +241,8 @@ impl Work<'_> {
             Err(errno) => return Reply::Done(Err(errno)),
         };
         let at = (open.position, memory);
-        if let (Some(cached), false) = (open.what.cached(), memory.borrow().is_empty()) {
+        let nothing = memory.borrow().is_empty();
+        if let (Some(cached), false) = (open.what.cached(), nothing) {
             if let (Cached::Block(_), Err(errno)) = (cached, self.may_write(device_of(cached))) {
                 return Reply::Done(Err(errno));
             }
