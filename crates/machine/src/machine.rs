@@ -255,6 +255,17 @@ impl Machine {
         found.iter().map(ToString::to_string).collect()
     }
 
+    /// Files of a drive's file system, if it is sound, that somebody has open
+    /// and nothing names.
+    pub fn open_unlinked(&self, drive: usize) -> u32 {
+        if self.kernel.minix.is_some() {
+            let found = self.check_minix(drive);
+            return found.map_or(0, |found| found.open_unlinked);
+        }
+        self.check(drive)
+            .map_or(0, |found| found.open_unlinked as u32)
+    }
+
     /// Looks at a file system.
     pub fn file_system<T>(&self, drive: usize, look: impl FnOnce(&FileSystem) -> T) -> T {
         look(&self.kernel.mounts.borrow()[drive].fs)

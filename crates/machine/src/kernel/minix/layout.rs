@@ -341,9 +341,7 @@ impl Volume {
             return None;
         }
         let mut map = |first: u32, blocks: u32, bits: u32| BitMap {
-            bytes: (first..first + blocks)
-                .flat_map(&mut *read)
-                .collect(),
+            bytes: (first..first + blocks).flat_map(&mut *read).collect(),
             bits,
             dirty: false,
         };
