@@ -19,19 +19,23 @@ impl Work<'_> {
 
     async fn rename_to(&self, old: &Last, to: &str) -> Result<()> {
         let node = self.advance(old.parent, &old.name).await?;
-        let node = node.ok_or(Errno::NoEntry)?;
-        let renamed = match self.last_dir(to).await {
-            Err(errno) => Err(errno),
-            Ok((new_parent, new)) => {
-                let renamed = match new {
-                    None => Err(Errno::Busy),
-                    Some(new) => self.rename_node(node, old, &new).await,
+        // Both directories are looked at before it matters that the old name
+        // is not there.
+        let renamed = match (self.last_dir(to).await, node) {
+            (Err(errno), _) => Err(errno),
+            (Ok((new_parent, new)), node) => {
+                let renamed = match (new, node) {
+                    (_, None) => Err(Errno::NoEntry),
+                    (None, Some(_)) => Err(Errno::Busy),
+                    (Some(new), Some(node)) => self.rename_node(node, old, &new).await,
                 };
                 self.put_inode(new_parent).await?;
                 renamed
             }
         };
-        self.put_inode(node).await?;
+        if let Some(node) = node {
+            self.put_inode(node).await?;
+        }
         renamed
     }
 
