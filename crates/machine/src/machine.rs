@@ -262,8 +262,7 @@ impl Machine {
             let found = self.check_minix(drive);
             return found.map_or(0, |found| found.open_unlinked);
         }
-        self.check(drive)
-            .map_or(0, |found| found.open_unlinked as u32)
+        self.check(drive).map_or(0, |found| found.open_unlinked)
     }
 
     /// Looks at a file system.

@@ -82,14 +82,19 @@ impl Computer {
 
     /// The kind and block size of its file systems, as the tables name them.
     pub(crate) fn filesystem(&self) -> String {
-        match (
-            &self.specification.filesystem,
-            &self.specification.minix_filesystem,
-        ) {
-            (Some(parameters), _) => format!("ffs/{}", parameters.block_bytes),
-            (None, Some(_)) => format!("minix/{BLOCK_BYTES}"),
-            (None, None) => "raw".to_owned(),
+        match self.filesystem_kind() {
+            Some((kind, block_bytes)) => format!("{kind}/{block_bytes}"),
+            None => "raw".to_owned(),
         }
+    }
+
+    /// The same, apart; none where programs have the drives by themselves.
+    pub(crate) fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
+        let specification = &self.specification;
+        let minix = specification.minix_filesystem;
+        let ffs = specification.filesystem;
+        ffs.map(|parameters| ("ffs", u64::from(parameters.block_bytes)))
+            .or(minix.map(|_| ("minix", BLOCK_BYTES as u64)))
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and

@@ -293,13 +293,12 @@ fn environment(plan: &ModelPlan) -> Environment {
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
             filesystem: computer
-                .specification
-                .filesystem
-                .map(|parameters| Filesystem {
-                    kind: "ffs".to_owned(),
+                .filesystem_kind()
+                .map(|(kind, block_bytes)| Filesystem {
+                    kind: kind.to_owned(),
                     source: format!("drive {}", drive + 1),
                     mount_point: format!("/mnt{drive}"),
-                    block_bytes: u64::from(parameters.block_bytes),
+                    block_bytes,
                     total_bytes: computer.partition_bytes(drive),
                     available_bytes: computer.room_bytes(drive),
                     ..Filesystem::default()

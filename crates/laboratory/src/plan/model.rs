@@ -202,7 +202,7 @@ fn computers(
         .contains(&setting.path.as_str())
     });
     let own = Computer::read(catalogue, name, settings)?;
-    if suite.name != "ffs83" || said || own.medium() == Medium::Device {
+    if suite.name != "ffs83" || said || own.medium() == Medium::Device || own.is_minix() {
         return Ok(vec![own]);
     }
     let with = |filesystem: &&str| {
