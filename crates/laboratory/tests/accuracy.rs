@@ -54,7 +54,7 @@ fn every_published_cell_is_there(card: &Card) {
             );
             // Context of machines that are not here has no model.
             let modelled = cell.modelled.is_some_and(|value| value > 0.0);
-            assert_eq!(modelled, cell.target.is_some(), "{id}");
+            assert!(modelled || cell.target.is_none(), "{id}");
             assert_eq!(cell.phases, if cell.drives > 1 { 16 } else { 1 }, "{id}");
             assert_eq!(cell.spread.is_some(), cell.phases > 1, "{id}");
             if printed.cpu_given {

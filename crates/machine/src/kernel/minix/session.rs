@@ -59,7 +59,8 @@ impl MinixSession {
         }
         let minix = self.kernel.minix();
         minix.exchange.leave(self.me.endpoint);
-        minix.billed.replace(None);
+        let own = |billed: &Rc<Process>| Rc::ptr_eq(billed, &self.me.process);
+        minix.billed.borrow_mut().take_if(|billed| own(billed));
         self.kernel.end(&self.me.process);
     }
 
