@@ -125,11 +125,7 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
         apply_settings(&mut suite, &of_program)?;
         apply_repetitions(&mut suite, request.repetitions);
     }
-    let usual_bytes = if computers[0].is_minix() {
-        MINIX_BYTES
-    } else {
-        MODEL_BYTES
-    };
+    let usual_bytes = usual_bytes(&computers[0]);
     let drives = drives(&computers[0], request.drives)?;
     let mut plan = ModelPlan {
         other: drives < computers[0].configured_drives(),
@@ -214,6 +210,15 @@ fn computers(
         Computer::read(catalogue, name, &all)
     };
     FILESYSTEMS.iter().map(with).collect()
+}
+
+/// What programs move unless the user says otherwise.
+fn usual_bytes(computer: &Computer) -> u64 {
+    if computer.is_minix() {
+        MINIX_BYTES
+    } else {
+        MODEL_BYTES
+    }
 }
 
 /// How many drives run at once: one, or as many as asked for.
@@ -325,7 +330,7 @@ impl ModelPlan {
     /// The size of a step: what was asked for, in whole calls.
     pub(crate) fn size(&self, step: &Step) -> u64 {
         let call_bytes = step.program.call_bytes();
-        if self.size_bytes == MODEL_BYTES {
+        if self.size_bytes == usual_bytes(&self.computers[0]) {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
