@@ -34,6 +34,8 @@ pub const PROGRAM: &str = "seqread";
 pub enum Layer {
     /// `/dev/null`.
     Null,
+    /// `/dev/bnull`, a block device of length 0.
+    BlockNull,
     /// `/dev/zero`.
     Zero,
     /// A file in the page cache.
@@ -49,8 +51,9 @@ pub enum Layer {
 }
 
 impl Layer {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Null,
+        Self::BlockNull,
         Self::Zero,
         Self::Cached,
         Self::Dropped,
@@ -63,6 +66,7 @@ impl Layer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
+            Self::BlockNull => "bnull",
             Self::Zero => "zero",
             Self::Cached => "cached",
             Self::Dropped => "dropped",
@@ -81,7 +85,7 @@ impl Layer {
 
     /// Whether its bytes lie on storage at all.
     pub fn has_storage(self) -> bool {
-        !matches!(self, Self::Null | Self::Zero)
+        !matches!(self, Self::Null | Self::BlockNull | Self::Zero)
     }
 }
 
@@ -235,6 +239,7 @@ impl<'a> Sample<'a> {
         };
         match (self.layer, cached) {
             (Layer::Null, _) => return None,
+            (Layer::BlockNull, _) => part(Part::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
             (Layer::Zero, _) => part(Part::Clear, &self.elapsed, &null.elapsed)?,
             (Layer::Cached, _) => part(Part::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
             (Layer::Dropped, Some(cached)) => {

@@ -302,6 +302,25 @@ impl Program {
         }
     }
 
+    /// Whether the program can run on Minix, whose drives are files and devices
+    /// at once.
+    pub fn is_of_minix(&self) -> bool {
+        match &self.kind {
+            Kind::SequentialRead(program) => program.is_of_minix(),
+            _ => true,
+        }
+    }
+
+    /// Whether it opens the drive by its own name, whatever its target is.
+    pub fn names_its_device(&self) -> bool {
+        matches!(&self.kind, Kind::SequentialRead(program) if program.layer.is_device())
+    }
+
+    /// Whether it reads a block device of length 0, which only Minix has.
+    pub fn is_of_block_null(&self) -> bool {
+        matches!(&self.kind, Kind::SequentialRead(program) if program.layer == Layer::BlockNull)
+    }
+
     /// Whether the timed part writes to the drive.
     pub fn writes(&self) -> bool {
         match &self.kind {
@@ -328,7 +347,7 @@ impl Program {
     /// Whether it touches the target at all.
     pub fn touches_target(&self) -> bool {
         match &self.kind {
-            Kind::SequentialRead(program) => !matches!(program.layer, Layer::Null | Layer::Zero),
+            Kind::SequentialRead(program) => !program.layer.is_without_drive(),
             _ => true,
         }
     }
@@ -340,7 +359,7 @@ impl Program {
                 Layer::Cached => CacheMode::Warm,
                 Layer::Dropped | Layer::Device => CacheMode::Cold,
                 Layer::Direct | Layer::DeviceDirect => CacheMode::Direct,
-                Layer::Null | Layer::Zero => asked,
+                Layer::Null | Layer::BlockNull | Layer::Zero => asked,
             },
             Kind::TrackRead(_) => CacheMode::Direct,
             _ => asked,

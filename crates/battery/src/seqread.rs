@@ -19,6 +19,9 @@ choices! {
     Layer {
         /// `/dev/null`: every read returns nothing; the cost of the call.
         Null = "null",
+        /// `/dev/bnull`, the same as a block device: the cache's work too,
+        /// though there is nothing to be cached.
+        BlockNull = "bnull",
         /// `/dev/zero`: the call, and memory filled; no device, no cache.
         Zero = "zero",
         /// A file that is in the page cache: the call, the look-up, the copy.
@@ -31,6 +34,23 @@ choices! {
         Device = "device",
         /// A block device with O_DIRECT.
         DeviceDirect = "device_direct",
+    }
+}
+
+impl Layer {
+    /// Whether every read is at its end at once.
+    pub(crate) fn is_empty(self) -> bool {
+        matches!(self, Self::Null | Self::BlockNull)
+    }
+
+    /// Whether it is the drive by its own name.
+    pub(crate) fn is_device(self) -> bool {
+        matches!(self, Self::Device | Self::DeviceDirect)
+    }
+
+    /// Whether it is nothing but a device in memory.
+    pub(crate) fn is_without_drive(self) -> bool {
+        matches!(self, Self::Null | Self::BlockNull | Self::Zero)
     }
 }
 
@@ -50,6 +70,7 @@ impl SequentialRead {
     fn path(&self, worker: &Worker) -> String {
         match self.layer {
             Layer::Null => "/dev/null".to_owned(),
+            Layer::BlockNull => "/dev/bnull".to_owned(),
             Layer::Zero => "/dev/zero".to_owned(),
             Layer::Cached | Layer::Dropped | Layer::Direct => worker.file("twomegs"),
             Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive),
@@ -59,7 +80,7 @@ impl SequentialRead {
     /// The file whose pages the runner drops or reads in beforehand.
     pub(crate) fn input(&self, worker: &Worker) -> Option<String> {
         match self.layer {
-            Layer::Null | Layer::Zero => None,
+            Layer::Null | Layer::BlockNull | Layer::Zero => None,
             Layer::Cached
             | Layer::Dropped
             | Layer::Direct
@@ -68,10 +89,26 @@ impl SequentialRead {
         }
     }
 
+    /// Whether the layer can be had on Minix, where a drive has files and is a
+    /// character and a block device all at once.
+    pub(crate) fn is_of_minix(&self) -> bool {
+        match self.layer {
+            Layer::Zero | Layer::Direct => false,
+            Layer::Null
+            | Layer::BlockNull
+            | Layer::Cached
+            | Layer::Dropped
+            | Layer::Device
+            | Layer::DeviceDirect => true,
+        }
+    }
+
     /// Whether the layer can be had on a medium.
     pub(crate) fn is_of(&self, medium: Medium) -> bool {
         match self.layer {
             Layer::Null | Layer::Zero => true,
+            // No system has one but Minix.
+            Layer::BlockNull => false,
             Layer::Cached | Layer::Dropped | Layer::Direct => medium != Medium::Device,
             Layer::Device | Layer::DeviceDirect => medium == Medium::Device,
         }
@@ -83,8 +120,11 @@ impl SequentialRead {
         worker: &Worker,
     ) -> Result<(), ProgramError> {
         match self.input(worker) {
-            Some(path) => ensure_file(system, worker, &path, worker.size_bytes).await,
-            None => Ok(()),
+            // A device is as it is.
+            Some(path) if !self.layer.is_device() => {
+                ensure_file(system, worker, &path, worker.size_bytes).await
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -100,7 +140,7 @@ impl SequentialRead {
             .await?;
         let block = &mut buffer[..self.call_bytes as usize];
         for _ in 0..worker.size_bytes / self.call_bytes {
-            if self.layer == Layer::Null {
+            if self.layer.is_empty() {
                 system.read(file, block).await?;
                 pause(system, worker.think).await?;
             } else {

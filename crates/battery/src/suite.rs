@@ -122,6 +122,19 @@ impl Suite {
         })
     }
 
+    /// The same on a target that has a drive's files, and the drive itself as
+    /// a character and as a block device, side by side.
+    pub fn named_on_both(name: &str) -> Option<Self> {
+        let suite = Self::named(name, Medium::Directory)?;
+        Some(match name {
+            "seqread89" => Self {
+                steps: seqread(&LAYERS_OF_1989),
+                ..suite
+            },
+            _ => suite,
+        })
+    }
+
     /// One program by itself.
     pub fn of_program(program: Program) -> Self {
         let name = program.name().to_owned();
@@ -184,11 +197,18 @@ fn ffs83() -> Vec<Step> {
     .collect()
 }
 
+/// The layers of seed 002: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and
+/// `/dev/hd2`.
+const LAYERS_OF_1989: [&str; 5] = ["dropped", "null", "bnull", "device_direct", "device"];
+
 fn seqread89(medium: Medium) -> Vec<Step> {
-    let layers: &[&str] = match medium {
+    seqread(match medium {
         Medium::Directory | Medium::File => &["null", "zero", "cached", "dropped", "direct"],
         Medium::Device => &["null", "zero", "device", "device_direct"],
-    };
+    })
+}
+
+fn seqread(layers: &[&str]) -> Vec<Step> {
     let mut steps = Vec::new();
     for (group, layer) in layers.iter().enumerate() {
         for call_bytes in SEQREAD_CALLS {

@@ -122,6 +122,9 @@ fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     ))
 }
 
+/// Why `/dev/bnull` cannot be read.
+const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
+
 /// The user's number of repetitions in place of the suite's.
 fn apply_repetitions(suite: &mut Suite, repetitions: Option<u32>) {
     if let Some(repetitions) = repetitions {

@@ -13,6 +13,7 @@ mod free;
 pub(crate) mod glob;
 mod interleave;
 pub(crate) mod jobs;
+mod kirkendall;
 mod notes;
 mod setups;
 mod speck;

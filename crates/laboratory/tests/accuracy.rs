@@ -52,7 +52,9 @@ fn every_published_cell_is_there(card: &Card) {
                 printed.kb_per_s.or(printed.blocks_per_s),
                 "{id}"
             );
-            assert!(cell.modelled.is_some_and(|value| value > 0.0), "{id}");
+            // Context of machines that are not here has no model.
+            let modelled = cell.modelled.is_some_and(|value| value > 0.0);
+            assert!(modelled || cell.target.is_none(), "{id}");
             assert_eq!(cell.phases, if cell.drives > 1 { 16 } else { 1 }, "{id}");
             assert_eq!(cell.spread.is_some(), cell.phases > 1, "{id}");
             if printed.cpu_given {

@@ -15,6 +15,7 @@ pub mod ffs;
 pub mod files;
 pub(crate) mod inode_io;
 pub(crate) mod medium;
+pub mod minix;
 pub mod names;
 mod outside;
 pub mod pipe;
@@ -35,6 +36,7 @@ use diskperf_sim::{Processor, Sim, Time};
 use driver::Driver;
 use ffs::{FileSystem, InodeNumber};
 use medium::Medium;
+use minix::Minix;
 use process::{Process, Scheduler};
 use statistics::Statistics;
 use std::cell::{Cell, RefCell};
@@ -65,6 +67,8 @@ pub struct Kernel {
     pub(crate) driver_time: Cell<Time>,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
+    /// What is Minix's, where the kernel is that and not 4.2BSD.
+    pub(crate) minix: Option<Minix>,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }
@@ -170,6 +174,12 @@ impl Kernel {
     /// Counts a transfer that has ended.
     pub(crate) fn count_transfer(&self, transfer: &Transfer) {
         self.statistics.borrow_mut().count(transfer);
+    }
+
+    /// The time that this machine takes for what takes the machine of speed 1
+    /// this long.
+    pub(crate) fn at_speed(&self, span: Time) -> Time {
+        Time((span.0 as f64 / self.speed + 0.5) as u64)
     }
 
     /// A page of zeroes.

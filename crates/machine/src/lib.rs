@@ -10,12 +10,14 @@ pub mod hardware;
 pub mod kernel;
 mod machine;
 pub mod maintenance;
+mod session;
 pub mod specification;
 
 pub use kernel::errno::Errno;
-pub use kernel::files::{Account, From, How, Session};
+pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};
 pub use kernel::rendezvous::Rendezvous;
 pub use machine::{Circumstances, Machine};
+pub use session::Session;
 
 pub use diskperf_sim::{Deadlock, TieBreak, Time, Waiting};

@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
+use crate::hardware::controller::acsi::Acsi;
 use crate::hardware::controller::massbus::Massbus;
 use crate::hardware::controller::uda50::Uda50;
 use crate::hardware::controller::vme::Vme;
@@ -13,6 +14,7 @@ use crate::kernel::buffers::Buffers;
 use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
 use crate::kernel::medium::Medium;
+use crate::kernel::minix::{Minix, MinixCheck};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::{Kernel, Mount};
@@ -86,7 +88,13 @@ impl Machine {
             transfers: Kernel::transfers(buffers.all.len()),
         };
         let volumes = &specification.volumes[..circumstances.volumes];
-        let (mounts, media) = mounts(volumes);
+        let (mounts, mut media) = mounts(volumes);
+        let minix = specification.kernel.minix.clone().map(|config| {
+            let raw = |number: usize| buffers.raw(number as u32).transfer();
+            let transfers = (0..specification.volumes.len()).map(raw).collect();
+            let volumes = minix_volumes(specification, volumes);
+            Minix::new(config, &mut media, volumes, transfers)
+        });
         let kernel = Rc::new(Kernel {
             sim,
             processor: Processor::default(),
@@ -109,6 +117,7 @@ impl Machine {
             driver_time: Cell::new(Time::ZERO),
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
+            minix,
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
         let machine = Self { kernel };
@@ -126,7 +135,7 @@ impl Machine {
         for (place, driver) in kernel.drivers.iter().enumerate() {
             let adaptors = match driver {
                 Driver::Hp(hp) => hp.adaptors_used(),
-                Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) => 1,
+                Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) | Driver::DiskTask(_) => 1,
             };
             for controller in number..number + adaptors {
                 let name = format!("interrupts of controller {controller}");
@@ -139,12 +148,17 @@ impl Machine {
                     Driver::Uda(_) => sim.spawn(name, false, kernel.uda_interrupts(place)),
                     Driver::Hd(_) => sim.spawn(name, false, kernel.hd_interrupts(place)),
                     Driver::Vme(_) => sim.spawn(name, false, kernel.vme_interrupts(place)),
+                    Driver::DiskTask(_) => sim.spawn(name, false, kernel.acsi_interrupts()),
                 };
                 connected.hardware.borrow_mut().controllers[controller].connect(task);
             }
             number += adaptors;
         }
-        sim.spawn("update", false, Rc::clone(kernel).update());
+        if kernel.minix.is_some() {
+            kernel.start_minix(sim);
+        } else {
+            sim.spawn("update", false, Rc::clone(kernel).update());
+        }
     }
 
     /// The kernel, for [`crate::Session::begin`].
@@ -202,6 +216,38 @@ impl Machine {
     /// What is wrong with it.
     pub fn check(&self, drive: usize) -> Result<CheckSummary, Vec<Problem>> {
         self.kernel.mounts.borrow()[drive].fs.check()
+    }
+
+    /// The same of a file system of Minix's.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    ///
+    /// # Panics
+    ///
+    /// When the computer runs another kernel.
+    pub fn check_minix(&self, drive: usize) -> Result<MinixCheck, Vec<String>> {
+        self.kernel.check_minix(drive as u32)
+    }
+
+    /// What is wrong with a drive's file system, whatever its kind.
+    pub fn problems(&self, drive: usize) -> Vec<String> {
+        if self.kernel.minix.is_some() {
+            return self.check_minix(drive).err().unwrap_or_default();
+        }
+        let found = self.check(drive).err().unwrap_or_default();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    /// Files of a drive's file system, if it is sound, that somebody has open
+    /// and nothing names.
+    pub fn open_unlinked(&self, drive: usize) -> u32 {
+        if self.kernel.minix.is_some() {
+            let found = self.check_minix(drive);
+            return found.map_or(0, |found| found.open_unlinked);
+        }
+        self.check(drive).map_or(0, |found| found.open_unlinked)
     }
 
     /// Looks at a file system.
@@ -320,6 +366,10 @@ fn attached(specification: &Specification, streams: Streams) -> (Vec<Controller>
                 let wd1003 = Wd1003::new(number, config.clone(), streams);
                 controllers.push(Controller::Wd1003(wd1003));
             }
+            ControllerSpecification::Acsi(config) => {
+                let acsi = Acsi::new(config.clone(), streams);
+                controllers.push(Controller::Acsi(acsi));
+            }
             ControllerSpecification::Vme(config) => {
                 controllers.push(Controller::Vme(Vme::new(
                     number,
@@ -334,6 +384,7 @@ fn attached(specification: &Specification, streams: Streams) -> (Vec<Controller>
             DriverSpecification::Uda(config) => Driver::Uda(Uda::new(config, first, count)),
             DriverSpecification::Hd(config) => Driver::Hd(Hd::new(config, first, count)),
             DriverSpecification::Vme(config) => Driver::Vme(VmeDriver::new(config, first, count)),
+            DriverSpecification::DiskTask(config) => Driver::DiskTask(config),
         });
     }
     (controllers, drivers)
@@ -376,4 +427,19 @@ fn mounts(volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
         volumes.iter().filter_map(mount).collect(),
         volumes.iter().map(medium).collect(),
     )
+}
+
+/// The file systems of Minix on the volumes that are used.
+fn minix_volumes(
+    specification: &Specification,
+    volumes: &[Volume],
+) -> Vec<crate::kernel::minix::Volume> {
+    let Some(parameters) = specification.minix_filesystem else {
+        return Vec::new();
+    };
+    let made = |volume: &Volume| {
+        crate::kernel::minix::Volume::new(volume.partition.bytes(), parameters)
+            .expect("the specification was checked")
+    };
+    volumes.iter().map(made).collect()
 }

@@ -3,6 +3,7 @@
 mod controller;
 mod drive;
 mod kernel;
+mod minix;
 
 pub use controller::ControllerSpecification;
 pub use drive::{DriveSpecification, PartitionSpecification};
@@ -10,6 +11,7 @@ pub use kernel::{DriverSpecification, KernelSpecification};
 
 use crate::catalogue::{Component, Errors, Parameter, System};
 use crate::kernel::ffs::{FileSystem, Parameters};
+use crate::kernel::minix::MinixParameters;
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -28,6 +30,9 @@ pub struct Specification {
     pub kernel: KernelSpecification,
     /// The partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
+    /// What mkfs is told, where the kernel is Minix; none where its drives are
+    /// by themselves.
+    pub minix_filesystem: Option<MinixParameters>,
 }
 
 /// A controller, the driver that runs it, and the drives that hang on it.
@@ -79,9 +84,14 @@ impl Specification {
             "share of the processor's speed that moving 1 MB/s takes",
         );
         bus.finish();
-        let kernel = KernelSpecification::read(&system);
-        let attachments = read_attachments(&system, &drives, kernel.speed);
-        let volumes = read_volumes(&system, &drives);
+        let controllers = read_controllers(&system, &drives);
+        let kernel = KernelSpecification::read(&system, &controllers[0].controller);
+        let attachments = read_drivers(&system, &drives, controllers, kernel.speed);
+        let is_minix = kernel.minix.is_some();
+        let volumes = read_volumes(&system, &drives, is_minix);
+        let minix_filesystem = is_minix
+            .then(|| minix::read_filesystem(&system, &drives))
+            .flatten();
         let specification = Self {
             name: system.name().to_string(),
             drives,
@@ -90,6 +100,7 @@ impl Specification {
             memory_contention_share,
             kernel,
             volumes,
+            minix_filesystem,
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))
@@ -101,43 +112,77 @@ impl Specification {
     }
 }
 
+/// A controller and the drives that hang on it.
+struct Controlled {
+    /// The drive whose own it is, counted from one.
+    of: Option<u32>,
+    controller: ControllerSpecification,
+    drives: Vec<usize>,
+}
+
 /// The controller that most drives hang on, and those that a drive has for
 /// itself.
-fn read_attachments(system: &System, drives: &[DriveSpecification], speed: f64) -> Vec<Attachment> {
+fn read_controllers(system: &System, drives: &[DriveSpecification]) -> Vec<Controlled> {
     let (own, shared): (Vec<usize>, Vec<usize>) = (0..drives.len())
         .partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
-    let groups = [(None, shared)].into_iter().chain(
-        own.into_iter()
-            .map(|drive| (Some(drive as u32 + 1), vec![drive])),
-    );
-    let attachment = |(number, of): (Option<u32>, Vec<usize>)| {
-        let mut reader = system.reader(Component::Controller, number);
+    let own = own
+        .into_iter()
+        .map(|drive| (Some(drive as u32 + 1), vec![drive]));
+    let groups = [(None, shared)].into_iter().chain(own);
+    let read = |(of, drives): (Option<u32>, Vec<usize>)| {
+        let mut reader = system.reader(Component::Controller, of);
         let controller = ControllerSpecification::read(&mut reader);
         reader.finish();
-        let own_driver = number.filter(|drive| system.has_own(Component::Driver, *drive));
-        let driver =
-            DriverSpecification::read((system, own_driver), &controller, (drives, &of), speed);
-        Attachment {
+        Controlled {
+            of,
             controller,
-            driver,
-            drives: of,
+            drives,
         }
     };
-    groups.map(attachment).collect()
+    groups.map(read).collect()
+}
+
+/// The driver of each controller.
+fn read_drivers(
+    system: &System,
+    drives: &[DriveSpecification],
+    controllers: Vec<Controlled>,
+    speed: f64,
+) -> Vec<Attachment> {
+    let attachment = |controlled: Controlled| {
+        let own = controlled
+            .of
+            .filter(|drive| system.has_own(Component::Driver, *drive));
+        let driver = DriverSpecification::read(
+            (system, own),
+            &controlled.controller,
+            (drives, &controlled.drives),
+            speed,
+        );
+        Attachment {
+            controller: controlled.controller,
+            driver,
+            drives: controlled.drives,
+        }
+    };
+    controllers.into_iter().map(attachment).collect()
 }
 
 /// Every partition with its file system.
-fn read_volumes(system: &System, drives: &[DriveSpecification]) -> Vec<Volume> {
+fn read_volumes(system: &System, drives: &[DriveSpecification], is_minix: bool) -> Vec<Volume> {
     let mut volumes = Vec::new();
     let shared =
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
-    let of_most = read_filesystem(system, None, (drives, &shared));
+    // Minix has a file system of its own.
+    let of_most = (!is_minix)
+        .then(|| read_filesystem(system, None, (drives, &shared)))
+        .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
-            Some(_) => read_filesystem(system, own, (drives, &[number])),
-            None => of_most,
+            Some(_) if !is_minix => read_filesystem(system, own, (drives, &[number])),
+            _ => of_most,
         };
         volumes.extend(drive.partitions.iter().map(|partition| Volume {
             drive: number,

@@ -199,6 +199,7 @@ impl From<diskperf_machine::Errno> for Errno {
             Model::NotEmpty => Self::NotEmpty,
             Model::IllegalSeek => Self::NotSeekable,
             Model::BrokenPipe => Self::BrokenPipe,
+            Model::NotPermitted => Self::NotPermitted,
             Model::TooManyLinks => Self::TooManyLinks,
         }
     }

@@ -14,7 +14,8 @@
 //! |---|---|
 //! | `/mnt0/...`, `/mnt1/...` | the file system of drive 0, 1, ... |
 //! | `/dev/drive0`, ... | that drive itself, as a block device |
-//! | `/dev/null`, `/dev/zero` | as everywhere |
+//! | `/dev/null`, `/dev/zero` | as everywhere; Minix has no `/dev/zero` |
+//! | `/dev/bnull` | a block device of length 0, on the modelled Minix only |
 //!
 //! # What is not here
 //!

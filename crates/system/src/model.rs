@@ -117,8 +117,10 @@ impl Model {
         }
         let name = self.resolve(path).map_err(failed)?;
         // These kernels have no way past the buffer cache but a drive by
-        // itself, and to that they have no other.
-        if how.direct != matches!(name, Name::Drive(_)) {
+        // itself, and most have no other way to that.
+        let drive = matches!(name, Name::Drive(_));
+        let both_ways = drive && self.session.has_block_devices();
+        if how.direct != drive && !both_ways {
             return Err(failed(Errno::NotDirect));
         }
         let how = How {
@@ -127,12 +129,13 @@ impl Model {
             create: how.create,
             exclusive: how.exclusive,
             truncate: how.truncate,
+            direct: how.direct,
         };
         let opened = self.session.open(path, how).await;
         let number = opened.map_err(|errno| failed(errno.into()))?;
         let drive = match name {
             Name::OnDrive(drive) => Some(drive),
-            Name::Device | Name::Drive(_) => None,
+            Name::Device | Name::BlockNull | Name::Drive(_) => None,
         };
         let path = path.to_owned();
         Ok(self.keep(number, OpenFile { path, drive }))
@@ -237,6 +240,7 @@ impl Model {
     fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
         match resolve(path)? {
             Name::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
+            Name::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
             name => Ok(name),
         }
     }
@@ -246,7 +250,9 @@ impl Model {
         self.check()?;
         match self.resolve(path) {
             Ok(Name::OnDrive(_)) => Ok(()),
-            Ok(Name::Device | Name::Drive(_)) => Err(Error::failed(call, path, Errno::Access)),
+            Ok(Name::Device | Name::BlockNull | Name::Drive(_)) => {
+                Err(Error::failed(call, path, Errno::Access))
+            }
             Err(errno) => Err(Error::failed(call, path, errno)),
         }
     }
@@ -281,7 +287,7 @@ impl Model {
 
     pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
         let path = format!("pipe end {number}");
-        match self.session.pipe_end(number) {
+        match self.session.pipe_end(number).await {
             Ok(file) => Ok(self.keep(file, OpenFile { path, drive: None })),
             Err(errno) => Err(Error::failed(Call::Pipe, path, errno)),
         }
@@ -317,6 +323,8 @@ enum Name {
     OnDrive(u32),
     /// `/dev/null` or `/dev/zero`.
     Device,
+    /// `/dev/bnull`, a block device without data, where there is one.
+    BlockNull,
     /// A drive by itself.
     Drive(u32),
 }
@@ -326,6 +334,9 @@ enum Name {
 fn resolve(path: &str) -> std::result::Result<Name, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
         return Ok(Name::Device);
+    }
+    if path == "/dev/bnull" {
+        return Ok(Name::BlockNull);
     }
     if let Some(number) = path.strip_prefix("/dev/drive") {
         return number.parse().map(Name::Drive).map_err(|_| Errno::NoEntry);

@@ -42,7 +42,7 @@ impl History {
 
 fn circumstances(drives: usize) -> Circumstances {
     Circumstances {
-        drives,
+        volumes: drives,
         phase: 1 << 30,
         speed_difference: 0.003,
         ..Circumstances::default()
@@ -136,7 +136,7 @@ fn read_on_drives(machine: &Machine, drives: usize, blocks: usize) -> Vec<Worker
 
 /// Writes, then reads back, on each drive; twice the measures.
 fn write_then_read(name: &str, circumstances: Circumstances) -> History {
-    let drives = circumstances.drives;
+    let drives = circumstances.volumes;
     let machine = Machine::build(&specification(name, &[]), circumstances);
     let mut measures = write_on_drives(&machine, drives, blocks(name));
     measures.extend(read_on_drives(&machine, drives, blocks(name)));

@@ -53,7 +53,10 @@ const PIZIALI_ZAM: &str = "piziali-zam-1991";
 /// Seed 001's.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-const ASKED: [Asked; 8] = [
+/// Seed 002's.
+const KIRKENDALL: &str = "kirkendall-1989";
+
+const ASKED: [Asked; 9] = [
     Asked {
         name: "one drive, MASSBUS controllers, KB/s",
         of: |cell| is_rate(cell, 1) && !is_uda50(cell),
@@ -107,6 +110,12 @@ const ASKED: [Asked; 8] = [
         name: "tracks and sectors by interleave, KB/s",
         of: |cell| cell.published == PIZIALI_ZAM,
         shares: &[(0.02, 1.0)],
+        limit: None,
+    },
+    Asked {
+        name: "sequential read through the layers of Minix, KB/s",
+        of: |cell| cell.published == KIRKENDALL,
+        shares: &[(0.10, 0.9)],
         limit: None,
     },
 ];

@@ -256,6 +256,7 @@ fn left_out(rows: &[&Row]) -> Vec<String> {
 fn title(layer: Layer) -> &'static str {
     match layer {
         Layer::Null => "/dev/null",
+        Layer::BlockNull => "/dev/bnull",
         Layer::Zero => "/dev/zero",
         Layer::Cached => "file, cached",
         Layer::Dropped => "file, not cached",

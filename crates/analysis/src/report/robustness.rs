@@ -66,6 +66,7 @@ impl Dice {
     fn result(&mut self, row: u32) -> ProgramResult {
         let layers = [
             "null",
+            "bnull",
             "zero",
             "cached",
             "dropped",

@@ -5,7 +5,6 @@ use crate::copy::Copy;
 use crate::dump_restore::DumpRestore;
 use crate::fsck::Fsck;
 use crate::mix::RandomMix;
-use crate::seqread::Layer;
 use crate::track::TrackRead;
 use crate::worker::{Medium, PipeEnd, Worker};
 use diskperf_timeline::WorkerMeasure;
@@ -66,7 +65,7 @@ impl Program {
         match &self.kind {
             Kind::Read(_) | Kind::Scan(_) | Kind::TrackRead(_) => measure.read_bytes,
             Kind::Write(_) | Kind::Rewrite(_) => measure.written_bytes,
-            Kind::SequentialRead(program) if program.layer == Layer::Null => worker.size_bytes,
+            Kind::SequentialRead(program) if program.layer.is_empty() => worker.size_bytes,
             Kind::SequentialRead(_) => measure.read_bytes,
             Kind::Copy(_) => measure.read_bytes,
             Kind::RandomMix(_) => measure.read_bytes + measure.written_bytes,

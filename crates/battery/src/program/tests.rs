@@ -30,7 +30,7 @@ fn wrong_parameters_say_what_is_right() {
             "seqread",
             "layer",
             "disk",
-            "seqread.layer cannot be `disk`: it takes null, zero, cached, dropped, direct, device, device_direct",
+            "seqread.layer cannot be `disk`: it takes null, bnull, zero, cached, dropped, direct, device, device_direct",
         ),
         (
             "random_mix",

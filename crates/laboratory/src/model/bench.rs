@@ -206,14 +206,14 @@ impl Bench {
             0
         };
         for drive in 0..mounted {
-            self.machine.check(drive).map_err(|problems| {
-                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-                LaboratoryError::Work(format!(
+            let problems = self.machine.problems(drive);
+            if !problems.is_empty() {
+                return Err(LaboratoryError::Work(format!(
                     "the file system of drive {} is not consistent: {}",
                     drive + 1,
                     problems.join("; ")
-                ))
-            })?;
+                )));
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::Medium;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
+use diskperf_machine::kernel::minix::{BLOCK_BYTES, room_bytes};
 use diskperf_machine::specification::Specification;
 use std::collections::BTreeMap;
 
@@ -28,9 +29,9 @@ pub(crate) struct Computer {
 
 /// What the programs of a system work on.
 pub(crate) fn medium_of(specification: &Specification) -> Medium {
-    match specification.filesystem() {
-        Some(_) => Medium::Directory,
-        None => Medium::Device,
+    match specification.filesystem().is_some() || specification.minix_filesystem.is_some() {
+        true => Medium::Directory,
+        false => Medium::Device,
     }
 }
 
@@ -80,10 +81,25 @@ impl Computer {
 
     /// The kind and block size of its file systems, as the tables name them.
     pub(crate) fn filesystem(&self) -> String {
-        match &self.specification.filesystem() {
-            Some(parameters) => format!("ffs/{}", parameters.block_bytes),
+        match self.filesystem_kind() {
+            Some((kind, block_bytes)) => format!("{kind}/{block_bytes}"),
             None => "raw".to_owned(),
         }
+    }
+
+    /// The same, apart; none where programs have the drives by themselves.
+    pub(crate) fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
+        let specification = &self.specification;
+        let minix = specification.minix_filesystem;
+        let ffs = specification.filesystem();
+        ffs.map(|parameters| ("ffs", u64::from(parameters.block_bytes)))
+            .or(minix.map(|_| ("minix", BLOCK_BYTES as u64)))
+    }
+
+    /// Whether its kernel is Minix, whose programs see a drive's files, and
+    /// the drive itself as a character and as a block device.
+    pub(crate) fn is_minix(&self) -> bool {
+        self.specification.kernel.minix.is_some()
     }
 
     /// Drives that are configured; of a drive of which several partitions are
@@ -105,6 +121,10 @@ impl Computer {
     /// Bytes that an ordinary user may write to a fresh file system of this
     /// drive, counted from 0; without one, all.
     pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+        if let Some(parameters) = self.specification.minix_filesystem {
+            let room = room_bytes(self.partition_bytes(drive), parameters);
+            return room.expect("the specification was checked");
+        }
         let volume = self.specification.volumes[drive];
         let Some(parameters) = volume.filesystem else {
             return self.partition_bytes(drive);

@@ -293,15 +293,17 @@ fn environment(plan: &ModelPlan) -> Environment {
         let size_bytes = mechanics.geometry.capacity_bytes();
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
-            filesystem: volume.filesystem.map(|parameters| Filesystem {
-                kind: "ffs".to_owned(),
-                source: format!("drive {}", drive + 1),
-                mount_point: format!("/mnt{drive}"),
-                block_bytes: u64::from(parameters.block_bytes),
-                total_bytes: computer.partition_bytes(drive),
-                available_bytes: computer.room_bytes(drive),
-                ..Filesystem::default()
-            }),
+            filesystem: computer
+                .filesystem_kind()
+                .map(|(kind, block_bytes)| Filesystem {
+                    kind: kind.to_owned(),
+                    source: format!("drive {}", drive + 1),
+                    mount_point: format!("/mnt{drive}"),
+                    block_bytes,
+                    total_bytes: computer.partition_bytes(drive),
+                    available_bytes: computer.room_bytes(drive),
+                    ..Filesystem::default()
+                }),
             devices: vec![Device {
                 name: computer.drive_names[volume.drive].clone(),
                 size_bytes,

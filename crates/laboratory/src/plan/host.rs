@@ -1,7 +1,7 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
-use super::{apply_repetitions, apply_settings, leave_out, suite};
+use super::{NO_BLOCK_NULL, apply_repetitions, apply_settings, leave_out, suite};
 use crate::error::LaboratoryError;
 use crate::request::{Request, SizeChoice};
 use crate::target::Target;
@@ -226,6 +226,7 @@ impl HostPlan {
         let target = &self.targets[0];
         let name = target.name();
         match step.needs(target.medium) {
+            Needs::OtherMedium if step.program.is_of_block_null() => Some(NO_BLOCK_NULL.to_owned()),
             Needs::OtherMedium => Some(match target.medium {
                 Medium::Device => format!("it reads a file, and {name} is a device"),
                 Medium::Directory | Medium::File => {

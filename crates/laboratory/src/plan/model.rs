@@ -1,6 +1,8 @@
 //! A run on a modelled computer.
 
-use super::{apply_repetitions, apply_settings, leave_out, named_suite, suite, title};
+use super::{
+    NO_BLOCK_NULL, apply_repetitions, apply_settings, leave_out, named_suite, suite, title,
+};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -20,6 +22,8 @@ pub(crate) const MODEL_BYTES: u64 = 8 * MIB;
 /// A size that a program has of its own is halved this often at most: then it
 /// is about that of the others.
 const MOST_HALVED: u32 = 3;
+/// The same on Minix: seed 002's.
+const MINIX_BYTES: u64 = 2 * MIB;
 
 /// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
@@ -118,6 +122,16 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
         apply_settings(&mut suite, &of_program)?;
         apply_repetitions(&mut suite, request.repetitions);
     }
+    if computers[0].is_minix() {
+        let name = what.unwrap_or("seqread89");
+        suite = match Suite::named_on_both(name) {
+            Some(suite) => suite,
+            None => named_suite(name, medium)?,
+        };
+        apply_settings(&mut suite, &of_program)?;
+        apply_repetitions(&mut suite, request.repetitions);
+    }
+    let usual_bytes = usual_bytes(&computers[0]);
     let drives = drives(&computers[0], request.drives)?;
     let mut plan = ModelPlan {
         other: drives < computers[0].configured_drives(),
@@ -128,7 +142,7 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
         computers,
         drives,
         size_bytes: match request.size {
-            SizeChoice::Auto => MODEL_BYTES,
+            SizeChoice::Auto => usual_bytes,
             SizeChoice::Bytes(bytes) => bytes,
         },
         usual_sizes_halved: (request.size == SizeChoice::Auto).then_some(0),
@@ -191,7 +205,7 @@ fn computers(
         .contains(&setting.path.as_str())
     });
     let own = Computer::read(catalogue, name, settings)?;
-    if suite.name != "ffs83" || said || own.medium() == Medium::Device {
+    if suite.name != "ffs83" || said || own.medium() == Medium::Device || own.is_minix() {
         return Ok(vec![own]);
     }
     let with = |filesystem: &&str| {
@@ -203,6 +217,15 @@ fn computers(
         Computer::read(catalogue, name, &all)
     };
     FILESYSTEMS.iter().map(with).collect()
+}
+
+/// What programs move unless the user says otherwise.
+fn usual_bytes(computer: &Computer) -> u64 {
+    if computer.is_minix() {
+        MINIX_BYTES
+    } else {
+        MODEL_BYTES
+    }
 }
 
 /// How many drives run at once: one, or as many as asked for.
@@ -231,6 +254,12 @@ impl ModelPlan {
     fn obstacle(&self, step: &Step) -> Option<String> {
         let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
+        if self.computers[0].is_minix() {
+            return self.obstacle_on_minix(step);
+        }
+        if step.program.is_of_block_null() {
+            return Some(NO_BLOCK_NULL.to_owned());
+        }
         if medium == Medium::Device {
             return self.obstacle_without_files(step);
         }
@@ -249,6 +278,35 @@ impl ModelPlan {
                 "it reads and writes with O_DIRECT, and 4.2BSD knows no way past its buffer cache"
                     .to_owned()
             }),
+        }
+    }
+
+    /// The same on Minix, whose programs have files and devices.
+    fn obstacle_on_minix(&self, step: &Step) -> Option<String> {
+        let program = &step.program;
+        let files = self.computers[0].medium() == Medium::Directory;
+        let direct = program.cache_mode(self.cache) == CacheMode::Direct;
+        let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
+        if !program.is_of_minix() {
+            Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
+        } else if !program.touches_target() || program.names_its_device() {
+            None
+        } else if program.needs_other() && !self.other {
+            Some(format!(
+                "it copies to the file system of another drive, and all that {} has configured run the program",
+                self.target
+            ))
+        } else if only_on(Medium::Device) && files {
+            Some(
+                "it reads a drive by itself; --set filesystem=none makes that the target"
+                    .to_owned(),
+            )
+        } else if only_on(Medium::Directory) && !files {
+            Some(format!("it works on files, and {} has none", self.target))
+        } else if direct && files {
+            Some("it reads and writes with O_DIRECT, which Minix does not have".to_owned())
+        } else {
+            None
         }
     }
 
@@ -288,7 +346,7 @@ impl ModelPlan {
         {
             return usual_bytes >> halved;
         }
-        if self.size_bytes == MODEL_BYTES {
+        if self.size_bytes == usual_bytes(&self.computers[0]) {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
@@ -436,6 +494,13 @@ impl ModelPlan {
             text += &format!("  {note}\n");
         }
         text
+    }
+}
+
+fn other(medium: Medium) -> Medium {
+    match medium {
+        Medium::Directory => Medium::Device,
+        Medium::Device | Medium::File => Medium::Directory,
     }
 }
 

@@ -4,6 +4,7 @@ use super::free::Free;
 use super::glob::matches;
 use super::interleave::{self, Interleaves};
 use super::jobs::Workshop;
+use super::kirkendall::{self, Kirkendall};
 use super::notes::{Notes, two_drives};
 use super::setups::{Modelled, OverPhases, Place, figures};
 use super::speck::{self, Speck};
@@ -17,9 +18,10 @@ use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting
 use std::collections::BTreeMap;
 
 /// The documents that have models.
-const DOCUMENTS: [&str; 4] = [
+const DOCUMENTS: [&str; 5] = [
     statements::DOCUMENT,
     zachariassen::DOCUMENT,
+    kirkendall::DOCUMENT,
     speck::DOCUMENT,
     interleave::DOCUMENT,
 ];
@@ -67,6 +69,12 @@ pub(super) fn card(
         (&chosen, options.seed),
         workshop,
     )?;
+    let kirkendall = Kirkendall::run(
+        catalogue,
+        &options.settings,
+        (&chosen, options.seed),
+        workshop,
+    )?;
     let zachariassen = Zachariassen::run(
         catalogue,
         &options.settings,
@@ -75,6 +83,7 @@ pub(super) fn card(
     )?;
     let filling = Filling {
         zachariassen: &zachariassen,
+        kirkendall: &kirkendall,
         modelled: &modelled,
         speck: speck.as_ref(),
         interleaves: &interleaves,
@@ -94,6 +103,9 @@ pub(super) fn card(
     }
     if let (true, Some(speck)) = (whole, &speck) {
         said.extend(speck.statements());
+    }
+    if whole && documents.iter().any(|one| one == kirkendall::DOCUMENT) {
+        said.extend(kirkendall.statements(catalogue, &options.settings, options.seed, workshop)?);
     }
     let pairs = cells.iter().any(|cell| cell.phases > 1);
     Ok(Card {
@@ -205,6 +217,7 @@ struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     speck: Option<&'a Speck>,
     interleaves: &'a Interleaves,
+    kirkendall: &'a Kirkendall,
     free: &'a Free,
     notes: &'a Notes,
 }
@@ -217,6 +230,7 @@ impl Filling<'_> {
             return vec![match printed.document() {
                 Some(interleave::DOCUMENT) => self.of_interleave(printed),
                 Some(zachariassen::DOCUMENT) => self.of_zachariassen(printed),
+                Some(kirkendall::DOCUMENT) => self.of_kirkendall(printed),
                 _ => self.of_speck(printed),
             }];
         };
@@ -315,6 +329,20 @@ impl Filling<'_> {
             ..self.blank(printed, &name, 1)
         };
         match self.interleaves.value(printed) {
+            Some(value) => with_value(cell, value),
+            None => cell,
+        }
+    }
+
+    fn of_kirkendall(&self, printed: &Printed) -> Cell {
+        let name = printed.full_target().unwrap_or_default();
+        let value = self.kirkendall.value(printed);
+        let cell = Cell {
+            printed: printed.kb_per_s,
+            test: Some(kirkendall::title(printed, value)),
+            ..self.blank(printed, &name, 1)
+        };
+        match value {
             Some(value) => with_value(cell, value),
             None => cell,
         }

@@ -71,6 +71,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_per_drive_ms", "ms per drive"),
     ("_per_sector_ms", "ms per sector"),
     ("_sectors_per_track", "sectors per track"),
+    ("_per_request", "blocks per request"),
     ("_ms", "ms"),
     ("_us", "us"),
     ("_ns", "ns"),

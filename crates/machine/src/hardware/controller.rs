@@ -1,11 +1,13 @@
 //! Controllers: what stands between the bus and the drives.
 
+pub mod acsi;
 pub mod massbus;
 pub mod uda50;
 pub mod vme;
 pub mod wd1003;
 
 use super::{Parts, Surroundings};
+use acsi::{Acsi, AcsiEvent};
 use diskperf_sim::TaskId;
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
@@ -22,6 +24,8 @@ pub enum Controller {
     Wd1003(Wd1003),
     /// A controller for the VMEbus.
     Vme(Vme),
+    /// A disk on the DMA port of an Atari ST.
+    Acsi(Acsi),
 }
 
 /// What a controller schedules for itself.
@@ -35,6 +39,8 @@ pub enum ControllerEvent {
     Wd1003(Wd1003Event),
     /// Of a controller for the VMEbus.
     Vme(VmeEvent),
+    /// Of a disk on the DMA port of an Atari ST.
+    Acsi(AcsiEvent),
 }
 
 impl Controller {
@@ -55,7 +61,13 @@ impl Controller {
                 wd1003.handle(around, parts, event);
             }
             (Self::Vme(vme), ControllerEvent::Vme(event)) => vme.handle(around, parts, event),
-            (Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_), _) => {
+            (Self::Acsi(acsi), ControllerEvent::Acsi(event)) => {
+                acsi.handle(around, parts, event);
+            }
+            (
+                Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_) | Self::Acsi(_),
+                _,
+            ) => {
                 panic!("an event reached a controller of another kind")
             }
         }
@@ -71,7 +83,7 @@ impl Controller {
     pub fn massbus(&mut self) -> &mut Massbus {
         match self {
             Self::Massbus(massbus) => massbus,
-            Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_) => {
+            Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_) | Self::Acsi(_) => {
                 panic!("the hp driver serves MASSBUS adaptors")
             }
         }
@@ -85,7 +97,7 @@ impl Controller {
     pub fn uda50(&mut self) -> &mut Uda50 {
         match self {
             Self::Uda50(uda50) => uda50,
-            Self::Massbus(_) | Self::Wd1003(_) | Self::Vme(_) => {
+            Self::Massbus(_) | Self::Wd1003(_) | Self::Vme(_) | Self::Acsi(_) => {
                 panic!("the uda driver serves the UDA50")
             }
         }
@@ -99,7 +111,7 @@ impl Controller {
     pub fn wd1003(&mut self) -> &mut Wd1003 {
         match self {
             Self::Wd1003(wd1003) => wd1003,
-            Self::Massbus(_) | Self::Uda50(_) | Self::Vme(_) => {
+            Self::Massbus(_) | Self::Uda50(_) | Self::Vme(_) | Self::Acsi(_) => {
                 panic!("the hd driver serves the WD1003")
             }
         }
@@ -113,8 +125,22 @@ impl Controller {
     pub fn vme(&mut self) -> &mut Vme {
         match self {
             Self::Vme(vme) => vme,
-            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) => {
+            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Acsi(_) => {
                 panic!("the vme driver serves controllers for the VMEbus")
+            }
+        }
+    }
+
+    /// The disk on the DMA port of an Atari ST that this is.
+    ///
+    /// # Panics
+    ///
+    /// As [`Controller::massbus`].
+    pub fn acsi(&mut self) -> &mut Acsi {
+        match self {
+            Self::Acsi(acsi) => acsi,
+            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Vme(_) => {
+                panic!("Minix's disk task serves the ST's DMA port")
             }
         }
     }
@@ -126,6 +152,7 @@ impl Controller {
             Self::Uda50(uda50) => uda50.connect(task),
             Self::Wd1003(wd1003) => wd1003.connect(task),
             Self::Vme(vme) => vme.connect(task),
+            Self::Acsi(acsi) => acsi.connect(task),
         }
     }
 }

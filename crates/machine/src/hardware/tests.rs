@@ -1,6 +1,7 @@
 //! Controllers without a kernel: a script commands them and is what their
 //! interrupts wake.
 
+mod acsi;
 mod massbus;
 mod uda50;
 mod wd1003;

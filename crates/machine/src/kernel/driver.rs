@@ -19,6 +19,7 @@ pub(crate) use vme::VmeDriver;
 
 use super::Kernel;
 use super::buffers::BufferId;
+use super::minix::DiskTaskConfig;
 use super::process::Context;
 use crate::hardware::moment;
 use diskperf_timeline::Stage;
@@ -33,6 +34,8 @@ pub(crate) enum Driver {
     Hd(Hd),
     /// Controllers for the VMEbus.
     Vme(VmeDriver),
+    /// Minix's disk task, which takes messages, not buffers.
+    DiskTask(DiskTaskConfig),
 }
 
 impl Kernel {
@@ -45,6 +48,7 @@ impl Kernel {
             Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
             Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
             Driver::Vme(vme) => self.vme_strategy(vme, context, id).await,
+            Driver::DiskTask(_) => panic!("Minix has no strategy routine"),
         }
     }
 

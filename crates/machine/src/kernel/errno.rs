@@ -31,6 +31,8 @@ pub enum Errno {
     BrokenPipe,
     /// ESPIPE.
     IllegalSeek,
+    /// EPERM.
+    NotPermitted,
     /// EMLINK.
     TooManyLinks,
 }

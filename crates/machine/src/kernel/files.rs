@@ -51,6 +51,8 @@ pub struct How {
     pub exclusive: bool,
     /// Emptied.
     pub truncate: bool,
+    /// Of a drive by itself: past the cache.
+    pub direct: bool,
 }
 
 /// From where an offset counts.
@@ -74,6 +76,20 @@ pub struct Account {
     pub system: Time,
     /// Bytes that drives were told to read for it, read-ahead included.
     pub storage_read_bytes: u64,
+}
+
+impl Account {
+    /// That of a process.
+    pub(crate) fn of(kernel: &Kernel, process: &Process) -> Self {
+        let (ledger, user, system) = process.account(kernel.sim.now());
+        let tick = 1_000_000_000 / kernel.costs.clock_hz;
+        Self {
+            ledger,
+            user: Time(user * tick),
+            system: Time(system * tick),
+            storage_read_bytes: process.storage_read(),
+        }
+    }
 }
 
 impl Session {
@@ -119,14 +135,7 @@ impl Session {
 
     /// The account since then.
     pub fn account(&self) -> Account {
-        let (ledger, user, system) = self.process.account(self.now());
-        let tick = 1_000_000_000 / self.kernel.costs.clock_hz;
-        Account {
-            ledger,
-            user: Time(user * tick),
-            system: Time(system * tick),
-            storage_read_bytes: self.process.storage_read(),
-        }
+        Account::of(&self.kernel, &self.process)
     }
 
     async fn enter(&self) {
@@ -472,7 +481,7 @@ impl Session {
     /// this long.
     #[must_use]
     pub fn at_speed(&self, span: Time) -> Time {
-        Time((span.0 as f64 / self.kernel.speed + 0.5) as u64)
+        self.kernel.at_speed(span)
     }
 
     /// Waits for the other workers; none if one of them failed.
@@ -501,7 +510,7 @@ impl Session {
 
 impl Kernel {
     /// Sleeps until a moment, giving the processor up.
-    async fn nap(&self, process: &Rc<Process>, at: Time) {
+    pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
         self.release_processor();
         let from = self.sim.now();
         self.sim.sleep_until(at).await;

@@ -22,6 +22,8 @@ pub(crate) const SOFT_CLOCK: Level = 1;
 pub struct Process {
     /// Its number, in order of creation.
     pub pid: usize,
+    /// Who is woken goes before those of lower rank.
+    rank: u8,
     task: Cell<Option<TaskId>>,
     runnable_at: Cell<Time>,
     in_user_mode: Cell<bool>,
@@ -82,8 +84,14 @@ pub(crate) struct Scheduler {
 impl Process {
     /// A process that has not run yet.
     pub(crate) fn new(pid: usize) -> Rc<Self> {
+        Self::ranked(pid, 0)
+    }
+
+    /// The same, with a rank: Minix's own processes go before programs.
+    pub(crate) fn ranked(pid: usize, rank: u8) -> Rc<Self> {
         Rc::new(Self {
             pid,
+            rank,
             task: Cell::new(None),
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
@@ -113,6 +121,11 @@ impl Process {
     pub(crate) fn book(&self, stage: Stage, span: Time) {
         let booked = &self.ledger[stage.index()];
         booked.set(booked.get() + span.0);
+    }
+
+    /// What was booked to a stage so far.
+    pub(crate) fn booked(&self, stage: Stage) -> Time {
+        Time(self.ledger[stage.index()].get())
     }
 
     /// Books `[from, to]` as the request that it waited for spent it.
@@ -168,10 +181,11 @@ impl Process {
         (ledger, user, system)
     }
 
-    /// One tick of the clock found it running.
-    pub(crate) fn tick(&self) {
+    /// One tick of the clock found it running, or found one running that
+    /// works for it.
+    pub(crate) fn tick(&self, for_it: bool) {
         let (user, system) = self.ticks.get();
-        self.ticks.set(if self.in_user_mode.get() {
+        self.ticks.set(if self.in_user_mode.get() && !for_it {
             (user + 1, system)
         } else {
             (user, system + 1)
@@ -316,7 +330,10 @@ impl Kernel {
         {
             let mut scheduler = self.scheduler.borrow_mut();
             if woken {
-                scheduler.woken.push_back(Rc::clone(process));
+                let behind = |other: &Rc<Process>| other.rank >= process.rank;
+                let place = scheduler.woken.iter().rposition(behind);
+                let place = place.map_or(0, |place| place + 1);
+                scheduler.woken.insert(place, Rc::clone(process));
                 scheduler.reschedule = true;
             } else {
                 scheduler.ready.push_back(Rc::clone(process));
@@ -370,7 +387,14 @@ impl Kernel {
         if let Some(task) = self.processor.process() {
             let processes = self.processes.borrow();
             if let Some(process) = processes.iter().find(|process| process.task() == task) {
-                process.tick();
+                match &self.minix {
+                    None => process.tick(false),
+                    Some(minix) => {
+                        if let Some((billed, for_it)) = minix.billed(process) {
+                            billed.tick(for_it);
+                        }
+                    }
+                }
             }
         }
         let ticks = self.ticks.get() + 1;

@@ -1,6 +1,7 @@
 //! A controller, as the catalogue describes it.
 
 use crate::catalogue::Reader;
+use crate::hardware::controller::acsi::AcsiConfig;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
 use crate::hardware::controller::vme::{
@@ -26,6 +27,8 @@ pub enum ControllerSpecification {
     Wd1003(Wd1003Config),
     /// A controller for the VMEbus.
     Vme(VmeConfig),
+    /// A disk on the DMA port of an Atari ST.
+    Acsi(AcsiConfig),
 }
 
 #[derive(Clone, Copy)]
@@ -35,6 +38,7 @@ enum Kind {
     Wd1003,
     Vme,
     Unpublished,
+    Acsi,
 }
 
 impl ControllerSpecification {
@@ -45,6 +49,7 @@ impl ControllerSpecification {
             ("wd1003", Kind::Wd1003),
             ("vme", Kind::Vme),
             ("unpublished", Kind::Unpublished),
+            ("acsi", Kind::Acsi),
         ];
         let kind = reader.choice("kind", &kinds, "what it is to the software");
         let buffer = reader.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers");
@@ -61,6 +66,7 @@ impl ControllerSpecification {
                 );
                 Self::Vme(VmeConfig::unknown())
             }
+            Kind::Acsi => Self::Acsi(read_acsi(reader)),
         }
     }
 
@@ -107,6 +113,17 @@ fn read_wd1003(reader: &mut Reader<'_>, buffer_sectors: u32) -> Wd1003Config {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     Wd1003Config {
         buffer_sectors,
+        command: time("command_ms", "from a command to looking for its sector"),
+        command_poll: time(
+            "command_poll_ms",
+            "how often its processor looks for a command; 0 where that is wired",
+        ),
+    }
+}
+
+fn read_acsi(reader: &mut Reader<'_>) -> AcsiConfig {
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    AcsiConfig {
         command: time("command_ms", "from a command to looking for its sector"),
         command_poll: time(
             "command_poll_ms",

@@ -1,12 +1,14 @@
 //! Host, kernel and driver, as the catalogue describes them: costs at the
 //! speed of the reference machine become costs on this one.
 
+use super::minix::{read_disk_task, read_minix};
 use super::{ControllerSpecification, DriveSpecification};
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
 use crate::kernel::driver::{
     HdConfig, HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig, VmeDriverConfig,
 };
+use crate::kernel::minix::{DiskTaskConfig, MinixConfig};
 use crate::kernel::serial::SerialLines;
 use diskperf_sim::Time;
 
@@ -23,6 +25,8 @@ pub struct KernelSpecification {
     pub order: QueueOrder,
     /// Serial lines that are active all the time.
     pub serial: SerialLines,
+    /// What Minix costs, where the kernel is that.
+    pub minix: Option<MinixConfig>,
 }
 
 /// The driver.
@@ -36,18 +40,20 @@ pub enum DriverSpecification {
     Hd(HdConfig),
     /// Controllers on a VMEbus.
     Vme(VmeDriverConfig),
+    /// Minix's disk task.
+    DiskTask(DiskTaskConfig),
 }
 
 /// Longest cost that makes sense, in ms.
-const LONGEST_MS: f64 = 10_000.0;
+pub(super) const LONGEST_MS: f64 = 10_000.0;
 
 /// Rounded once, by one rule: to the nearest nanosecond.
-fn scaled(nanoseconds: u64, speed: f64) -> Time {
+pub(super) fn scaled(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
 impl KernelSpecification {
-    pub(super) fn read(system: &System) -> Self {
+    pub(super) fn read(system: &System, controller: &ControllerSpecification) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
@@ -62,6 +68,23 @@ impl KernelSpecification {
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
+        if is_minix(&mut reader, controller) {
+            let (mut costs, minix) = read_minix(&mut reader, speed);
+            costs.copy_per_kb = copy_per_kb;
+            costs.clear_per_kb = clear_per_kb;
+            costs.clock_hz = clock_hz;
+            reader.finish();
+            check_interrupts(&mut host, &costs, &serial);
+            host.finish();
+            return Self {
+                costs,
+                speed,
+                cache_bytes: 0,
+                order: QueueOrder::Arrival,
+                serial,
+                minix: Some(minix),
+            };
+        }
         let mut costs = read_costs(&mut reader, speed);
         costs.copy_per_kb = copy_per_kb;
         costs.clear_per_kb = clear_per_kb;
@@ -89,8 +112,34 @@ impl KernelSpecification {
             cache_bytes: (memory as f64 * share).min(f64::from(1 << 30)) as u32,
             order,
             serial,
+            minix: None,
         }
     }
+}
+
+/// Whether the kernel is Minix; each kernel has drivers for its own machines.
+fn is_minix(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> bool {
+    let doc = "bsd, or minix; bsd if absent";
+    let kind = reader.optional_text("kind", doc);
+    let minix = match kind.as_deref() {
+        None | Some("bsd") => false,
+        Some("minix") => true,
+        Some(other) => {
+            let message = format!("there is no kernel of the kind {other}");
+            reader.fail_allowing("kind", &message, "bsd or minix");
+            false
+        }
+    };
+    let acsi = matches!(controller, ControllerSpecification::Acsi(_));
+    if minix != acsi {
+        let message = if minix {
+            "Minix has a disk task for the DMA port of an Atari ST only"
+        } else {
+            "only Minix has a driver for the DMA port of an Atari ST"
+        };
+        reader.fail("kind", message);
+    }
+    minix
 }
 
 /// The most of the processor that the clock and the lines may take: with more,
@@ -214,6 +263,7 @@ impl DriverSpecification {
             ControllerSpecification::Uda50(_) => Self::Uda(read_uda(&mut reader, speed)),
             ControllerSpecification::Wd1003(_) => Self::Hd(read_hd(&mut reader, speed)),
             ControllerSpecification::Vme(_) => Self::Vme(read_vme(&mut reader, speed)),
+            ControllerSpecification::Acsi(_) => Self::DiskTask(read_disk_task(&mut reader, speed)),
         };
         reader.finish();
         driver
@@ -226,6 +276,8 @@ impl DriverSpecification {
             Self::Uda(uda) => Self::Uda(UdaConfig { order, ..uda }),
             Self::Hd(hd) => Self::Hd(HdConfig { order, ..hd }),
             Self::Vme(vme) => Self::Vme(VmeDriverConfig { order, ..vme }),
+            // It serves messages as they come.
+            Self::DiskTask(task) => Self::DiskTask(task),
         }
     }
 }

@@ -85,6 +85,7 @@ const READ: How = How {
     create: false,
     exclusive: false,
     truncate: false,
+    direct: false,
 };
 const WRITE: How = How {
     read: false,

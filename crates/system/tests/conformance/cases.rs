@@ -2,6 +2,7 @@
 
 pub(crate) mod changing_names;
 pub(crate) mod computing;
+mod differences;
 pub(crate) mod measuring;
 pub(crate) mod opening;
 pub(crate) mod piping;
@@ -13,7 +14,10 @@ pub(crate) mod together;
 pub(crate) mod truncating;
 pub(crate) mod writing;
 
+pub(crate) use differences::{Abilities, MINIX, POSIX};
+
 use diskperf_system::System;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 
 /// One thing that a program may rely on.
@@ -27,8 +31,27 @@ pub(crate) struct Case {
     pub(crate) body: Body,
 }
 
-/// A body, given its worker's system and number.
-pub(crate) type Body = for<'a> fn(&'a mut System, usize) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+/// A worker's system, and what it can do where systems differ.
+pub(crate) struct World {
+    pub(crate) system: System,
+    pub(crate) can: Abilities,
+}
+
+impl Deref for World {
+    type Target = System;
+    fn deref(&self) -> &System {
+        &self.system
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut System {
+        &mut self.system
+    }
+}
+
+/// A body, given its worker's world and number.
+pub(crate) type Body = for<'a> fn(&'a mut World, usize) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// What a volume must be.
 #[derive(Clone, Copy)]
@@ -86,7 +109,7 @@ macro_rules! for_each_case {
                 a_directory_is_not_opened_for_writing,
                 a_directory_is_not_read,
                 a_path_through_a_file_is_refused,
-                a_name_may_have_255_bytes_and_no_more,
+                a_name_may_be_so_long_and_no_longer,
                 only_the_worker_s_own_names_exist,
                 the_null_and_zero_devices_are_there,
                 each_open_has_an_offset_of_its_own,

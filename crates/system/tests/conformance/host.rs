@@ -1,6 +1,6 @@
 //! Runs the cases on real storage.
 
-use crate::cases::{Case, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END};
+use crate::cases::{Case, POSIX, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END, World};
 use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, run};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{System, run_ready};
@@ -145,8 +145,9 @@ fn run_workers(case: &Case, directory: &Path) {
                     time_calls: true,
                     clock,
                 };
-                let mut system = System::Host(Box::new(Host::new(ports, control)));
-                run_ready((case.body)(&mut system, worker));
+                let system = System::Host(Box::new(Host::new(ports, control)));
+                let mut world = World { system, can: POSIX };
+                run_ready((case.body)(&mut world, worker));
             }));
         }
         for (worker, handle) in handles.into_iter().enumerate() {

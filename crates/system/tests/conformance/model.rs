@@ -1,6 +1,6 @@
 //! Runs the cases on a modelled computer.
 
-use crate::cases::{Case, SMALL_VOLUME_BYTES, Volume};
+use crate::cases::{Abilities, Case, MINIX, POSIX, SMALL_VOLUME_BYTES, Volume, World};
 use crate::modelled;
 use std::rc::Rc;
 
@@ -17,42 +17,81 @@ macro_rules! model_tests {
 
 for_each_case!(model_tests);
 
-/// The file systems that each case runs on.
-const FILE_SYSTEMS: [&str; 2] = ["filesystem=8k", "filesystem=4k"];
+/// A modelled system, and what its kernel can do.
+struct Modelled {
+    system: &'static str,
+    settings: &'static [&'static str],
+    can: Abilities,
+}
+
+/// The systems that each case runs on: both file systems of 4.2BSD, and Minix,
+/// with and without its improvements.
+const MODELLED: [Modelled; 4] = [
+    Modelled {
+        system: modelled::ANY_SYSTEM,
+        settings: &["filesystem=8k"],
+        can: POSIX,
+    },
+    Modelled {
+        system: modelled::ANY_SYSTEM,
+        settings: &["filesystem=4k"],
+        can: POSIX,
+    },
+    Modelled {
+        system: modelled::MINIX,
+        settings: &[],
+        can: MINIX,
+    },
+    Modelled {
+        system: modelled::MINIX,
+        settings: &[
+            "kernel.read_ahead_blocks=3",
+            "kernel.blocks_per_request=8",
+            "driver.read_ahead_bytes=4096",
+        ],
+        can: MINIX,
+    },
+];
 
 const SECTOR_BYTES: u64 = 512;
 
 fn check(case: &Case) {
-    for file_system in FILE_SYSTEMS {
-        let sectors = format!(
-            "drive.partition_sectors={}",
-            SMALL_VOLUME_BYTES / SECTOR_BYTES
-        );
+    let sectors = format!(
+        "drive.partition_sectors={}",
+        SMALL_VOLUME_BYTES / SECTOR_BYTES
+    );
+    for on in &MODELLED {
+        let mut settings = on.settings.to_vec();
         match case.volume {
-            Volume::Ordinary => run_workers(case, &[file_system]),
-            Volume::Small => run_workers(case, &[file_system, &sectors]),
+            Volume::Ordinary => {}
+            Volume::Small => settings.push(&sectors),
         }
+        run_workers(case, on, &settings);
     }
 }
 
 /// Runs the body in each worker's own process. A worker that panics ends the
 /// test at once: they all run in one thread.
-fn run_workers(case: &Case, settings: &[&str]) {
-    let specification = modelled::specification(modelled::ANY_SYSTEM, settings);
+fn run_workers(case: &Case, on: &Modelled, settings: &[&str]) {
+    let specification = modelled::specification(on.system, settings);
     let machine = modelled::machine(&specification);
     let results = Rc::default();
-    let body = case.body;
+    let (body, can) = (case.body, on.can);
     for (worker, ports) in modelled::ports_in_a_ring(case.workers)
         .into_iter()
         .enumerate()
     {
-        modelled::start(&machine, ports, &results, async move |mut system| {
-            body(&mut system, worker).await;
-            (system, ())
+        modelled::start(&machine, ports, &results, async move |system| {
+            let mut world = World { system, can };
+            body(&mut world, worker).await;
+            (world.system, ())
         });
     }
     if let Err(deadlock) = machine.run() {
-        panic!("{} with {settings:?}: {deadlock}", case.name);
+        panic!(
+            "{} on {} with {settings:?}: {deadlock}",
+            case.name, on.system
+        );
     }
     modelled::expect_sound(&machine, 1);
 }

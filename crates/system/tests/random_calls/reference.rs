@@ -5,8 +5,20 @@ use crate::call::{Call, Outcome, data};
 use diskperf_system::{Errno, Open, Whence};
 use std::collections::BTreeMap;
 
+/// Whose rules a reference follows, where they differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rules {
+    #[default]
+    Posix,
+    /// Minix 1.5: no ftruncate, an fsync that is sync, directories that can be
+    /// opened with O_CREAT and read, and that only the super-user unlinks.
+    Minix,
+}
+
 #[derive(Default)]
 pub(crate) struct Reference {
+    rules: Rules,
+
     names: BTreeMap<String, Node>,
     /// By number; a file stays here when its last name has gone, for those who
     /// have it open.
@@ -27,6 +39,13 @@ struct Descriptor {
 }
 
 impl Reference {
+    pub(crate) fn of(rules: Rules) -> Self {
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
+
     /// Makes a call; `None` where its result is not laid down: on a descriptor
     /// that was never given out, and on the length and offsets of a directory.
     pub(crate) fn make(&mut self, call: &Call) -> Option<Result<Outcome, Errno>> {
@@ -45,6 +64,12 @@ impl Reference {
             | Call::Close { file } => {
                 let slot = self.descriptors.get_mut(file)?;
                 match slot {
+                    _ if self.rules == Rules::Minix && matches!(call, Call::Ftruncate { .. }) => {
+                        Err(Errno::Invalid)
+                    }
+                    _ if self.rules == Rules::Minix && matches!(call, Call::Fsync { .. }) => {
+                        Ok(Outcome::Done)
+                    }
                     None => Err(Errno::BadFile),
                     Some(_) if matches!(call, Call::Close { .. }) => {
                         *slot = None;
@@ -52,6 +77,9 @@ impl Reference {
                     }
                     Some(descriptor) => match descriptor.node {
                         Node::File(number) => on_file(descriptor, &mut self.files[number], call),
+                        Node::Directory if self.rules == Rules::Minix => {
+                            matches!(call, Call::Write { .. }).then_some(Err(Errno::BadFile))?
+                        }
                         Node::Directory => on_directory(call)?,
                     },
                 }
@@ -61,12 +89,16 @@ impl Reference {
 
     /// The bytes of the file of this name, as who opens it for reading sees
     /// them.
-    pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, Errno> {
-        match self.lookup(name)? {
-            Some(Node::File(number)) => Ok(self.files[number].clone()),
-            Some(Node::Directory) => Err(Errno::IsDirectory),
-            None => Err(Errno::NoEntry),
-        }
+    ///
+    /// None where that is not laid down: of a directory that can be read.
+    pub(crate) fn file(&self, name: &str) -> Option<Result<Vec<u8>, Errno>> {
+        Some(match self.lookup(name) {
+            Err(errno) => Err(errno),
+            Ok(Some(Node::File(number))) => Ok(self.files[number].clone()),
+            Ok(Some(Node::Directory)) if self.rules == Rules::Minix => return None,
+            Ok(Some(Node::Directory)) => Err(Errno::IsDirectory),
+            Ok(None) => Err(Errno::NoEntry),
+        })
     }
 
     /// What has this name; `Err` where its directory is none.
@@ -88,7 +120,10 @@ impl Reference {
     fn open(&mut self, name: &str, how: Open) -> Result<Outcome, Errno> {
         let node = match self.lookup(name)? {
             Some(_) if how.create && how.exclusive => return Err(Errno::Exists),
-            Some(Node::Directory) if how.create || how.write => return Err(Errno::IsDirectory),
+            Some(Node::Directory) if how.write => return Err(Errno::IsDirectory),
+            Some(Node::Directory) if how.create && self.rules == Rules::Posix => {
+                return Err(Errno::IsDirectory);
+            }
             Some(Node::File(number)) => {
                 if how.truncate {
                     self.files[number].clear();
@@ -123,6 +158,7 @@ impl Reference {
     fn unlink(&mut self, name: &str) -> Result<Outcome, Errno> {
         match self.lookup(name)? {
             None => Err(Errno::NoEntry),
+            Some(Node::Directory) if self.rules == Rules::Minix => Err(Errno::NotPermitted),
             Some(Node::Directory) => Err(Errno::IsDirectory),
             Some(Node::File(_)) => {
                 self.names.remove(name);
@@ -158,7 +194,8 @@ impl Reference {
         if is_below(to, from) {
             return Err(Errno::Invalid);
         }
-        if is_below(from, to) {
+        let file = matches!(source, Node::File(_));
+        if is_below(from, to) && !(file && self.rules == Rules::Minix) {
             return Err(Errno::NotEmpty);
         }
         match (source, replaced) {

@@ -230,7 +230,9 @@ fn as_written(
 fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometry: &Geometry) {
     reader.select("type", &geometry.driver_type);
     as_written(system, (Component::Driver, number), reader, |key| {
-        key == "commands" || key.ends_with("_ms") || key.ends_with("_us")
+        ["commands", "_ms", "_us", "_bytes"]
+            .iter()
+            .any(|unit| key.ends_with(unit))
     });
     let tests = [("none", 0), ("1981", 1981), ("1984", 1984), ("1987", 1987)];
     if reader.component_name().starts_with("hp") {
@@ -251,8 +253,14 @@ fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometr
 }
 
 fn filesystem(reader: &mut Reader<'_>, revolutions_per_s: u64) {
-    if !reader.choice("kind", &[("ffs", true), ("none", false)], "which, if any") {
-        return;
+    let kinds = [("ffs", Some(true)), ("minix", Some(false)), ("none", None)];
+    match reader.choice("kind", &kinds, "which, if any") {
+        Some(true) => {}
+        Some(false) => {
+            reader.integer("bytes_per_inode", 1024..=1 << 30, "data for each inode");
+            return;
+        }
+        None => return,
     }
     let block_bytes = reader.integer("block_bytes", 4096..=65_536, "size of a block");
     let fragment_bytes = reader.integer("fragment_bytes", 512..=65_536, "size of a fragment");

@@ -345,7 +345,7 @@ impl Vme {
         let follows = self.units[place].sequence_end == first;
         self.units[place].in_sequence = follows;
         self.units[place].sequence_end = command.end;
-        let held = self.from_cache(around, parts, (place, &mut command));
+        let held = self.serve_held(around, parts, (place, &mut command));
         let class = parts.transfers[command.id.0 as usize].class;
         let count = &mut self.statistics[class as usize];
         count.reads += 1;
@@ -369,7 +369,7 @@ impl Vme {
     }
 
     /// Sends what the cache holds of a read; how many sectors that is.
-    fn from_cache(
+    fn serve_held(
         &mut self,
         around: &Surroundings<'_>,
         parts: &mut Parts<'_>,

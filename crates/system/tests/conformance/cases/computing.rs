@@ -1,9 +1,9 @@
 //! now, sleep_until, compute, and a barrier of one.
 
-use diskperf_system::System;
+use super::World;
 use diskperf_timeline::Nanoseconds;
 
-pub(crate) async fn time_does_not_run_backwards(system: &mut System) {
+pub(crate) async fn time_does_not_run_backwards(system: &mut World) {
     let mut last = system.now();
     for _ in 0..10_000 {
         let now = system.now();
@@ -12,7 +12,7 @@ pub(crate) async fn time_does_not_run_backwards(system: &mut System) {
     }
 }
 
-pub(crate) async fn sleep_lasts_until_its_time(system: &mut System) {
+pub(crate) async fn sleep_lasts_until_its_time(system: &mut World) {
     for sleep in [1, 1000, 1_000_000, 50_000_000] {
         let wake = Nanoseconds(system.now().0 + sleep);
         system.sleep_until(wake).await.unwrap();
@@ -20,13 +20,13 @@ pub(crate) async fn sleep_lasts_until_its_time(system: &mut System) {
     }
 }
 
-pub(crate) async fn sleep_until_the_past_returns(system: &mut System) {
+pub(crate) async fn sleep_until_the_past_returns(system: &mut World) {
     system.sleep_until(Nanoseconds::ZERO).await.unwrap();
     let now = system.now();
     system.sleep_until(now).await.unwrap();
 }
 
-pub(crate) async fn compute_uses_its_span(system: &mut System) {
+pub(crate) async fn compute_uses_its_span(system: &mut World) {
     for span in [0, 1000, 1_000_000, 10_000_000] {
         let begin = system.now();
         system.compute(Nanoseconds(span)).await.unwrap();
@@ -40,7 +40,7 @@ pub(crate) async fn compute_uses_its_span(system: &mut System) {
 }
 
 /// How long it takes is the machine's matter, but not longer than then.
-pub(crate) async fn work_of_the_past_is_done(system: &mut System) {
+pub(crate) async fn work_of_the_past_is_done(system: &mut World) {
     let begin = system.now();
     system.work(Nanoseconds(20_000_000)).await.unwrap();
     let used = system.now().since(begin).0;
@@ -48,7 +48,7 @@ pub(crate) async fn work_of_the_past_is_done(system: &mut System) {
     system.work(Nanoseconds::ZERO).await.unwrap();
 }
 
-pub(crate) async fn a_barrier_of_one_is_open(system: &mut System) {
+pub(crate) async fn a_barrier_of_one_is_open(system: &mut World) {
     let mut last = system.now();
     for _ in 0..3 {
         let released = system.barrier().await.unwrap();

@@ -1,18 +1,19 @@
 //! read.
 
+use super::World;
 use super::steps::{
     UNALIGNED, make, make_open, offset, pattern, read, read_to_end, seek, whole, write_all,
 };
-use diskperf_system::{Open, System};
+use diskperf_system::Open;
 
-pub(crate) async fn an_empty_file_is_at_its_end(system: &mut System) {
+pub(crate) async fn an_empty_file_is_at_its_end(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"").await;
     for length in [0, 1, 8192] {
         assert_eq!(read(system, file, length).await, b"");
     }
 }
 
-pub(crate) async fn a_read_goes_on_where_the_last_one_ended(system: &mut System) {
+pub(crate) async fn a_read_goes_on_where_the_last_one_ended(system: &mut World) {
     let data = pattern(300_000);
     make(system, "/mnt0/file", &data).await;
     for length in [1000, 4096, 8191, 65_536] {
@@ -26,7 +27,7 @@ pub(crate) async fn a_read_goes_on_where_the_last_one_ended(system: &mut System)
     }
 }
 
-pub(crate) async fn the_last_read_is_short(system: &mut System) {
+pub(crate) async fn the_last_read_is_short(system: &mut World) {
     let data = pattern(8192 + 100);
     let file = make_open(system, "/mnt0/file", &data).await;
     assert_eq!(read(system, file, 8192).await, data[..8192]);
@@ -39,7 +40,7 @@ pub(crate) async fn the_last_read_is_short(system: &mut System) {
     assert_eq!(read(system, file, 8192).await, tail);
 }
 
-pub(crate) async fn beyond_the_end_there_is_nothing(system: &mut System) {
+pub(crate) async fn beyond_the_end_there_is_nothing(system: &mut World) {
     let file = make_open(system, "/mnt0/file", &pattern(100)).await;
     for beyond in [100, 101, 4096, 1 << 30] {
         seek(system, file, beyond).await;
@@ -48,7 +49,7 @@ pub(crate) async fn beyond_the_end_there_is_nothing(system: &mut System) {
     }
 }
 
-pub(crate) async fn a_read_of_nothing_changes_nothing(system: &mut System) {
+pub(crate) async fn a_read_of_nothing_changes_nothing(system: &mut World) {
     let data = pattern(100);
     let file = make_open(system, "/mnt0/file", &data).await;
     for place in [0, 50, 100, 200] {
@@ -59,7 +60,7 @@ pub(crate) async fn a_read_of_nothing_changes_nothing(system: &mut System) {
     assert_eq!(whole(system, file).await, data);
 }
 
-pub(crate) async fn a_hole_reads_as_zeroes(system: &mut System) {
+pub(crate) async fn a_hole_reads_as_zeroes(system: &mut World) {
     let hole = 3 * 8192 + 77;
     let file = make_open(system, "/mnt0/file", b"before").await;
     seek(system, file, hole).await;
@@ -74,7 +75,7 @@ pub(crate) async fn a_hole_reads_as_zeroes(system: &mut System) {
     assert_eq!(read_to_end(system, file).await, b"\0\0\0after");
 }
 
-pub(crate) async fn any_offset_and_length_will_do(system: &mut System) {
+pub(crate) async fn any_offset_and_length_will_do(system: &mut World) {
     let data = pattern(32_768);
     let file = make_open(system, "/mnt0/file", &data).await;
     for (start, length) in UNALIGNED {

@@ -1,13 +1,14 @@
 //! Several workers, each of which runs the body, joined by pipes in a ring.
 
+use super::World;
 use super::steps::{contents, make, pattern, read, read_to_end, refused, write_all};
 use super::{READ_END, TOGETHER, WRITE_END};
-use diskperf_system::{Errno, Open, System};
+use diskperf_system::{Errno, Open};
 
 /// More than a pipe holds, and no multiple of a page.
 const STREAM_BYTES: usize = 1_000_003;
 
-pub(crate) async fn a_barrier_releases_all_at_one_moment(system: &mut System, _worker: usize) {
+pub(crate) async fn a_barrier_releases_all_at_one_moment(system: &mut World, _worker: usize) {
     let before = system.pipe_end(READ_END).await.unwrap();
     let after = system.pipe_end(WRITE_END).await.unwrap();
     let mut last = system.now();
@@ -24,7 +25,7 @@ pub(crate) async fn a_barrier_releases_all_at_one_moment(system: &mut System, _w
     }
 }
 
-pub(crate) async fn what_one_writes_another_reads(system: &mut System, worker: usize) {
+pub(crate) async fn what_one_writes_another_reads(system: &mut World, worker: usize) {
     let own = format!("/mnt0/file{worker}");
     let next = format!("/mnt0/file{}", (worker + 1) % TOGETHER);
     make(system, &own, own.as_bytes()).await;
@@ -37,7 +38,7 @@ pub(crate) async fn what_one_writes_another_reads(system: &mut System, worker: u
 }
 
 /// The first produces, the last consumes, those between pass on.
-pub(crate) async fn a_pipeline_moves_more_than_a_pipe_holds(system: &mut System, worker: usize) {
+pub(crate) async fn a_pipeline_moves_more_than_a_pipe_holds(system: &mut World, worker: usize) {
     let before = system.pipe_end(READ_END).await.unwrap();
     let after = system.pipe_end(WRITE_END).await.unwrap();
     let stream = pattern(STREAM_BYTES);
@@ -61,7 +62,7 @@ pub(crate) async fn a_pipeline_moves_more_than_a_pipe_holds(system: &mut System,
 }
 
 /// The last takes a little and leaves; each before it is told by EPIPE.
-pub(crate) async fn a_pipeline_breaks_from_its_end(system: &mut System, worker: usize) {
+pub(crate) async fn a_pipeline_breaks_from_its_end(system: &mut World, worker: usize) {
     let before = system.pipe_end(READ_END).await.unwrap();
     let after = system.pipe_end(WRITE_END).await.unwrap();
     if worker == TOGETHER - 1 {
@@ -87,7 +88,7 @@ pub(crate) async fn a_pipeline_breaks_from_its_end(system: &mut System, worker: 
 }
 
 /// Of those who create a file for themselves alone, one does.
-pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut System, worker: usize) {
+pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut World, worker: usize) {
     for round in 0..20 {
         let prize = format!("/mnt0/prize{round}");
         system.barrier().await.unwrap();
@@ -115,7 +116,7 @@ pub(crate) async fn an_exclusive_create_has_one_winner(system: &mut System, work
 
 /// All make, rename and remove the same few names at once. Who comes too late
 /// is told so; what is left can be removed.
-pub(crate) async fn all_change_the_same_names(system: &mut System, worker: usize) {
+pub(crate) async fn all_change_the_same_names(system: &mut World, worker: usize) {
     let names = ["a", "b", "c", "a/x", "b/x", "c/x", "a/x/y"].map(|name| format!("/mnt0/{name}"));
     let mut choice = worker * 7919;
     let mut next = |below: usize| {
@@ -145,6 +146,7 @@ pub(crate) async fn all_change_the_same_names(system: &mut System, worker: usize
                 Errno::IsDirectory,
                 Errno::NotDirectory,
                 Errno::Invalid,
+                system.can.unlinked_directory,
             ];
             let errno = error.errno().expect("nobody ended the run");
             assert!(late.contains(&errno), "{error}");
@@ -157,7 +159,7 @@ pub(crate) async fn all_change_the_same_names(system: &mut System, worker: usize
 }
 
 /// Removes what can have become of names of the letters a, b, c, x and y.
-async fn remove_all(system: &mut System) {
+async fn remove_all(system: &mut World) {
     let mut directories = vec!["/mnt0".to_owned()];
     let mut searched = 0;
     while searched < directories.len() {
@@ -165,7 +167,9 @@ async fn remove_all(system: &mut System) {
             let path = format!("{}/{letter}", directories[searched]);
             match system.unlink(&path).await {
                 Ok(()) => {}
-                Err(error) if error.errno() == Some(Errno::IsDirectory) => directories.push(path),
+                Err(error) if error.errno() == Some(system.can.unlinked_directory) => {
+                    directories.push(path);
+                }
                 Err(error) => assert_eq!(error.errno(), Some(Errno::NoEntry), "{error}"),
             }
         }

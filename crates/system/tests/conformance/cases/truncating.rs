@@ -1,12 +1,33 @@
 //! ftruncate.
 
-use super::steps::{make_open, offset, pattern, read, refused, seek, whole, write_all};
-use diskperf_system::{Errno, System};
+use super::World;
+use super::steps::{contents, make_open, offset, pattern, read, refused, seek, whole, write_all};
+use diskperf_system::{Errno, Open};
 
 /// Lengths on and beside the borders of sectors, pages and blocks.
 const LENGTHS: [usize; 10] = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 10_000, 19_999];
 
-pub(crate) async fn a_shortened_file_ends_there(system: &mut System) {
+/// Where there is no ftruncate: it is refused, the file stays as it is, and
+/// only opening it to be written anew cuts it, to nothing.
+async fn cuts_only_at_open(system: &mut World) {
+    let data = pattern(20_000);
+    let file = make_open(system, "/mnt0/file", &data).await;
+    for length in LENGTHS {
+        refused(system.ftruncate(file, length as u64).await, Errno::Invalid);
+        assert_eq!(system.length(file).await, Ok(20_000));
+    }
+    assert_eq!(whole(system, file).await, data);
+    let again = system.open("/mnt0/file", Open::CREATE).await.unwrap();
+    assert_eq!(system.length(file).await, Ok(0));
+    write_all(system, again, b"new").await;
+    assert_eq!(contents(system, "/mnt0/file").await, b"new");
+    assert_eq!(whole(system, file).await, b"new");
+}
+
+pub(crate) async fn a_shortened_file_ends_there(system: &mut World) {
+    if !system.can.truncates {
+        return cuts_only_at_open(system).await;
+    }
     let data = pattern(20_000);
     let file = make_open(system, "/mnt0/file", &data).await;
     for length in LENGTHS.into_iter().rev() {
@@ -16,7 +37,10 @@ pub(crate) async fn a_shortened_file_ends_there(system: &mut System) {
     }
 }
 
-pub(crate) async fn a_lengthened_file_ends_in_zeroes(system: &mut System) {
+pub(crate) async fn a_lengthened_file_ends_in_zeroes(system: &mut World) {
+    if !system.can.truncates {
+        return cuts_only_at_open(system).await;
+    }
     let mut expected = b"start".to_vec();
     let file = make_open(system, "/mnt0/file", &expected).await;
     for length in LENGTHS.into_iter().filter(|&length| length > 5) {
@@ -27,7 +51,10 @@ pub(crate) async fn a_lengthened_file_ends_in_zeroes(system: &mut System) {
     }
 }
 
-pub(crate) async fn what_was_cut_off_does_not_come_back(system: &mut System) {
+pub(crate) async fn what_was_cut_off_does_not_come_back(system: &mut World) {
+    if !system.can.truncates {
+        return cuts_only_at_open(system).await;
+    }
     let data = pattern(20_000);
     let file = make_open(system, "/mnt0/file", &data).await;
     for length in LENGTHS {
@@ -41,7 +68,10 @@ pub(crate) async fn what_was_cut_off_does_not_come_back(system: &mut System) {
     }
 }
 
-pub(crate) async fn the_offset_stays(system: &mut System) {
+pub(crate) async fn the_offset_stays(system: &mut World) {
+    if !system.can.truncates {
+        return cuts_only_at_open(system).await;
+    }
     let file = make_open(system, "/mnt0/file", &pattern(1000)).await;
     seek(system, file, 700).await;
     for length in [0, 500, 700, 2000] {
@@ -51,7 +81,10 @@ pub(crate) async fn the_offset_stays(system: &mut System) {
     assert_eq!(read(system, file, 5000).await, vec![0; 1300]);
 }
 
-pub(crate) async fn a_write_after_it_leaves_a_hole(system: &mut System) {
+pub(crate) async fn a_write_after_it_leaves_a_hole(system: &mut World) {
+    if !system.can.truncates {
+        return cuts_only_at_open(system).await;
+    }
     let file = make_open(system, "/mnt0/file", &pattern(10_000)).await;
     seek(system, file, 10_000).await;
     system.ftruncate(file, 3).await.unwrap();
@@ -62,7 +95,7 @@ pub(crate) async fn a_write_after_it_leaves_a_hole(system: &mut System) {
     assert_eq!(whole(system, file).await, expected);
 }
 
-pub(crate) async fn an_impossible_length_is_refused(system: &mut System) {
+pub(crate) async fn an_impossible_length_is_refused(system: &mut World) {
     let file = make_open(system, "/mnt0/file", b"data").await;
     for length in [1 << 63, u64::MAX] {
         refused(system.ftruncate(file, length).await, Errno::Invalid);

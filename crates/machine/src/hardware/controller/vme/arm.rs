@@ -165,7 +165,7 @@ impl Vme {
                 continue;
             }
             // While it waited, what it wants may have been read for another.
-            self.from_cache(around, parts, (place, &mut command));
+            self.serve_held(around, parts, (place, &mut command));
             if command.next == command.end {
                 self.finish(around, &command);
             } else if self.config.caching.by_tracks() {

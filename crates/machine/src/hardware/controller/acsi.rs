@@ -1,0 +1,135 @@
+//! A disk on the DMA port of an Atari ST (ACSI): an embedded controller that
+//! takes one command at a time, moves its sectors to memory by DMA while they
+//! pass, and interrupts at the end.
+
+use super::ControllerEvent;
+use super::massbus::{late_stage, mark_move};
+use crate::event::Event;
+use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_timeline::{Deadline, Stage};
+
+/// How such a controller is built.
+#[derive(Clone, Debug)]
+pub struct AcsiConfig {
+    /// From a command until it looks for the sector.
+    pub command: Time,
+    /// How often its processor looks at its command register: it begins up to
+    /// this much later.
+    pub command_poll: Time,
+}
+
+/// The controller's state.
+pub struct Acsi {
+    config: AcsiConfig,
+    command: Option<TransferId>,
+    interrupts: bool,
+    poll: Stream,
+    interrupt: Option<TaskId>,
+}
+
+/// What the controller schedules for itself.
+#[derive(Clone, Copy, Debug)]
+pub enum AcsiEvent {
+    /// It begins with the command.
+    Begin,
+    /// The last sector is in memory, or on the drive.
+    End,
+}
+
+impl Acsi {
+    /// An idle controller.
+    pub fn new(config: AcsiConfig, streams: Streams) -> Self {
+        Self {
+            config,
+            command: None,
+            interrupts: false,
+            poll: streams.stream("controller.0.poll"),
+            interrupt: None,
+        }
+    }
+
+    /// The task that its interrupts wake.
+    pub fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Whether it asks for an interrupt.
+    pub fn interrupts(&self) -> bool {
+        self.interrupts
+    }
+
+    /// Its interrupt was seen to.
+    pub fn acknowledge(&mut self) {
+        self.interrupts = false;
+    }
+
+    /// Takes a command.
+    ///
+    /// # Panics
+    ///
+    /// When one is under way.
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+        assert!(
+            self.command.is_none() && !self.interrupts,
+            "one command at a time"
+        );
+        let late = self.poll.within(self.config.command_poll);
+        let begin = around.now() + self.config.command + late;
+        let transfer = &mut parts.transfers[id.0 as usize];
+        transfer.request.mark(Stage::Command, moment(begin));
+        self.command = Some(id);
+        schedule(around, begin, AcsiEvent::Begin);
+    }
+
+    pub(super) fn handle(
+        &mut self,
+        around: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        event: AcsiEvent,
+    ) {
+        let id = self.command.expect("a command is under way");
+        match event {
+            AcsiEvent::Begin => begin(around, parts, id),
+            AcsiEvent::End => {
+                self.command = None;
+                self.interrupts = true;
+                let task = self.interrupt.expect("its interrupt is connected");
+                around.sim.wake(task);
+            }
+        }
+    }
+}
+
+/// Positions the drive, and lets the sectors pass.
+fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    let now = around.now();
+    let transfer = &mut parts.transfers[id.0 as usize];
+    let drive = &mut parts.drives[transfer.drive];
+    let since = drive.last_transfer();
+    let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.write);
+    mark_move(transfer, now, passage.to_track);
+    let first = now + passage.to_first_sector();
+    let period = drive.rotation().period();
+    let late = Deadline::TransferCommand;
+    let stage = late_stage(transfer, since, period, first, passage.to_track, late);
+    transfer.request.mark(stage, moment(first));
+    let passed = now + passage.total();
+    transfer.request.mark(Stage::MediaTransfer, moment(passed));
+    // A sector waits in the controller's buffer until it has passed; the port
+    // takes it while the next one passes, and no faster than it can.
+    let sector_bytes = u64::from(drive.geometry().sector_bytes());
+    let ended = if transfer.write {
+        passed
+    } else {
+        let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
+        (passed + parts.bus.time(sector_bytes)).max(first + port)
+    };
+    transfer.request.mark(Stage::BusTransfer, moment(ended));
+    schedule(around, ended, AcsiEvent::End);
+}
+
+fn schedule(around: &Surroundings<'_>, at: Time, event: AcsiEvent) {
+    let event = Event::Controller(0, ControllerEvent::Acsi(event));
+    around.sim.schedule(at, event);
+}

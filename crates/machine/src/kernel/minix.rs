@@ -1,0 +1,202 @@
+//! Minix: a kernel that only passes messages, with the file server, the disk
+//! task, the memory task and the system task as processes of their own.
+//!
+//! A system call of a program is a message to the file server and its reply.
+//! The server takes one call at a time; what it needs of a device it asks a
+//! task for, and waits, and so does the program. Nothing overlaps but the
+//! hardware with the one that waits for it: every message and every routine
+//! on the way is time that passes for the program.
+//!
+//! - `message`: the rendezvous (send, receive, sendrec);
+//! - `errand`: where the time of a call goes while others work on it;
+//! - `tasks` and `disk_task`: memory, copying between processes, the drive;
+//! - `server`: calls, and below it `descriptors`, `read_write`, `names`,
+//!   `inodes`, `blocks` and `cache`;
+//! - `layout` and `check`: the file system as it lies on a drive, without time;
+//! - `session`: the program's side, which is what the C library does.
+
+mod blocks;
+pub(crate) mod cache;
+mod check;
+mod descriptors;
+mod disk_task;
+mod errand;
+mod inodes;
+pub(crate) mod layout;
+mod message;
+mod names;
+mod read_write;
+mod rename;
+mod server;
+pub(crate) mod session;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use super::Kernel;
+use super::medium::Medium;
+use super::process::Process;
+use crate::event::Event;
+use crate::hardware::controller::acsi::Acsi;
+use crate::hardware::{Parts, TransferId};
+use cache::Cache;
+use diskperf_sim::{Sim, Time};
+use inodes::InodeTable;
+use message::{Endpoint, Exchange, Party};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub use check::MinixCheck;
+pub use disk_task::DiskTaskConfig;
+pub(crate) use layout::Volume;
+pub use layout::{BLOCK_BYTES, MinixParameters, MkfsError, room_bytes};
+
+/// What Minix's routines cost on the machine that it runs on, and its sizes.
+#[derive(Clone, Debug)]
+pub struct MinixConfig {
+    /// Sending a message, with the switch to the one who gets it.
+    pub message: Time,
+    /// A system call: the library, and the server's way to the call and back.
+    pub call: Time,
+    /// A task's way from a message to what it asks for, and to the answer.
+    pub task: Time,
+    /// Looking for a block in the cache, and giving it back.
+    pub cache_lookup: Time,
+    /// Making a buffer of the cache one's own.
+    pub buffer_replace: Time,
+    /// Blocks in the cache.
+    pub cache_blocks: u32,
+    /// Blocks that the server lets the disk task read at once for one call.
+    pub blocks_per_request: u32,
+    /// Blocks that the cache reads beyond the one that is wanted.
+    pub read_ahead_blocks: u32,
+}
+
+/// The part of a kernel that is Minix's.
+pub(crate) struct Minix {
+    pub(crate) config: MinixConfig,
+    exchange: Exchange,
+    server: RefCell<Server>,
+    /// The program that the last call came from: the clock charges it while
+    /// a server or a task runs.
+    billed: RefCell<Option<Rc<Process>>>,
+    /// The transfer that each drive has.
+    transfers: Vec<TransferId>,
+    parties: Vec<Party>,
+    started: Cell<bool>,
+}
+
+/// What the file server knows.
+struct Server {
+    cache: Cache,
+    /// Of each drive that has a file system.
+    volumes: Vec<Volume>,
+    inodes: InodeTable,
+    /// Descriptors, by process.
+    descriptors: BTreeMap<usize, descriptors::Descriptors>,
+}
+
+/// The processes that Minix consists of, the most urgent first.
+const OWN: [Endpoint; 4] = [
+    Endpoint::Disk,
+    Endpoint::Memory,
+    Endpoint::System,
+    Endpoint::FileServer,
+];
+
+impl Minix {
+    /// Makes file systems on these drives' media, if there are to be any, and
+    /// the processes.
+    pub(crate) fn new(
+        config: MinixConfig,
+        media: &mut [Medium],
+        volumes: Vec<Volume>,
+        transfers: Vec<TransferId>,
+    ) -> Self {
+        let mount = |(medium, volume): (&mut Medium, Volume)| {
+            let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
+            volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
+            let mut read = |block: u32| {
+                let mut bytes = vec![0; BLOCK_BYTES];
+                medium.read_bytes(at(block), &mut bytes);
+                bytes
+            };
+            Volume::read(&mut read).expect("a file system was made")
+        };
+        let volumes = media.iter_mut().zip(volumes).map(mount).collect();
+        let exchange = Exchange::default();
+        let party = |(number, endpoint): (usize, &Endpoint)| {
+            let process = Process::ranked(usize::MAX - number, endpoint.rank());
+            exchange.register(*endpoint, &process);
+            Party {
+                endpoint: *endpoint,
+                process,
+            }
+        };
+        let parties = OWN.iter().enumerate().map(party).collect();
+        Self {
+            server: RefCell::new(Server {
+                cache: Cache::new(config.cache_blocks),
+                volumes,
+                inodes: InodeTable::default(),
+                descriptors: BTreeMap::new(),
+            }),
+            config,
+            exchange,
+            billed: RefCell::default(),
+            transfers,
+            parties,
+            started: Cell::new(false),
+        }
+    }
+
+    fn party(&self, endpoint: Endpoint) -> Party {
+        let place = OWN.iter().position(|own| *own == endpoint);
+        self.parties[place.expect("one of Minix's own processes")].clone()
+    }
+
+    /// Whom a tick of the clock that finds `found` running is charged to, and
+    /// whether as system time whatever mode it is in.
+    pub(crate) fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
+        let own = self
+            .parties
+            .iter()
+            .any(|party| party.process.pid == found.pid);
+        if own {
+            return self.billed.borrow().clone().map(|process| (process, true));
+        }
+        Some((Rc::clone(found), false))
+    }
+}
+
+impl Kernel {
+    /// This kernel as Minix.
+    ///
+    /// # Panics
+    ///
+    /// When it is another.
+    pub(crate) fn minix(&self) -> &Minix {
+        self.minix.as_ref().expect("this computer runs Minix")
+    }
+
+    /// Starts Minix's processes, and update.
+    pub(crate) fn start_minix(self: &Rc<Self>, sim: &Sim<Event>) {
+        let minix = self.minix();
+        assert!(!minix.started.replace(true), "Minix starts once");
+        let spawn = |name: &str, task: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
+            sim.spawn(name, false, task);
+        };
+        spawn("the disk task", Box::pin(Rc::clone(self).disk_task()));
+        spawn("the memory task", Box::pin(Rc::clone(self).memory_task()));
+        spawn("the system task", Box::pin(Rc::clone(self).system_task()));
+        spawn("the file server", Box::pin(Rc::clone(self).file_server()));
+        spawn("update", Box::pin(Rc::clone(self).minix_update()));
+    }
+
+    fn acsi<T>(&self, ask: impl FnOnce(&mut Acsi, &mut Parts<'_>) -> T) -> T {
+        let mut hardware = self.hardware.borrow_mut();
+        let (controller, mut parts) = hardware.controller(0);
+        ask(controller.acsi(), &mut parts)
+    }
+}

@@ -1,0 +1,74 @@
+//! What processes have open.
+
+use super::super::errno::{Errno, Result};
+use super::super::pipe::PipeEnd;
+use super::inodes::Node;
+use super::message::Device;
+use super::read_write::Cached;
+
+/// What a descriptor is of.
+#[derive(Clone)]
+pub(super) enum What {
+    /// A file or a directory.
+    Node(Node),
+    /// A block device: a drive's partition, or the one without data.
+    Block(Option<u32>),
+    /// A character device.
+    Character(Device),
+    /// An end of a pipe.
+    Pipe(PipeEnd),
+}
+
+impl What {
+    /// What goes through the cache.
+    pub(super) fn cached(&self) -> Option<Cached> {
+        match self {
+            Self::Node(node) => Some(Cached::Node(*node)),
+            Self::Block(drive) => Some(Cached::Block(*drive)),
+            Self::Character(_) | Self::Pipe(_) => None,
+        }
+    }
+}
+
+/// An open file.
+#[derive(Clone)]
+pub(super) struct Descriptor {
+    pub(super) what: What,
+    pub(super) read: bool,
+    pub(super) write: bool,
+    pub(super) position: u64,
+}
+
+/// Of one process, by number.
+#[derive(Default)]
+pub(super) struct Descriptors(Vec<Option<Descriptor>>);
+
+impl Descriptors {
+    pub(super) fn get(&mut self, number: usize) -> Result<&mut Descriptor> {
+        let slot = self.0.get_mut(number).and_then(Option::as_mut);
+        slot.ok_or(Errno::BadFile)
+    }
+
+    /// Gives the lowest free number out.
+    pub(super) fn install(&mut self, descriptor: Descriptor) -> usize {
+        match self.0.iter().position(Option::is_none) {
+            Some(number) => {
+                self.0[number] = Some(descriptor);
+                number
+            }
+            None => {
+                self.0.push(Some(descriptor));
+                self.0.len() - 1
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, number: usize) -> Result<Descriptor> {
+        let taken = self.0.get_mut(number).and_then(Option::take);
+        taken.ok_or(Errno::BadFile)
+    }
+
+    pub(super) fn take_all(&mut self) -> Vec<Descriptor> {
+        std::mem::take(&mut self.0).into_iter().flatten().collect()
+    }
+}

@@ -1,0 +1,236 @@
+//! The disk task: one request at a time, from its message to the drive's
+//! interrupt and back.
+
+use super::super::Kernel;
+use super::super::driver::Driver;
+use super::super::errno::{Errno, Result};
+use super::super::process::{BIO, Context};
+use super::errand::Errand;
+use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
+use crate::hardware::moment;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// The disk task's costs and its read-ahead.
+#[derive(Clone, Debug)]
+pub struct DiskTaskConfig {
+    /// A physical request: setting the DMA chip up, handing the command over
+    /// byte by byte, and fetching the status at its end.
+    pub request: Time,
+    /// Bytes that are read where fewer are asked for: what is too much is kept
+    /// for later requests. None: 0.
+    pub read_ahead_bytes: u32,
+}
+
+/// Most bytes of one command: the DMA chip counts sectors of 512 bytes in
+/// eight bits.
+const MOST_BYTES: u64 = 255 * 512;
+
+/// What the last physical request brought too much.
+#[derive(Default)]
+struct Ahead {
+    drive: u32,
+    position: u64,
+    bytes: Vec<u8>,
+}
+
+impl Ahead {
+    fn holds(&self, drive: u32, position: u64, bytes: u64) -> bool {
+        let end = self.position + self.bytes.len() as u64;
+        self.drive == drive && self.position <= position && position + bytes <= end
+    }
+
+    fn touches(&self, drive: u32, position: u64, bytes: u64) -> bool {
+        let end = self.position + self.bytes.len() as u64;
+        self.drive == drive && self.position < position + bytes && position < end
+    }
+}
+
+impl Kernel {
+    fn disk_task_config(&self) -> &DiskTaskConfig {
+        match &self.drivers[0] {
+            Driver::DiskTask(config) => config,
+            Driver::Hp(_) | Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) => {
+                panic!("Minix's disk task serves the ST's DMA port")
+            }
+        }
+    }
+
+    /// The task.
+    pub(super) async fn disk_task(self: Rc<Self>) {
+        let me = self.minix().party(Endpoint::Disk);
+        self.begin(&me.process).await;
+        let mut ahead = Ahead::default();
+        loop {
+            let message = self.receive(&me, Accepts::Any).await;
+            let Body::Device(request) = message.body else {
+                panic!("the disk task is asked for its drives")
+            };
+            let cost = self.minix().config.task;
+            self.work((&me.process, &message.errand), Stage::Driver, cost)
+                .await;
+            let moved = self
+                .disk_request(&me, &message.errand, &request, &mut ahead)
+                .await;
+            self.send(&me, message.from, &message.errand, Body::Moved(moved))
+                .await;
+        }
+    }
+
+    /// Serves one request; how many bytes of it there are on the drive.
+    async fn disk_request(
+        &self,
+        me: &Party,
+        errand: &Errand,
+        request: &DeviceRequest,
+        ahead: &mut Ahead,
+    ) -> Result<usize> {
+        let Device::Drive(drive) = request.device else {
+            panic!("the disk task has drives")
+        };
+        let partition = self.partition(drive);
+        let asked: u64 = request
+            .pieces
+            .iter()
+            .map(|piece| piece.borrow().len() as u64)
+            .sum();
+        let sector = u64::from(partition.sector_bytes);
+        if !request.position.is_multiple_of(sector) || !asked.is_multiple_of(sector) {
+            return Err(Errno::Invalid);
+        }
+        let left = partition.bytes().saturating_sub(request.position);
+        let bytes = asked.min(left);
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let at = (drive, request.position);
+        if request.write {
+            if ahead.touches(drive, request.position, bytes) {
+                ahead.bytes.clear();
+            }
+            self.physical(me, errand, (at, bytes, true)).await;
+            self.write_medium(at, bytes, request);
+            return Ok(bytes as usize);
+        }
+        let read_ahead = u64::from(self.disk_task_config().read_ahead_bytes);
+        let wanted = read_ahead.next_multiple_of(sector).min(left);
+        if !ahead.holds(drive, request.position, bytes) {
+            if wanted <= bytes {
+                // Nothing to keep: the data goes where it is wanted.
+                self.physical(me, errand, (at, bytes, false)).await;
+                self.read_medium(at, bytes, request);
+                return Ok(bytes as usize);
+            }
+            self.physical(me, errand, (at, wanted, false)).await;
+            ahead.drive = drive;
+            ahead.position = request.position;
+            ahead.bytes.resize(wanted as usize, 0);
+            let media = self.media.borrow();
+            media[drive as usize].read_bytes(request.position, &mut ahead.bytes);
+        }
+        let own = (&*me.process, errand);
+        self.work(own, Stage::Copy, self.costs.copy(bytes as usize))
+            .await;
+        self.read_medium(at, bytes, request);
+        Ok(bytes as usize)
+    }
+
+    /// Moves sectors between the drive and memory, in commands that the DMA
+    /// chip can count.
+    async fn physical(
+        &self,
+        me: &Party,
+        errand: &Errand,
+        ((drive, position), bytes, write): ((u32, u64), u64, bool),
+    ) {
+        let sector = u64::from(self.partition(drive).sector_bytes);
+        let most = (MOST_BYTES / sector * sector).max(sector);
+        let mut done = 0;
+        while done < bytes {
+            let part = most.min(bytes - done);
+            self.command(me, errand, ((drive, position + done), part, write))
+                .await;
+            done += part;
+        }
+    }
+
+    /// One command, from the request to the interrupt.
+    async fn command(
+        &self,
+        me: &Party,
+        errand: &Errand,
+        ((drive, position), bytes, write): ((u32, u64), u64, bool),
+    ) {
+        let cost = self.disk_task_config().request;
+        self.work((&me.process, errand), Stage::Driver, cost).await;
+        let partition = self.partition(drive);
+        let sector_bytes = u64::from(partition.sector_bytes);
+        let id = self.minix().transfers[drive as usize];
+        {
+            let mut hardware = self.hardware.borrow_mut();
+            let transfer = hardware.transfer(id);
+            transfer.drive = drive as usize;
+            transfer.sector = partition.first_sector + position / sector_bytes;
+            transfer.sectors = (bytes / sector_bytes) as u32;
+            transfer.write = write;
+            transfer.request.issue(moment(self.sim.now()));
+        }
+        if let (false, Some(program)) = (write, &*self.minix().billed.borrow()) {
+            program.count_storage_read(bytes as u32);
+        }
+        let around = self.surroundings();
+        self.acsi(|controller, parts| controller.command(&around, parts, id));
+        let hardware = Accepts::Only(Endpoint::Hardware);
+        let Body::Interrupt = self.receive(me, hardware).await.body else {
+            panic!("hardware interrupts")
+        };
+        let mut hardware = self.hardware.borrow_mut();
+        let transfer = hardware.transfer(id);
+        transfer
+            .request
+            .mark(Stage::Completion, moment(self.sim.now()));
+        errand.mark_transfer(transfer);
+        self.count_transfer(transfer);
+    }
+
+    fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
+        let media = self.media.borrow();
+        let mut left = bytes as usize;
+        for piece in &request.pieces {
+            let mut piece = piece.borrow_mut();
+            let run = left.min(piece.len());
+            media[drive as usize].read_bytes(at, &mut piece[..run]);
+            at += run as u64;
+            left -= run;
+        }
+    }
+
+    fn write_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
+        let mut media = self.media.borrow_mut();
+        let mut left = bytes as usize;
+        for piece in &request.pieces {
+            let piece = piece.borrow();
+            let run = left.min(piece.len());
+            media[drive as usize].write_bytes(at, &piece[..run]);
+            at += run as u64;
+            left -= run;
+        }
+    }
+
+    /// Makes the controller's interrupts messages to the disk task, for ever.
+    pub(crate) async fn acsi_interrupts(self: Rc<Self>) {
+        loop {
+            while !self.acsi(|controller, _| controller.interrupts()) {
+                self.sim.wait("an interrupt of the controller").await;
+            }
+            self.processor.enter(&self.sim, BIO).await;
+            // An interrupt is a message too.
+            let cost: Time = self.minix().config.message;
+            self.spend(Context::Handler, Stage::Interrupt, cost).await;
+            self.acsi(|controller, _| controller.acknowledge());
+            self.interrupt_task(Endpoint::Disk);
+            self.processor.leave(&self.sim);
+        }
+    }
+}

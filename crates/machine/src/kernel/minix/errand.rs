@@ -1,0 +1,78 @@
+//! Where the time of a call goes while other processes work on it.
+
+use super::super::Kernel;
+use super::super::process::{Context, Process};
+use crate::hardware::{Transfer, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::{Request, Stage};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// One call, carried from process to process: whoever works on it, or waits
+/// with it, marks what the time went to. Its spans tile the time that the
+/// caller waits.
+#[derive(Clone, Default)]
+pub(super) struct Errand(Rc<RefCell<Request>>);
+
+impl Errand {
+    /// An errand that starts at a moment.
+    pub(super) fn at(now: Time) -> Self {
+        let errand = Self::default();
+        errand.begin(now);
+        errand
+    }
+
+    /// Starts over.
+    pub(super) fn begin(&self, now: Time) {
+        self.0.borrow_mut().issue(moment(now));
+    }
+
+    /// What has passed since the last mark went to `stage`.
+    pub(super) fn mark(&self, stage: Stage, until: Time) {
+        self.0.borrow_mut().mark(stage, moment(until));
+    }
+
+    /// Up to where it is accounted for.
+    pub(super) fn marked(&self) -> Time {
+        Time(self.0.borrow().marked().0)
+    }
+
+    /// A transfer that was waited for.
+    pub(super) fn mark_transfer(&self, transfer: &Transfer) {
+        let mut request = self.0.borrow_mut();
+        for span in transfer.request.spans() {
+            request.mark(span.stage, span.until);
+        }
+    }
+
+    /// Books `[from, to]` of it to the process that waited.
+    pub(super) fn book(&self, process: &Process, from: Time, to: Time) {
+        process.book_request(&self.0.borrow(), from, to);
+    }
+}
+
+impl Kernel {
+    /// A process of Minix's spends processor time on an errand.
+    ///
+    /// # Panics
+    ///
+    /// When something before it was not accounted for.
+    pub(super) async fn work(
+        &self,
+        (process, errand): (&Process, &Errand),
+        stage: Stage,
+        cost: Time,
+    ) {
+        let begin = self.sim.now();
+        assert!(
+            errand.marked() == begin,
+            "an errand is accounted for at all times"
+        );
+        let slowed = process.booked(Stage::MemoryContention);
+        self.spend(Context::Process(process), stage, cost).await;
+        let slowed = process.booked(Stage::MemoryContention) - slowed;
+        errand.mark(stage, begin + cost);
+        errand.mark(Stage::MemoryContention, begin + cost + slowed);
+        errand.mark(Stage::Interrupt, self.sim.now());
+    }
+}

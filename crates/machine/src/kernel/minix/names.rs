@@ -1,0 +1,323 @@
+//! Names: eat_path, search_dir, and the calls that make and remove them.
+
+use super::super::errno::{Errno, Result};
+use super::blocks::{Contents, Work};
+use super::cache::{BlockKey, BufferId};
+use super::inodes::Node;
+use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, put_word, word};
+use super::read_write::Cached;
+
+/// A directory's entry, in the block that it is in.
+struct Entry {
+    id: BufferId,
+    at: usize,
+    inode: u32,
+}
+
+/// A path's last name, and the directory that it is in, in use.
+pub(super) struct Last {
+    pub(super) parent: Node,
+    pub(super) name: [u8; NAME_BYTES],
+}
+
+/// What search_dir looks for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// The entry of this name.
+    Name(&'a [u8; NAME_BYTES]),
+    /// An entry without an inode.
+    Free,
+    /// Any entry but `.` and `..`.
+    Other,
+}
+
+/// Links that an inode may have: what a byte counts, with some room.
+pub(super) const MOST_LINKS: u8 = 127;
+
+/// A name of a path as it stands in a directory: what is longer than an entry
+/// is cut, without a word.
+fn cut(name: &str) -> [u8; NAME_BYTES] {
+    let mut bytes = [0; NAME_BYTES];
+    let length = name.len().min(NAME_BYTES);
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    bytes
+}
+
+/// The drive that a path is on, and its names. Slashes at the end, and more
+/// than one between names, mean nothing.
+fn parts(path: &str) -> Result<(u32, Vec<&str>)> {
+    let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
+    let (drive, names) = rest.split_once('/').unwrap_or((rest, ""));
+    let drive = drive.parse().map_err(|_| Errno::NoEntry)?;
+    Ok((
+        drive,
+        names.split('/').filter(|name| !name.is_empty()).collect(),
+    ))
+}
+
+pub(super) fn is_self_or_parent(name: &[u8; NAME_BYTES]) -> bool {
+    *name == cut(".") || *name == cut("..")
+}
+
+impl Work<'_> {
+    /// The directory of a path's last name; none of a root's.
+    pub(super) async fn last_dir(&self, path: &str) -> Result<(Node, Option<Last>)> {
+        let (drive, names) = parts(path)?;
+        if !self.server(|server| (drive as usize) < server.volumes.len()) {
+            return Err(Errno::NoEntry);
+        }
+        let mut at = (drive, ROOT);
+        self.get_inode(at).await?;
+        let Some((last, before)) = names.split_last() else {
+            return Ok((at, None));
+        };
+        for name in before {
+            let next = self.advance(at, &cut(name)).await;
+            self.put_inode(at).await?;
+            at = next?.ok_or(Errno::NoEntry)?;
+        }
+        if self.kind(at) != Kind::Directory {
+            self.put_inode(at).await?;
+            return Err(Errno::NotDirectory);
+        }
+        let name = cut(last);
+        Ok((at, Some(Last { parent: at, name })))
+    }
+
+    /// What a path leads to, in use.
+    pub(super) async fn eat_path(&self, path: &str) -> Result<Node> {
+        let (parent, last) = self.last_dir(path).await?;
+        let Some(last) = last else {
+            return Ok(parent);
+        };
+        let found = self.advance(parent, &last.name).await;
+        self.put_inode(parent).await?;
+        found?.ok_or(Errno::NoEntry)
+    }
+
+    /// What a name of a directory leads to, in use.
+    pub(super) async fn advance(
+        &self,
+        directory: Node,
+        name: &[u8; NAME_BYTES],
+    ) -> Result<Option<Node>> {
+        if self.kind(directory) != Kind::Directory {
+            return Err(Errno::NotDirectory);
+        }
+        let Some(entry) = self.search(directory, Wanted::Name(name)).await? else {
+            return Ok(None);
+        };
+        self.put(entry.id);
+        let node = (directory.0, entry.inode);
+        self.get_inode(node).await?;
+        Ok(Some(node))
+    }
+
+    /// The first entry that is wanted; its block is in use.
+    async fn search(&self, directory: Node, wanted: Wanted<'_>) -> Result<Option<Entry>> {
+        let size = self.inode(directory, |inode| inode.size);
+        for block in 0..size.div_ceil(BLOCK_BYTES as u64) as u32 {
+            let key = self.directory_block(directory, block).await?;
+            let id = self.get(key, Contents::Wanted).await?;
+            let data = self.data(id);
+            let end = (size - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
+            let fits = |entry: &[u8]| {
+                let inode = word(entry, 0);
+                match wanted {
+                    Wanted::Free => inode == 0,
+                    Wanted::Name(name) => inode != 0 && entry[2..] == *name,
+                    Wanted::Other => {
+                        inode != 0 && entry[2..] != cut(".") && entry[2..] != cut("..")
+                    }
+                }
+            };
+            let data = data.borrow();
+            let place = data[..end as usize].chunks(ENTRY_BYTES).position(fits);
+            if let Some(place) = place {
+                let at = place * ENTRY_BYTES;
+                let inode = u32::from(word(&data, at));
+                return Ok(Some(Entry { id, at, inode }));
+            }
+            self.put(id);
+        }
+        Ok(None)
+    }
+
+    async fn directory_block(&self, directory: Node, block: u32) -> Result<BlockKey> {
+        let found = self.read_map(directory, block).await?;
+        Ok(BlockKey {
+            drive: Some(directory.0),
+            block: found.expect("a directory has no holes"),
+        })
+    }
+
+    /// Enters a name.
+    pub(super) async fn enter(
+        &self,
+        directory: Node,
+        name: &[u8; NAME_BYTES],
+        inode: u32,
+    ) -> Result<()> {
+        let (id, at) = match self.search(directory, Wanted::Free).await? {
+            Some(entry) => (entry.id, entry.at),
+            None => self.lengthen(directory).await?,
+        };
+        {
+            let data = self.data(id);
+            let mut data = data.borrow_mut();
+            put_word(&mut data, at, inode as u16);
+            data[at + 2..at + ENTRY_BYTES].copy_from_slice(name);
+        }
+        self.soil(id);
+        self.put(id);
+        Ok(())
+    }
+
+    /// Room for one more entry at a directory's end; its block is in use.
+    async fn lengthen(&self, directory: Node) -> Result<(BufferId, usize)> {
+        let size = self.inode(directory, |inode| inode.size);
+        let block = (size / BLOCK_BYTES as u64) as u32;
+        let at = (size % BLOCK_BYTES as u64) as usize;
+        let id = if at == 0 {
+            self.new_block(Cached::Node(directory), block).await?
+        } else {
+            let key = self.directory_block(directory, block).await?;
+            self.get(key, Contents::Wanted).await?
+        };
+        self.change_inode(directory, |inode| inode.size += ENTRY_BYTES as u64);
+        Ok((id, at))
+    }
+
+    /// Removes a name that is there.
+    pub(super) async fn erase(&self, directory: Node, name: &[u8; NAME_BYTES]) -> Result<()> {
+        let entry = self.search(directory, Wanted::Name(name)).await?;
+        let entry = entry.expect("a name that is removed was found");
+        put_word(&mut self.data(entry.id).borrow_mut(), entry.at, 0);
+        self.soil(entry.id);
+        self.put(entry.id);
+        Ok(())
+    }
+
+    /// Makes a name and an inode of it, in use. The name must not be there.
+    pub(super) async fn make_node(&self, last: &Last, kind: Kind) -> Result<Node> {
+        let node = self.allocate_inode(last.parent.0, kind).await?;
+        let made = self.fill_node(last, node).await;
+        if made.is_err() {
+            self.change_inode(node, |inode| inode.links = 0);
+            self.put_inode(node).await?;
+        }
+        made.map(|()| node)
+    }
+
+    async fn fill_node(&self, last: &Last, node: Node) -> Result<()> {
+        if self.kind(node) == Kind::Directory {
+            self.enter(node, &cut("."), node.1).await?;
+            self.enter(node, &cut(".."), last.parent.1).await?;
+        }
+        self.enter(last.parent, &last.name, node.1).await?;
+        let directory = self.kind(node) == Kind::Directory;
+        self.change_inode(node, |inode| inode.links = 1 + u8::from(directory));
+        if directory {
+            self.change_inode(last.parent, |inode| inode.links += 1);
+        }
+        Ok(())
+    }
+
+    /// mkdir(2).
+    pub(super) async fn mkdir(&self, path: &str) -> Result<()> {
+        let (parent, last) = self.last_dir(path).await?;
+        let made = match &last {
+            None => Err(Errno::Exists),
+            Some(last) => self.mkdir_in(last).await,
+        };
+        self.put_inode(parent).await?;
+        made
+    }
+
+    async fn mkdir_in(&self, last: &Last) -> Result<()> {
+        if let Some(known) = self.advance(last.parent, &last.name).await? {
+            self.put_inode(known).await?;
+            return Err(Errno::Exists);
+        }
+        if self.inode(last.parent, |inode| inode.links) >= MOST_LINKS {
+            return Err(Errno::TooManyLinks);
+        }
+        let node = self.make_node(last, Kind::Directory).await?;
+        self.put_inode(node).await
+    }
+
+    /// unlink(2), or rmdir(2) of a directory.
+    pub(super) async fn unlink(&self, path: &str, directory: bool) -> Result<()> {
+        let (parent, last) = self.last_dir(path).await?;
+        let removed = match &last {
+            // The root of a file system is mounted.
+            None => Err(Errno::Busy),
+            Some(last) => self.unlink_in(last, directory).await,
+        };
+        self.put_inode(parent).await?;
+        removed
+    }
+
+    async fn unlink_in(&self, last: &Last, directory: bool) -> Result<()> {
+        let found = self.advance(last.parent, &last.name).await?;
+        let node = found.ok_or(Errno::NoEntry)?;
+        let removed = if directory {
+            self.remove_dir(last, node).await
+        } else {
+            self.unlink_file(last, node).await
+        };
+        self.put_inode(node).await?;
+        removed
+    }
+
+    /// Removes a file's name.
+    pub(super) async fn unlink_file(&self, last: &Last, node: Node) -> Result<()> {
+        if self.kind(node) == Kind::Directory {
+            // Only the super-user may.
+            return Err(Errno::NotPermitted);
+        }
+        self.erase(last.parent, &last.name).await?;
+        self.change_inode(node, |inode| inode.links -= 1);
+        Ok(())
+    }
+
+    /// Removes an empty directory.
+    pub(super) async fn remove_dir(&self, last: &Last, node: Node) -> Result<()> {
+        if self.kind(node) != Kind::Directory {
+            return Err(Errno::NotDirectory);
+        }
+        if is_self_or_parent(&last.name) {
+            return Err(Errno::Invalid);
+        }
+        if let Some(entry) = self.search(node, Wanted::Other).await? {
+            self.put(entry.id);
+            return Err(Errno::NotEmpty);
+        }
+        self.erase(last.parent, &last.name).await?;
+        // Its own `.`, its name, and its `..` in the directory above.
+        self.change_inode(node, |inode| inode.links = 0);
+        self.change_inode(last.parent, |inode| inode.links -= 1);
+        Ok(())
+    }
+
+    /// Has a directory's `..` name another parent.
+    pub(super) async fn set_parent(&self, directory: Node, parent: Node) -> Result<()> {
+        self.erase(directory, &cut("..")).await?;
+        self.enter(directory, &cut(".."), parent.1).await
+    }
+
+    /// Whether a directory lies below another, or is it.
+    pub(super) async fn is_below(&self, below: Node, above: Node) -> Result<bool> {
+        let mut at = below;
+        self.get_inode(at).await?;
+        loop {
+            if at == above || at.1 == ROOT {
+                self.put_inode(at).await?;
+                return Ok(at == above);
+            }
+            let parent = self.advance(at, &cut("..")).await;
+            self.put_inode(at).await?;
+            at = parent?.expect("a directory names the one above it");
+        }
+    }
+}

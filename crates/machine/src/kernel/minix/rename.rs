@@ -1,0 +1,99 @@
+//! rename(2), as link.c of the file server has it.
+
+use super::super::errno::{Errno, Result};
+use super::blocks::Work;
+use super::inodes::Node;
+use super::layout::Kind;
+use super::names::{Last, MOST_LINKS, is_self_or_parent};
+
+impl Work<'_> {
+    pub(super) async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let (old_parent, old) = self.last_dir(from).await?;
+        let renamed = match old {
+            None => Err(Errno::Busy),
+            Some(old) => self.rename_to(&old, to).await,
+        };
+        self.put_inode(old_parent).await?;
+        renamed
+    }
+
+    async fn rename_to(&self, old: &Last, to: &str) -> Result<()> {
+        let node = self.advance(old.parent, &old.name).await?;
+        // Both directories are looked at before it matters that the old name
+        // is not there.
+        let renamed = match (self.last_dir(to).await, node) {
+            (Err(errno), _) => Err(errno),
+            (Ok((new_parent, new)), node) => {
+                let renamed = match (new, node) {
+                    (_, None) => Err(Errno::NoEntry),
+                    (None, Some(_)) => Err(Errno::Busy),
+                    (Some(new), Some(node)) => self.rename_node(node, old, &new).await,
+                };
+                self.put_inode(new_parent).await?;
+                renamed
+            }
+        };
+        if let Some(node) = node {
+            self.put_inode(node).await?;
+        }
+        renamed
+    }
+
+    async fn rename_node(&self, node: Node, old: &Last, new: &Last) -> Result<()> {
+        if old.parent.0 != new.parent.0 {
+            return Err(Errno::CrossDevice);
+        }
+        if is_self_or_parent(&old.name) || is_self_or_parent(&new.name) {
+            return Err(Errno::Invalid);
+        }
+        let directory = self.kind(node) == Kind::Directory;
+        if directory && self.is_below(new.parent, node).await? {
+            return Err(Errno::Invalid);
+        }
+        if let Some(replaced) = self.advance(new.parent, &new.name).await? {
+            let removed = self.replace_name((node, replaced), new).await;
+            self.put_inode(replaced).await?;
+            if !removed? {
+                return Ok(());
+            }
+        } else if directory
+            && old.parent != new.parent
+            && self.inode(new.parent, |inode| inode.links) >= MOST_LINKS
+        {
+            return Err(Errno::TooManyLinks);
+        }
+        self.move_name(node, old, new).await
+    }
+
+    /// Takes away what has the new name; false where that is the same file.
+    async fn replace_name(&self, (node, replaced): (Node, Node), new: &Last) -> Result<bool> {
+        if replaced == node {
+            return Ok(false);
+        }
+        match (self.kind(node), self.kind(replaced)) {
+            (Kind::Directory, Kind::File) => Err(Errno::NotDirectory),
+            (Kind::File, Kind::Directory) => Err(Errno::IsDirectory),
+            (Kind::Directory, Kind::Directory) => {
+                self.remove_dir(new, replaced).await.map(|()| true)
+            }
+            (Kind::File, Kind::File) => self.unlink_file(new, replaced).await.map(|()| true),
+        }
+    }
+
+    async fn move_name(&self, node: Node, old: &Last, new: &Last) -> Result<()> {
+        // In one directory the old entry goes first: its place is then the
+        // new one's, and nothing can fail.
+        if old.parent == new.parent {
+            self.erase(old.parent, &old.name).await?;
+            return self.enter(new.parent, &new.name, node.1).await;
+        }
+        self.enter(new.parent, &new.name, node.1).await?;
+        self.erase(old.parent, &old.name).await?;
+        if self.kind(node) == Kind::Directory {
+            self.set_parent(node, new.parent).await?;
+            self.change_inode(old.parent, |inode| inode.links -= 1);
+            self.change_inode(new.parent, |inode| inode.links += 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! A program's side: what the C library makes of a call.
+
+use super::super::Kernel;
+use super::super::errno::{Errno, Result};
+use super::super::files::{Account, From, How};
+use super::super::pipe::PipeEnd;
+use super::super::process::{Context, Process};
+use super::super::rendezvous::Rendezvous;
+use super::cache::Memory;
+use super::errand::Errand;
+use super::message::{Body, Endpoint, Party, Reply};
+use super::server::Call;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+
+use std::rc::Rc;
+
+/// A process on Minix.
+pub struct MinixSession {
+    kernel: Rc<Kernel>,
+    me: Party,
+    errand: Errand,
+    /// The program's buffer, which others copy into and out of.
+    memory: Memory,
+    pipe_ends: Vec<Option<PipeEnd>>,
+    meeting: Rc<Rendezvous>,
+}
+
+impl MinixSession {
+    /// As on the other kernels.
+    pub(crate) fn at_speed(&self, span: Time) -> Time {
+        self.kernel.at_speed(span)
+    }
+
+    /// A new process, in the task that asks; returns when it has the
+    /// processor.
+    pub(crate) async fn begin(
+        kernel: &Rc<Kernel>,
+        number: usize,
+        pipe_ends: Vec<PipeEnd>,
+        meeting: &Rc<Rendezvous>,
+    ) -> Self {
+        let me = Party {
+            endpoint: Endpoint::Program(number),
+            process: Process::new(number),
+        };
+        kernel.minix().exchange.register(me.endpoint, &me.process);
+        kernel.begin(&me.process).await;
+        Self {
+            kernel: Rc::clone(kernel),
+            me,
+            errand: Errand::default(),
+            memory: Memory::default(),
+            pipe_ends: pipe_ends.into_iter().map(Some).collect(),
+            meeting: Rc::clone(meeting),
+        }
+    }
+
+    /// The process ends, with all its files closed.
+    pub(crate) async fn end(mut self) {
+        self.close_all().await;
+        for end in std::mem::take(&mut self.pipe_ends).into_iter().flatten() {
+            self.kernel.close_pipe(&end);
+        }
+        let minix = self.kernel.minix();
+        minix.exchange.leave(self.me.endpoint);
+        let own = |billed: &Rc<Process>| Rc::ptr_eq(billed, &self.me.process);
+        minix.billed.borrow_mut().take_if(|billed| own(billed));
+        self.kernel.end(&self.me.process);
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.kernel.sim.now()
+    }
+
+    pub(crate) fn open_account(&self) {
+        self.me.process.open_account(self.now());
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        Account::of(&self.kernel, &self.me.process)
+    }
+
+    /// A call: a message to the file server, and its answer.
+    async fn call(&self, call: Call) -> Reply {
+        let (kernel, process) = (&self.kernel, &self.me.process);
+        let minix = kernel.minix();
+        process.enter_mode(false);
+        minix.billed.replace(Some(Rc::clone(process)));
+        let cost = minix.config.message;
+        kernel
+            .spend(Context::Process(process), Stage::SystemCall, cost)
+            .await;
+        let from = self.now();
+        self.errand.begin(from);
+        let body = Body::Call(call);
+        let answer = kernel
+            .exchange_messages(&self.me, Endpoint::FileServer, &self.errand, body)
+            .await;
+        self.errand.book(process, from, process.runnable_at());
+        kernel.back_to_user_mode(process).await;
+        match answer {
+            Body::Reply(reply) => reply,
+            _ => panic!("the file server answers with a reply"),
+        }
+    }
+
+    async fn number(&self, call: Call) -> Result<u64> {
+        match self.call(call).await {
+            Reply::Done(result) => result,
+            Reply::Pipe(_) => panic!("only reads and writes come to a pipe"),
+        }
+    }
+
+    async fn done(&self, call: Call) -> Result<()> {
+        self.number(call).await.map(|_| ())
+    }
+}
+
+/// Files.
+impl MinixSession {
+    pub(crate) async fn open(&mut self, path: &str, how: How) -> Result<usize> {
+        let path = path.to_owned();
+        let opened = self.number(Call::Open { path, how }).await?;
+        Ok(opened as usize)
+    }
+
+    pub(crate) async fn read(&mut self, file: usize, into: &mut [u8]) -> Result<usize> {
+        self.memory.borrow_mut().resize(into.len(), 0);
+        let memory = Rc::clone(&self.memory);
+        match self.call(Call::Read { file, memory }).await {
+            Reply::Done(read) => {
+                let count = read? as usize;
+                into[..count].copy_from_slice(&self.memory.borrow()[..count]);
+                Ok(count)
+            }
+            Reply::Pipe(PipeEnd::Read(pipe)) => {
+                self.kernel.read_pipe(&self.me.process, &pipe, into).await
+            }
+            Reply::Pipe(PipeEnd::Write(_)) => Err(Errno::BadFile),
+        }
+    }
+
+    pub(crate) async fn write(&mut self, file: usize, data: &[u8]) -> Result<usize> {
+        {
+            let mut memory = self.memory.borrow_mut();
+            memory.clear();
+            memory.extend_from_slice(data);
+        }
+        let memory = Rc::clone(&self.memory);
+        match self.call(Call::Write { file, memory }).await {
+            Reply::Done(written) => written.map(|count| count as usize),
+            Reply::Pipe(PipeEnd::Write(pipe)) => {
+                self.kernel.write_pipe(&self.me.process, &pipe, data).await
+            }
+            Reply::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
+        }
+    }
+
+    pub(crate) async fn lseek(&mut self, file: usize, offset: i64, from: From) -> Result<u64> {
+        self.number(Call::Seek { file, offset, from }).await
+    }
+
+    /// Minix has no such call: files are cut only where they are opened.
+    pub(crate) async fn ftruncate(&mut self, _: usize, _: u64) -> Result<()> {
+        self.done(Call::None).await
+    }
+
+    /// The library's fsync is sync, whatever the descriptor.
+    pub(crate) async fn fsync(&mut self, _: usize) -> Result<()> {
+        self.done(Call::Sync).await
+    }
+
+    pub(crate) async fn close(&mut self, file: usize) -> Result<()> {
+        self.done(Call::Close { file }).await
+    }
+
+    pub(crate) async fn close_all(&mut self) {
+        let closed = self.done(Call::CloseAll).await;
+        closed.expect("what is open can be closed");
+    }
+
+    pub(crate) async fn length(&mut self, file: usize) -> Result<u64> {
+        self.number(Call::Length { file }).await
+    }
+}
+
+/// Names.
+impl MinixSession {
+    pub(crate) async fn unlink(&mut self, path: &str) -> Result<()> {
+        let path = path.to_owned();
+        self.done(Call::Unlink { path }).await
+    }
+
+    pub(crate) async fn mkdir(&mut self, path: &str) -> Result<()> {
+        let path = path.to_owned();
+        self.done(Call::Mkdir { path }).await
+    }
+
+    pub(crate) async fn rmdir(&mut self, path: &str) -> Result<()> {
+        let path = path.to_owned();
+        self.done(Call::Rmdir { path }).await
+    }
+
+    pub(crate) async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.done(Call::Rename { from, to }).await
+    }
+}
+
+/// Time, and the others.
+impl MinixSession {
+    pub(crate) async fn sleep_until(&mut self, at: Time) {
+        if at > self.now() {
+            self.kernel.nap(&self.me.process, at).await;
+        }
+    }
+
+    pub(crate) async fn compute(&mut self, span: Time) {
+        let process = &self.me.process;
+        let context = Context::Process(process);
+        self.kernel.spend(context, Stage::User, span).await;
+        self.kernel.back_to_user_mode(process).await;
+    }
+
+    pub(crate) async fn barrier(&mut self) -> Option<Time> {
+        self.kernel.meet(&self.me.process, &self.meeting).await
+    }
+
+    pub(crate) fn give_up_meeting(&self) {
+        self.kernel.give_up_meeting(&self.meeting);
+    }
+
+    pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<usize> {
+        let end = self.pipe_ends.get_mut(number).and_then(Option::take);
+        let end = end.ok_or(Errno::BadFile)?;
+        let taken = self.number(Call::TakePipe(end)).await?;
+        Ok(taken as usize)
+    }
+}
+
+/// The cache, from outside.
+impl MinixSession {
+    pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        let path = path.to_owned();
+        self.done(Call::DropCached { path }).await
+    }
+
+    pub(crate) async fn drop_all_caches(&mut self) {
+        let dropped = self.done(Call::DropAll).await;
+        dropped.expect("what is in the cache can be written");
+    }
+
+    pub(crate) async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
+        let path = path.to_owned();
+        self.number(Call::Resident { path, length }).await
+    }
+
+    /// Writes out what is still to be written.
+    pub(crate) async fn flush(&mut self) {
+        let synced = self.done(Call::Sync).await;
+        synced.expect("what is in the cache can be written");
+    }
+
+    pub(crate) fn volumes(&self) -> usize {
+        let server = self.kernel.minix().server.borrow();
+        server.volumes.len()
+    }
+
+    pub(crate) fn has_volume(&self, drive: u32) -> bool {
+        (drive as usize) < self.kernel.partitions.len()
+    }
+}

@@ -1,0 +1,68 @@
+//! The cache against a plain list of what was used last.
+
+use super::super::cache::{Again, BlockKey, Cache};
+use diskperf_sim::Streams;
+
+fn key(block: u32) -> BlockKey {
+    BlockKey {
+        drive: Some(0),
+        block,
+    }
+}
+
+#[test]
+fn the_least_recently_used_block_is_the_next_to_go() {
+    let mut cache = Cache::new(8);
+    // From the least to the most recently used.
+    let mut reference: Vec<u32> = Vec::new();
+    let mut choice = Streams::new(1989).stream("blocks");
+    for _ in 0..10_000 {
+        let block = choice.below(16) as u32;
+        let found = cache.take(key(block));
+        assert_eq!(found.is_some(), reference.contains(&block));
+        let id = found.unwrap_or_else(|| {
+            if reference.len() == 8 {
+                reference.remove(0);
+            }
+            cache.replace(key(block))
+        });
+        cache.put(id, Again::Perhaps);
+        reference.retain(|other| *other != block);
+        reference.push(block);
+    }
+    for block in 0..16 {
+        assert_eq!(cache.holds(key(block)), reference.contains(&block));
+    }
+}
+
+#[test]
+fn what_is_in_use_or_dirty_does_not_go() {
+    let mut cache = Cache::new(2);
+    let used = cache.replace(key(1));
+    let dirty = cache.replace(key(2));
+    cache.soil(dirty);
+    cache.put(dirty, Again::Perhaps);
+    assert_eq!(cache.dirty_victim(), Some(key(2)));
+    assert_eq!(cache.dirty(0), [key(2)]);
+    cache.clean(key(2));
+    assert_eq!(cache.dirty_victim(), None);
+    let third = cache.replace(key(3));
+    assert!(cache.holds(key(1)) && !cache.holds(key(2)));
+    assert_eq!(cache.free(), 0);
+    cache.put(used, Again::Perhaps);
+    cache.put(third, Again::Hardly);
+    cache.replace(key(4));
+    assert!(!cache.holds(key(3)), "what is hardly wanted goes first");
+}
+
+#[test]
+fn a_block_that_is_in_use_is_not_forgotten() {
+    let mut cache = Cache::new(2);
+    let id = cache.replace(key(1));
+    cache.forget(key(1));
+    assert!(cache.holds(key(1)));
+    cache.put(id, Again::Perhaps);
+    cache.forget(key(1));
+    assert!(!cache.holds(key(1)));
+    assert_eq!(cache.free(), 2);
+}

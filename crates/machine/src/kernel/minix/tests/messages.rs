@@ -1,0 +1,154 @@
+//! The rendezvous: who waits for whom, and what it costs.
+
+use super::super::errand::Errand;
+use super::super::message::{Accepts, Body, Endpoint, Party};
+use crate::catalogue::Catalogue;
+use crate::kernel::Kernel;
+use crate::kernel::process::Process;
+use crate::specification::Specification;
+use crate::{Circumstances, Machine, Time};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn machine() -> Machine {
+    let system = Catalogue::embedded().resolve("atarist-supra", &[]).unwrap();
+    let (specification, _) = Specification::read(system).unwrap();
+    Machine::build(&specification, Circumstances::default())
+}
+
+fn party(kernel: &Rc<Kernel>, number: usize) -> Party {
+    let me = Party {
+        endpoint: Endpoint::Program(number),
+        process: Process::new(number),
+    };
+    kernel.minix().exchange.register(me.endpoint, &me.process);
+    me
+}
+
+type Log = Rc<RefCell<Vec<(usize, usize)>>>;
+
+/// A sender comes before its receiver, or after it: the message passes when
+/// both are there, and the sender goes on no earlier.
+#[test]
+fn a_message_passes_when_both_have_come() {
+    for receiver_first in [true, false] {
+        let machine = machine();
+        let kernel = Rc::clone(machine.kernel());
+        let parties = [party(&kernel, 0), party(&kernel, 1)];
+        let log = Log::default();
+        for sends in [receiver_first, !receiver_first] {
+            let (kernel, log) = (Rc::clone(&kernel), Rc::clone(&log));
+            let me = parties[usize::from(sends)].clone();
+            let to = parties[0].endpoint;
+            machine.spawn("party", async move {
+                kernel.begin(&me.process).await;
+                if sends {
+                    let errand = Errand::at(kernel.sim.now());
+                    kernel.send(&me, to, &errand, Body::Copied).await;
+                    assert_eq!(errand.marked(), kernel.sim.now());
+                    log.borrow_mut().push((1, 0));
+                } else {
+                    let message = kernel.receive(&me, Accepts::Any).await;
+                    assert!(matches!(message.body, Body::Copied));
+                    log.borrow_mut().push((0, 1));
+                }
+                kernel.end(&me.process);
+            });
+        }
+        machine.run().unwrap();
+        assert_eq!(log.borrow().len(), 2);
+        assert_eq!(machine.now(), kernel.minix().config.message);
+    }
+}
+
+/// Three ask one who answers: each gets its own answer, in the order of
+/// coming, and the one who answers never waits for those who asked.
+#[test]
+fn each_who_asks_gets_its_own_answer() {
+    let machine = machine();
+    let kernel = Rc::clone(machine.kernel());
+    let parties: Vec<Party> = (0..4).map(|number| party(&kernel, number)).collect();
+    let server = parties[0].clone();
+    let log = Log::default();
+    for me in parties[1..].iter().cloned() {
+        let (kernel, log, to) = (Rc::clone(&kernel), Rc::clone(&log), server.endpoint);
+        machine.spawn("asker", async move {
+            kernel.begin(&me.process).await;
+            for round in 0..3 {
+                let begin = kernel.sim.now();
+                let errand = Errand::at(begin);
+                let asked = me.process.pid * 10 + round;
+                let answer = kernel.sendrec(&me, to, &errand, Body::Copy(asked)).await;
+                let Body::Moved(Ok(answer)) = answer else {
+                    panic!("an answer")
+                };
+                assert_eq!(answer, asked + 100);
+                assert_eq!(
+                    errand.marked(),
+                    kernel.sim.now(),
+                    "all time is accounted for"
+                );
+                log.borrow_mut().push((round, me.process.pid));
+            }
+            kernel.end(&me.process);
+        });
+    }
+    machine.spawn("server", {
+        let kernel = Rc::clone(&kernel);
+        async move {
+            kernel.begin(&server.process).await;
+            for _ in 0..9 {
+                let message = kernel.receive(&server, Accepts::Any).await;
+                let Body::Copy(asked) = message.body else {
+                    panic!("a question")
+                };
+                let answer = Body::Moved(Ok(asked + 100));
+                kernel
+                    .send(&server, message.from, &message.errand, answer)
+                    .await;
+            }
+            kernel.end(&server.process);
+        }
+    });
+    machine.run().unwrap();
+    let rounds: Vec<usize> = log.borrow().iter().map(|(round, _)| *round).collect();
+    assert_eq!(rounds, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    // Nine questions and nine answers, and nothing else.
+    let message = kernel.minix().config.message;
+    assert_eq!(machine.now(), Time(18 * message.0));
+}
+
+/// A receiver that waits for one takes nothing from others meanwhile.
+#[test]
+fn a_receiver_may_wait_for_one_alone() {
+    let machine = machine();
+    let kernel = Rc::clone(machine.kernel());
+    let parties: Vec<Party> = (0..3).map(|number| party(&kernel, number)).collect();
+    let order = Log::default();
+    for me in parties[1..].iter().cloned() {
+        let (kernel, to) = (Rc::clone(&kernel), parties[0].endpoint);
+        machine.spawn("sender", async move {
+            kernel.begin(&me.process).await;
+            let errand = Errand::at(kernel.sim.now());
+            let body = Body::Copy(me.process.pid);
+            kernel.send(&me, to, &errand, body).await;
+            kernel.end(&me.process);
+        });
+    }
+    machine.spawn("receiver", {
+        let (kernel, order, me) = (Rc::clone(&kernel), Rc::clone(&order), parties[0].clone());
+        async move {
+            kernel.begin(&me.process).await;
+            for accepts in [Accepts::Only(Endpoint::Program(2)), Accepts::Any] {
+                let message = kernel.receive(&me, accepts).await;
+                let Body::Copy(number) = message.body else {
+                    panic!("a number")
+                };
+                order.borrow_mut().push((number, number));
+            }
+            kernel.end(&me.process);
+        }
+    });
+    machine.run().unwrap();
+    assert_eq!(*order.borrow(), [(2, 2), (1, 1)]);
+}

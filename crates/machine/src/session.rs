@@ -1,0 +1,228 @@
+//! A process on a modelled computer, whatever its kernel.
+
+use crate::kernel::Kernel;
+use crate::kernel::errno::Result;
+use crate::kernel::ffs::FileSystem;
+use crate::kernel::files::{Account, From, How, Session as Bsd};
+use crate::kernel::minix::session::MinixSession;
+use crate::kernel::pipe::PipeEnd;
+use crate::kernel::rendezvous::Rendezvous;
+use diskperf_sim::Time;
+use std::rc::Rc;
+
+/// A process, with the system calls that it may make.
+pub enum Session {
+    /// On 4.2BSD, and on kernels like it.
+    Bsd(Bsd),
+    /// On Minix.
+    Minix(MinixSession),
+}
+
+/// Hands a call to whichever kernel this is.
+macro_rules! on_each_kernel {
+    ($self:ident, $session:ident => $call:expr) => {
+        match $self {
+            Session::Bsd($session) => $call,
+            Session::Minix($session) => $call,
+        }
+    };
+}
+
+impl Session {
+    /// A new process, in the task that asks; returns when it has the
+    /// processor.
+    pub async fn begin(
+        kernel: &Rc<Kernel>,
+        number: usize,
+        pipe_ends: Vec<PipeEnd>,
+        meeting: &Rc<Rendezvous>,
+    ) -> Self {
+        if kernel.minix.is_some() {
+            Self::Minix(MinixSession::begin(kernel, number, pipe_ends, meeting).await)
+        } else {
+            Self::Bsd(Bsd::begin(kernel, number, pipe_ends, meeting).await)
+        }
+    }
+
+    /// The process ends, with all its files closed.
+    pub async fn end(self) {
+        on_each_kernel!(self, session => session.end().await);
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Time {
+        on_each_kernel!(self, session => session.now())
+    }
+
+    /// Starts the account of where the process's time goes.
+    pub fn open_account(&self) {
+        on_each_kernel!(self, session => session.open_account());
+    }
+
+    /// The account since then.
+    pub fn account(&self) -> Account {
+        on_each_kernel!(self, session => session.account())
+    }
+}
+
+/// Files.
+impl Session {
+    /// open(2); the number of the file.
+    pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
+        on_each_kernel!(self, session => session.open(path, how).await)
+    }
+
+    /// read(2).
+    #[inline]
+    pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+        on_each_kernel!(self, session => session.read(number, into).await)
+    }
+
+    /// write(2).
+    #[inline]
+    pub async fn write(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+        on_each_kernel!(self, session => session.write(number, data).await)
+    }
+
+    /// lseek(2).
+    pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+        on_each_kernel!(self, session => session.lseek(number, offset, from).await)
+    }
+
+    /// ftruncate(2).
+    pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
+        on_each_kernel!(self, session => session.ftruncate(number, bytes).await)
+    }
+
+    /// fsync(2).
+    pub async fn fsync(&mut self, number: usize) -> Result<()> {
+        on_each_kernel!(self, session => session.fsync(number).await)
+    }
+
+    /// close(2).
+    pub async fn close(&mut self, number: usize) -> Result<()> {
+        on_each_kernel!(self, session => session.close(number).await)
+    }
+
+    /// Closes everything.
+    pub async fn close_all(&mut self) {
+        on_each_kernel!(self, session => session.close_all().await);
+    }
+
+    /// fstat(2): the length of a file.
+    pub async fn length(&mut self, number: usize) -> Result<u64> {
+        on_each_kernel!(self, session => session.length(number).await)
+    }
+}
+
+/// Names.
+impl Session {
+    /// unlink(2).
+    pub async fn unlink(&mut self, path: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.unlink(path).await)
+    }
+
+    /// mkdir(2).
+    pub async fn mkdir(&mut self, path: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.mkdir(path).await)
+    }
+
+    /// rmdir(2).
+    pub async fn rmdir(&mut self, path: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.rmdir(path).await)
+    }
+
+    /// rename(2).
+    pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.rename(from, to).await)
+    }
+}
+
+/// Time, and the others.
+impl Session {
+    /// Sleeps until a moment.
+    pub async fn sleep_until(&mut self, at: Time) {
+        on_each_kernel!(self, session => session.sleep_until(at).await);
+    }
+
+    /// Uses the processor in user mode for this long.
+    pub async fn compute(&mut self, span: Time) {
+        on_each_kernel!(self, session => session.compute(span).await);
+    }
+
+    /// Waits for the other workers; none if one of them failed.
+    pub async fn barrier(&mut self) -> Option<Time> {
+        on_each_kernel!(self, session => session.barrier().await)
+    }
+
+    /// The others need not wait for this one.
+    pub fn give_up_meeting(&self) {
+        on_each_kernel!(self, session => session.give_up_meeting());
+    }
+
+    /// Takes an end of a pipe.
+    pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
+        match self {
+            Self::Bsd(session) => session.pipe_end(number),
+            Self::Minix(session) => session.pipe_end(number).await,
+        }
+    }
+}
+
+/// The cache, from outside: not system calls, and outside all that is timed.
+impl Session {
+    /// Writes a file's blocks out and forgets them.
+    pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.drop_cached(path).await)
+    }
+
+    /// Writes everything out and forgets it.
+    pub async fn drop_all_caches(&mut self) {
+        on_each_kernel!(self, session => session.drop_all_caches().await);
+    }
+
+    /// How much of the first `length` bytes of a file is in the cache.
+    pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
+        on_each_kernel!(self, session => session.resident_bytes(path, length).await)
+    }
+
+    /// Writes out what is still to be written, for the time by which it is.
+    pub async fn flush(&mut self, drive: u32) {
+        match self {
+            Self::Bsd(session) => session.flush(drive).await,
+            Self::Minix(session) => session.flush().await,
+        }
+    }
+
+    /// How many drives have file systems.
+    pub fn volumes(&self) -> usize {
+        on_each_kernel!(self, session => session.volumes())
+    }
+
+    /// Whether there is this drive, mounted or not.
+    pub fn has_volume(&self, drive: u32) -> bool {
+        on_each_kernel!(self, session => session.has_volume(drive))
+    }
+
+    /// The layout of a volume's fast file system at this moment; none where it
+    /// has none.
+    pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
+        match self {
+            Self::Bsd(session) => session.file_system(volume),
+            Self::Minix(_) => None,
+        }
+    }
+
+    /// The time that this machine takes for what takes the machine of speed 1
+    /// this long.
+    #[must_use]
+    pub fn at_speed(&self, span: Time) -> Time {
+        on_each_kernel!(self, session => session.at_speed(span))
+    }
+
+    /// Whether drives, and `/dev/bnull`, are block devices too: whether they
+    /// can be read through the cache.
+    pub fn has_block_devices(&self) -> bool {
+        matches!(self, Self::Minix(_))
+    }
+}
