@@ -177,22 +177,41 @@ fn in_some_system(
     let mut names = catalogue.system_names();
     // A variant differs from its system in numbers that are not the entry's.
     names.retain(|system| !system.contains(':'));
-    let own = names
+    let mut own: Vec<Computer> = names
         .iter()
         .filter_map(|system| Computer::read(catalogue, system, &[]).ok())
-        .find(|computer| computer.components[&component] == name);
-    if let Some(computer) = own {
+        .filter(|computer| computer.components[&component] == name)
+        .collect();
+    // Some systems say something of it that is not as its own file has it.
+    let prefix = format!("{}.", component.name());
+    own.sort_by_key(|computer| {
+        let of_it = computer.parameters.iter();
+        of_it
+            .filter(|parameter| parameter.path.starts_with(&prefix))
+            .filter(|parameter| parameter.file.contains("systems/"))
+            .count()
+    });
+    if let Some(computer) = own.into_iter().next() {
         return Ok(computer);
     }
     let setting = [Setting {
         path: component.name().to_owned(),
         text: name.to_owned(),
     }];
-    let mut refused = None;
+    let mut refused: Option<LaboratoryError> = None;
     for system in &names {
         match Computer::read(catalogue, system, &setting) {
             Ok(computer) => return Ok(computer),
-            Err(error) => refused = refused.or(Some(error)),
+            // The shortest is about the entry, and not about how ill it fits.
+            Err(error) => {
+                let length = error.to_string().len();
+                let shorter = refused
+                    .as_ref()
+                    .is_none_or(|known| length < known.to_string().len());
+                if shorter {
+                    refused = Some(error);
+                }
+            }
         }
     }
     Err(refused.unwrap_or_else(|| {

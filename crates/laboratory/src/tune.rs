@@ -109,9 +109,13 @@ fn job(
             search.drives, computer.name
         )));
     }
-    // A drive by itself is read past every cache or not at all.
-    let cached = program.cache_mode(CacheMode::Cold) != CacheMode::Direct;
     let medium = computer.medium();
+    // A drive by itself is read past every cache or not at all.
+    let asked = match medium {
+        Medium::Device => CacheMode::Direct,
+        Medium::Directory | Medium::File => CacheMode::Cold,
+    };
+    let cached = program.cache_mode(asked) != CacheMode::Direct;
     if !program.is_of(medium) || (medium == Medium::Device && cached) {
         return Err(LaboratoryError::Request(format!(
             "{} cannot run on {}: one works on drives by themselves, the other on files; --set filesystem=none takes a system's files away",

@@ -141,11 +141,6 @@ fn what_cannot_be_reproduced_is_said() {
         ..Options::default()
     });
     assert!(misspelt.contains("kridle-mckusick-1983"), "{misspelt}");
-    let unmodelled = error(Options {
-        documents: vec!["zachariassen-1987".to_owned()],
-        ..Options::default()
-    });
-    assert!(unmodelled.contains("no models"), "{unmodelled}");
     let nothing = error(Options {
         table: Some("T9".to_owned()),
         ..Options::default()

@@ -104,6 +104,10 @@ pub(super) fn card(
     if let (true, Some(speck)) = (whole, &speck) {
         said.extend(speck.statements());
     }
+    if whole && documents.iter().any(|one| one == zachariassen::DOCUMENT) {
+        let more = zachariassen.statements(catalogue, &options.settings, options.seed, workshop)?;
+        said.extend(more);
+    }
     if whole && documents.iter().any(|one| one == kirkendall::DOCUMENT) {
         said.extend(kirkendall.statements(catalogue, &options.settings, options.seed, workshop)?);
     }

@@ -1,6 +1,8 @@
 //! Seed 001: dd between partitions and files on a Sun 3/180 with two
 //! controllers, and on an Eagle beside them.
 
+mod statements;
+
 use super::jobs::{Figure, Job, Workshop};
 use crate::error::LaboratoryError;
 use crate::formatting::formatting;

@@ -210,7 +210,7 @@ fn read_vme(reader: &mut Reader<'_>, capacity_sectors: u32) -> VmeConfig {
         },
         Keeps::Sectors => Caching::Sectors {
             capacity_sectors,
-            policies: AccessClass::ALL.map(|class| read_policy(reader, class)),
+            policies: read_policies(reader),
             adaptive: reader.flag(
                 "adaptive",
                 "whether it chooses bits and read-ahead by itself, from what is asked; those that are given mean nothing then",
@@ -239,6 +239,34 @@ fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
         track_command: Time(track_command),
         format_check: reader.flag("format_check", "whether each track is read after it has been formatted"),
         verify: reader.choice("verify_pass", &kinds, "what a verify pass does: the board reads, or the host has a pattern written and compares it"),
+    })
+}
+
+/// What is done for each class of accesses; the same for all, where that is
+/// said.
+fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
+    let own = AccessClass::ALL.map(|class| read_policy(reader, class));
+    let bits = reader.optional_text(
+        "cache_bits",
+        "cache bits of all accesses, in place of those of the three kinds",
+    );
+    let ahead = reader.optional_integer(
+        "read_ahead_sectors",
+        0..=u64::from(MOST_AHEAD_SECTORS),
+        "sectors read ahead of all accesses, in place of those of the three kinds",
+    );
+    own.map(|own| {
+        let of_all = bits
+            .as_ref()
+            .map(|bits| Policy::parse(bits, own.ahead_sectors));
+        let policy = of_all.unwrap_or(Ok(own)).unwrap_or_else(|why| {
+            reader.fail("cache_bits", &why);
+            own
+        });
+        Policy {
+            ahead_sectors: ahead.map_or(policy.ahead_sectors, |ahead| ahead as u32),
+            ..policy
+        }
     })
 }
 

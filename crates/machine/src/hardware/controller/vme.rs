@@ -304,7 +304,7 @@ impl Vme {
             ready: around.now(),
             enough: around.now(),
             write: transfer.write,
-            policy: self.policy(transfer, place),
+            policy: self.policy(around.now(), transfer, place),
         };
         if command.write {
             self.write(around, parts, (place, command));
@@ -315,16 +315,16 @@ impl Vme {
 
     /// What is done for a transfer: what its class has, or what the controller
     /// chooses.
-    fn policy(&mut self, transfer: &Transfer, place: usize) -> Policy {
+    fn policy(&mut self, now: Time, transfer: &Transfer, place: usize) -> Policy {
         if !self.config.caching.adapts() {
             return self.config.caching.policy(transfer.class);
         }
         let watch = &mut self.units[place].watch;
         if transfer.write {
-            return watch.write();
+            return watch.write(u64::from(transfer.sectors));
         }
         let end = transfer.sector + u64::from(transfer.sectors);
-        watch.read(transfer.class, transfer.sector, end)
+        watch.read(now, transfer.class, (transfer.sector, end))
     }
 
     fn place_of(&self, drive: usize) -> usize {
@@ -353,10 +353,6 @@ impl Vme {
         count.sectors_held += held;
         let passing = self.is_passing(around, place, &command);
         self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
-        if command.next == command.end || passing {
-            let used = command.end - first;
-            self.units[place].watch.count_used(class, used);
-        }
         if command.next == command.end {
             self.finish(around, &command);
             self.read_ahead(around, parts, (place, command));

@@ -241,9 +241,6 @@ impl Vme {
                 (since, begins, period),
             );
         }
-        let class = parts.transfers[command.id.0 as usize].class;
-        let ahead = (first + u64::from(count)).saturating_sub(command.end.max(first));
-        self.units[place].watch.count_read(class, ahead);
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
         let stream = Stream {
             sectors,

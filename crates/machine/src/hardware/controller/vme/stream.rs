@@ -186,12 +186,6 @@ impl Vme {
         if limit <= end {
             return;
         }
-        let class = parts.transfers[command.id.0 as usize].class;
-        let ahead = limit - end.max(command.end.min(limit));
-        self.units[place].watch.count_read(class, ahead);
-        let Some(Arm::Read(stream)) = &mut self.units[place].arm else {
-            panic!("only what is being read goes on")
-        };
         let first = stream.sectors[0].0;
         let ends = drive.resize((limit - first) as u32);
         let passes = drive.sectors_pass();
