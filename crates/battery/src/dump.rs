@@ -7,6 +7,7 @@
 //! does not turn.
 
 use crate::blocks::{read_block, seek_to};
+use crate::dump_restore::Work;
 use crate::populate::top_on_mount;
 use crate::program::ProgramError;
 use crate::tape::{Header, TAPE_BYTES, TapeWriter};
@@ -90,7 +91,7 @@ impl Dump {
     pub(crate) async fn run(
         &self,
         system: &mut System,
-        worker: &Worker,
+        (worker, work): (&Worker, Work),
         (pipe, buffer): (File, &mut [u8]),
     ) -> Result<(), ProgramError> {
         let source = match &self.device {
@@ -103,6 +104,7 @@ impl Dump {
             inode_block: None,
             scratch,
             worker,
+            work,
         };
         let mut tape = TapeWriter {
             pipe,
@@ -167,6 +169,7 @@ struct Dumper<'a> {
     inode_block: Option<Extent>,
     scratch: &'a mut [u8],
     worker: &'a Worker,
+    work: Work,
 }
 
 impl Dumper<'_> {
@@ -202,6 +205,7 @@ impl Dumper<'_> {
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
         let laid_out = &dumped.laid_out;
+        self.work.inode(system).await?;
         self.inode_block(system, laid_out.inode_block).await?;
         let (inode, size_bytes) = (laid_out.inode, laid_out.size_bytes);
         let header = if laid_out.directory {

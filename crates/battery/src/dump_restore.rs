@@ -4,8 +4,9 @@
 //! On a model dump reads the drive of the mounted file system past every cache,
 //! as it did. On the host it reads the files through their file system, in the
 //! order that their inodes would have in one of 4.2BSD: the drive of any file
-//! system there is cannot be read portably. Of what restore does to a file it
-//! has made, its owner, mode and times are left out: `System` has no such calls.
+//! system there is cannot be read portably. What the programs did besides their
+//! calls takes the processor's time (`record_us`, `inode_us`), on a machine of
+//! 1987.
 
 use crate::dump::Dump;
 use crate::parameter::{Field, Value, choices};
@@ -15,12 +16,59 @@ use crate::restore;
 use crate::tape::TAPE_BYTES;
 use crate::tree::Tree;
 use crate::worker::{Medium, PipeEnd, Worker};
-use diskperf_system::{Buffer, Errno, System};
+use diskperf_system::{Buffer, Errno, Error, System};
+use diskperf_timeline::Nanoseconds;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DumpRestore {
     pub(crate) destination: Destination,
     pub(crate) tree_seed: u64,
+    pub(crate) work: Work,
+}
+
+/// What the programs compute, on a VAX-11/780.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    record_us: u64,
+    inode_us: u64,
+}
+
+impl Default for DumpRestore {
+    fn default() -> Self {
+        Self {
+            destination: Destination::Same,
+            tree_seed: 1,
+            work: Work::default(),
+        }
+    }
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        // Seed 001 prints 60 s of user time for both programs together, some
+        // 100,000 records and 6000 inodes that each of them handles. It does not
+        // say on what: half of it is given to the records, which restore
+        // copies one by one, 0.3 ms each, and half to the inodes, 2.5 ms in
+        // each program. A Sun 3/180 is taken as twice as fast as the machine
+        // that these are for.
+        Self {
+            record_us: 600,
+            inode_us: 5000,
+        }
+    }
+}
+
+impl Work {
+    /// What taking so many records off the tape is.
+    pub(crate) async fn records(self, system: &mut System, count: usize) -> Result<(), Error> {
+        let on_780_us = self.record_us * count as u64;
+        system.work(Nanoseconds(on_780_us * 1000)).await
+    }
+
+    /// What finding one inode, or the place of one, and its header is.
+    pub(crate) async fn inode(self, system: &mut System) -> Result<(), Error> {
+        system.work(Nanoseconds(self.inode_us * 1000)).await
+    }
 }
 
 choices! {
@@ -48,6 +96,16 @@ impl DumpRestore {
                 value: Value::Choice(&mut self.destination),
             },
             seed_field(&mut self.tree_seed),
+            Field {
+                name: "record_us",
+                meaning: "microseconds that taking a record of 1 KB off the tape takes restore on a VAX-11/780; a modelled computer takes as long as its speed has it, one of today none",
+                value: Value::Count(&mut self.work.record_us, 0, 60_000_000),
+            },
+            Field {
+                name: "inode_us",
+                meaning: "the same, for each file and directory, of dump and of restore",
+                value: Value::Count(&mut self.work.inode_us, 0, 60_000_000),
+            },
         ]
     }
 
@@ -115,7 +173,7 @@ impl DumpRestore {
         match system.mkdir(&restored).await {
             Ok(()) => Ok(()),
             Err(error) if error.errno() == Some(Errno::Exists) => {
-                populate::remove(system, &restored, &self.tree(worker)).await?;
+                restore::remove(system, &restored, &self.tree(worker)).await?;
                 Ok(system.mkdir(&restored).await?)
             }
             Err(error) => Err(error.into()),
@@ -142,8 +200,11 @@ impl DumpRestore {
     ) -> Result<(), ProgramError> {
         let pipe = system.pipe_end(0).await?;
         match dump {
-            Some(dump) => dump.run(system, worker, (pipe, buffer)).await,
-            None => restore::run(system, &self.restored(worker)?, (pipe, buffer)).await,
+            Some(dump) => dump.run(system, (worker, self.work), (pipe, buffer)).await,
+            None => {
+                let top = self.restored(worker)?;
+                restore::run(system, (&top, self.work), (pipe, buffer)).await
+            }
         }
     }
 }

@@ -180,7 +180,8 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
+/// Done as well if there is nothing to remove.
+pub(crate) fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
     match result {
         Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(()),
         result => Ok(result?),

@@ -1,11 +1,17 @@
 //! The second process of `dump_restore`: restore of 4.2BSD. It takes the
 //! directories off the tape, makes them all, and then makes each file as it
-//! comes.
+//! comes. At the end it gives the directories their owners, modes and times and
+//! leaves its table of names. The two files in `/tmp` in which it kept the
+//! directories are not made: that is a third file system.
+
+mod symbols;
 
 use crate::blocks::write_block;
-use crate::populate::{CALL_BYTES, under};
+use crate::dump_restore::Work;
+use crate::populate::{self, CALL_BYTES, under};
 use crate::program::ProgramError;
 use crate::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
+use crate::tree::Tree;
 use diskperf_system::{File, Open, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
@@ -15,6 +21,7 @@ struct Restore<'b> {
     /// Where everything goes.
     top: String,
     tape: TapeReader<'b>,
+    work: Work,
     /// What is written at once is put together here.
     block: &'b mut [u8],
     /// The names in each directory, with their inodes.
@@ -28,10 +35,15 @@ struct Restore<'b> {
 /// Where in a worker's buffer blocks are put together, behind the tape's.
 const BLOCK_AT: usize = 16 << 10;
 
+/// The mode of a restored file: the tape has none.
+const FILE_MODE: u32 = 0o644;
+/// The same, of a directory.
+const DIRECTORY_MODE: u32 = 0o755;
+
 /// Takes everything off the pipe and makes it under a directory that is there.
 pub(crate) async fn run(
     system: &mut System,
-    top: &str,
+    (top, work): (&str, Work),
     (pipe, buffer): (File, &mut [u8]),
 ) -> Result<(), ProgramError> {
     let (tape, block) = buffer.split_at_mut(BLOCK_AT);
@@ -41,14 +53,27 @@ pub(crate) async fn run(
             pipe,
             buffer: &mut tape[..TAPE_BYTES],
             taken: TAPE_BYTES,
+            work,
         },
         block: &mut block[..CALL_BYTES as usize],
         directories: BTreeMap::new(),
+        work,
         names: None,
         files: 0,
         content_bytes: 0,
     };
     restore.all(system).await
+}
+
+/// Removes what was restored of a tree.
+pub(crate) async fn remove(
+    system: &mut System,
+    top: &str,
+    tree: &Tree,
+) -> Result<(), ProgramError> {
+    let table = under(top, symbols::NAME);
+    populate::unless_absent(system.unlink(&table).await)?;
+    populate::remove(system, top, tree).await
 }
 
 impl Restore<'_> {
@@ -73,6 +98,8 @@ impl Restore<'_> {
                     content_bytes,
                 } => {
                     self.make_directories(system, top).await?;
+                    self.finish_directories(system).await?;
+                    self.leave_symbols(system).await?;
                     let all = (self.files, self.content_bytes) == (files, content_bytes);
                     return all.then_some(()).ok_or(ProgramError::Tape(
                         "its end names other files or bytes than came",
@@ -88,6 +115,7 @@ impl Restore<'_> {
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
+        self.work.inode(system).await?;
         let mut records = Vec::new();
         while (records.len() as u64) < size_bytes {
             let left = (size_bytes - records.len() as u64).min(RECORD_BYTES as u64);
@@ -129,15 +157,44 @@ impl Restore<'_> {
         Ok(())
     }
 
+    /// Gives the directories their owners, modes and times, which files made
+    /// in them would have changed (setdirmodes).
+    async fn finish_directories(&self, system: &mut System) -> Result<(), ProgramError> {
+        let names = self.names.iter().flatten();
+        for (_, path) in names.filter(|(inode, _)| self.directories.contains_key(inode)) {
+            system.chown(path).await?;
+            system.chmod(path, DIRECTORY_MODE).await?;
+            system.utimes(path).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the table of names.
+    async fn leave_symbols(&self, system: &mut System) -> Result<(), ProgramError> {
+        let Some(names) = &self.names else {
+            return Ok(());
+        };
+        let table = symbols::table(names);
+        let path = under(&self.top, symbols::NAME);
+        let file = system.open(&path, Open::CREATE).await?;
+        for block in table.chunks(CALL_BYTES as usize) {
+            write_block(system, file, block, Nanoseconds::ZERO).await?;
+        }
+        Ok(system.close(file).await?)
+    }
+
     /// Makes a file of what follows on the tape.
     async fn file(
         &mut self,
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
+        self.work.inode(system).await?;
         let path = self.names.as_ref().and_then(|names| names.get(&inode));
         let path = path.ok_or(ProgramError::Tape("a file is in no directory"))?;
         let file = system.open(path, Open::CREATE).await?;
+        system.fchown(file).await?;
+        system.fchmod(file, FILE_MODE).await?;
         let mut left = size_bytes;
         while left > 0 {
             let length = self
@@ -152,6 +209,7 @@ impl Restore<'_> {
             left -= length as u64;
         }
         system.close(file).await?;
+        system.utimes(path).await?;
         self.files += 1;
         self.content_bytes += size_bytes;
         Ok(())

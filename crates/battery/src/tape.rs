@@ -3,6 +3,7 @@
 //! its own before its contents, which fill whole records.
 
 use crate::blocks::{pause, write_block};
+use crate::dump_restore::Work;
 use crate::program::ProgramError;
 use diskperf_system::{File, System};
 use diskperf_timeline::Nanoseconds;
@@ -145,6 +146,7 @@ pub(crate) struct TapeReader<'b> {
     pub(crate) buffer: &'b mut [u8],
     /// How many of them have been taken out.
     pub(crate) taken: usize,
+    pub(crate) work: Work,
 }
 
 impl TapeReader<'_> {
@@ -160,6 +162,8 @@ impl TapeReader<'_> {
                 }
             }
             self.taken = 0;
+            let records = TAPE_BYTES / RECORD_BYTES;
+            self.work.records(system, records).await?;
         }
         let start = self.taken;
         self.taken += RECORD_BYTES;

@@ -5,6 +5,7 @@
 //! somebody else (`sleep`). Interrupt handlers are tasks of their own.
 
 pub(crate) mod allocate;
+mod attributes;
 pub(crate) mod bio;
 pub(crate) mod block_map;
 pub(crate) mod buffers;

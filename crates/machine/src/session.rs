@@ -117,6 +117,16 @@ impl Session {
 
 /// Names.
 impl Session {
+    /// chown(2), chmod(2) and utimes(2).
+    pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
+        on_each_kernel!(self, session => session.change_attributes(path).await)
+    }
+
+    /// fchown(2) and fchmod(2).
+    pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
+        on_each_kernel!(self, session => session.change_open_attributes(number).await)
+    }
+
     /// unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         on_each_kernel!(self, session => session.unlink(path).await)

@@ -148,6 +148,34 @@ impl System {
     }
 }
 
+/// Owner, mode and times, of what is in one of the file systems.
+impl System {
+    /// fchown(2), to the owner and group that the file has.
+    pub async fn fchown(&mut self, file: File) -> Result<()> {
+        on_each_world!(self, world => world.fchown(file))
+    }
+
+    /// fchmod(2): `mode` are the permissions, 0644 and the like.
+    pub async fn fchmod(&mut self, file: File, mode: u32) -> Result<()> {
+        on_each_world!(self, world => world.fchmod(file, mode))
+    }
+
+    /// chown(2), to the owner and group that the file has.
+    pub async fn chown(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.chown(path))
+    }
+
+    /// chmod(2): `mode` are the permissions, 0644 and the like.
+    pub async fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
+        on_each_world!(self, world => world.chmod(path, mode))
+    }
+
+    /// utimes(2): the file was read and changed now.
+    pub async fn utimes(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.utimes(path))
+    }
+}
+
 /// Time, and the other workers.
 impl System {
     /// Time since an arbitrary moment that all workers of a run share.

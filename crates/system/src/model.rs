@@ -1,6 +1,7 @@
 //! The model arm: a worker is a process on a modelled computer, and a call
 //! takes virtual time.
 
+mod attributes;
 mod layout;
 mod measuring;
 
@@ -99,7 +100,7 @@ impl Model {
 
     /// The error of a call on a descriptor.
     #[cold]
-    fn failed(&self, call: Call, file: File, errno: diskperf_machine::Errno) -> Error {
+    fn failed(&self, call: Call, file: File, errno: impl Into<Errno>) -> Error {
         match self.files.get(file.0) {
             Some(Some(open)) => Error::failed(call, &open.path, errno),
             _ => Error::failed(call, format!("file {}", file.0), errno),

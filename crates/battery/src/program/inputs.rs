@@ -71,10 +71,11 @@ impl Program {
             Kind::RandomMix(_) => measure.read_bytes + measure.written_bytes,
             Kind::Populate(_) => measure.written_bytes,
             Kind::Fsck(_) => measure.read_bytes,
-            // What dump writes is not yet a file.
+            // What dump writes is not yet a file, and restore's own table is
+            // none of those that it restores.
             Kind::DumpRestore(_) => match DumpRestore::pipe_end(worker) {
                 PipeEnd::Write => 0,
-                PipeEnd::Read => measure.written_bytes,
+                PipeEnd::Read => worker.size_bytes,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{CYLINDER_BYTES, Kind, Program, TRACK_BYTES};
 use crate::copy::{Copy, Destination};
-use crate::dump_restore::{self, DumpRestore};
+use crate::dump_restore::DumpRestore;
 use crate::fsck::Fsck;
 use crate::mix::RandomMix;
 use crate::populate::Populate;
@@ -88,10 +88,7 @@ impl Program {
             }),
             "populate" => Kind::Populate(Populate { tree_seed: 1 }),
             "fsck" => Kind::Fsck(Fsck::default()),
-            "dump_restore" => Kind::DumpRestore(DumpRestore {
-                destination: dump_restore::Destination::Same,
-                tree_seed: 1,
-            }),
+            "dump_restore" => Kind::DumpRestore(DumpRestore::default()),
             _ => return None,
         };
         Some(Self {

@@ -41,6 +41,9 @@ pub struct Costs {
     pub update_interval: Time,
     /// Blocks that are read ahead: none, or one.
     pub read_ahead: bool,
+    /// A change of a file's owner, mode or times is on the drive when its call
+    /// returns.
+    pub attributes_synchronous: bool,
 }
 
 impl Costs {

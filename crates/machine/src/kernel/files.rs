@@ -138,7 +138,7 @@ impl Session {
         Account::of(&self.kernel, &self.process)
     }
 
-    async fn enter(&self) {
+    pub(super) async fn enter(&self) {
         self.process.enter_mode(false);
         let context = Context::Process(&self.process);
         self.kernel
@@ -146,7 +146,7 @@ impl Session {
             .await;
     }
 
-    async fn leave<T>(&self, result: Result<T>) -> Result<T> {
+    pub(super) async fn leave<T>(&self, result: Result<T>) -> Result<T> {
         self.kernel.back_to_user_mode(&self.process).await;
         result
     }
@@ -154,6 +154,14 @@ impl Session {
     fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
         let slot = self.files.get_mut(number).and_then(Option::as_mut);
         slot.ok_or(Errno::BadFile)
+    }
+
+    /// The inode of an open file.
+    pub(super) fn node_of(&mut self, number: usize) -> Result<Vnode> {
+        match self.file(number)?.what {
+            What::Node(node) => Ok(node),
+            What::Null | What::Zero | What::Raw(_) | What::Pipe(_) => Err(Errno::Invalid),
+        }
     }
 
     fn install(&mut self, file: OpenFile) -> usize {

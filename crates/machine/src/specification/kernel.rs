@@ -245,6 +245,10 @@ fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
         "between two rounds of update",
     ));
     costs.read_ahead = reader.integer("read_ahead_blocks", 0..=1, "blocks read ahead (breada)") > 0;
+    costs.attributes_synchronous = reader.flag(
+        "attributes_synchronous",
+        "whether chown, chmod and utimes wait until the inode is written",
+    );
     costs
 }
 

@@ -1,6 +1,7 @@
 //! The host arm: real storage, on Linux. The only folder that makes system
 //! calls.
 
+mod attributes;
 mod clock;
 pub mod device;
 pub mod environment;

@@ -126,7 +126,7 @@ impl Host {
     }
 
     /// A call on a name, which must lie in one of the directories.
-    fn in_directory(
+    pub(super) fn in_directory(
         &self,
         call: Call,
         path: &str,

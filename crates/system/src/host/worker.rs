@@ -70,6 +70,8 @@ struct OpenFile {
     path: String,
     /// Whether it keeps what is written: not so a pipe, nor `/dev/null`.
     keeps_data: bool,
+    /// Whether it is in one of the worker's directories.
+    in_directory: bool,
     /// Written since the timed part started.
     dirty: bool,
 }
@@ -139,11 +141,13 @@ impl Host {
             return Err(failed(Errno::NotDirect));
         }
         let keeps_data = !matches!(name, Name::Device(_));
+        let in_directory = matches!(name, Name::InDirectory(..));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {
             descriptor,
             path,
             keeps_data,
+            in_directory,
             dirty: false,
         }))
     }
@@ -253,6 +257,20 @@ impl Host {
         self.call(file, Call::Length, length)
     }
 
+    /// The same for what only a file in one of the directories has.
+    pub(super) fn in_file(
+        &self,
+        call: Call,
+        file: File,
+        act: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<()>,
+    ) -> Result<()> {
+        let open = open_file(&self.control, &self.files, file, call)?;
+        if !open.in_directory {
+            return Err(Error::failed(call, &open.path, Errno::Access));
+        }
+        self.call(file, call, act)
+    }
+
     /// A call on an open file that is neither timed nor counted.
     fn call<T>(
         &self,
@@ -305,6 +323,7 @@ impl Host {
             descriptor,
             path,
             keeps_data: false,
+            in_directory: false,
             dirty: false,
         }))
     }

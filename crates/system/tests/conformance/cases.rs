@@ -1,5 +1,6 @@
 //! The cases: what each needs, and the table of them.
 
+pub(crate) mod changing_attributes;
 pub(crate) mod changing_names;
 pub(crate) mod computing;
 mod differences;
@@ -169,6 +170,15 @@ macro_rules! for_each_case {
                 a_rename_onto_itself_changes_nothing,
                 rename_refuses_what_it_must,
                 a_directory_holds_many_files,
+            }
+            alone changing_attributes on Ordinary {
+                a_file_has_what_it_had,
+                a_directory_has_what_it_had,
+                an_unlinked_file_that_is_open_can_be_changed,
+                the_top_can_be_changed,
+                what_is_not_there_is_not_found,
+                a_closed_file_is_refused,
+                what_is_in_no_file_system_is_refused,
             }
             alone running_out_of_space on Small {
                 a_full_volume_says_so_and_keeps_its_data,

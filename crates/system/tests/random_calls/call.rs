@@ -44,6 +44,12 @@ pub(crate) enum Call {
     Close {
         file: usize,
     },
+    Fchown {
+        file: usize,
+    },
+    Fchmod {
+        file: usize,
+    },
     Unlink {
         name: &'static str,
     },
@@ -56,6 +62,15 @@ pub(crate) enum Call {
     Rename {
         from: &'static str,
         to: &'static str,
+    },
+    Chown {
+        name: &'static str,
+    },
+    Chmod {
+        name: &'static str,
+    },
+    Utimes {
+        name: &'static str,
     },
 }
 
@@ -117,6 +132,13 @@ pub(crate) fn any() -> impl Strategy<Value = Call> {
         }),
         1 => file().prop_map(|file| Call::Length { file }),
         1 => file().prop_map(|file| Call::Fsync { file }),
+        1 => prop_oneof![
+            file().prop_map(|file| Call::Fchown { file }),
+            file().prop_map(|file| Call::Fchmod { file }),
+            name().prop_map(|name| Call::Chown { name }),
+            name().prop_map(|name| Call::Chmod { name }),
+            name().prop_map(|name| Call::Utimes { name }),
+        ],
         2 => file().prop_map(|file| Call::Close { file }),
         1 => name().prop_map(|name| Call::Unlink { name }),
         2 => name().prop_map(|name| Call::Mkdir { name }),

@@ -114,6 +114,18 @@ async fn make(system: &mut System, files: &mut Vec<File>, call: &Call) -> Result
             .await
             .map(Outcome::done),
         Call::Fsync { file } => system.fsync(files[file]).await.map(Outcome::done),
+        Call::Fchown { file } => system.fchown(files[file]).await.map(Outcome::done),
+        Call::Fchmod { file } => {
+            let result = system.fchmod(files[file], 0o644).await;
+            result.map(Outcome::done)
+        }
+        Call::Chown { name } => system.chown(&path(name)).await.map(Outcome::done),
+        // Of a directory or a file, so that both can still be used.
+        Call::Chmod { name } => {
+            let result = system.chmod(&path(name), 0o755).await;
+            result.map(Outcome::done)
+        }
+        Call::Utimes { name } => system.utimes(&path(name)).await.map(Outcome::done),
         Call::Close { file } => system.close(files[file]).await.map(Outcome::done),
         Call::Unlink { name } => system.unlink(&path(name)).await.map(Outcome::done),
         Call::Mkdir { name } => system.mkdir(&path(name)).await.map(Outcome::done),
@@ -269,6 +281,8 @@ async fn make_all(system: &mut System, calls: &[Call]) {
             | Call::Ftruncate { file, .. }
             | Call::Length { file }
             | Call::Fsync { file }
+            | Call::Fchown { file }
+            | Call::Fchmod { file }
             | Call::Close { file } => Some(file),
             _ => None,
         };

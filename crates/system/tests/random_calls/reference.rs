@@ -55,12 +55,22 @@ impl Reference {
             Call::Mkdir { name } => self.mkdir(name),
             Call::Rmdir { name } => self.rmdir(name),
             Call::Rename { from, to } => self.rename(from, to),
+            Call::Fchown { file } | Call::Fchmod { file } if self.rules == Rules::Minix => {
+                self.descriptors.get(file)?;
+                Err(Errno::Invalid)
+            }
+            Call::Chown { name } | Call::Chmod { name } | Call::Utimes { name } => {
+                let node = self.lookup(name);
+                node.and_then(|node| node.map(|_| Outcome::Done).ok_or(Errno::NoEntry))
+            }
             Call::Read { file, .. }
             | Call::Write { file, .. }
             | Call::Lseek { file, .. }
             | Call::Length { file }
             | Call::Ftruncate { file, .. }
             | Call::Fsync { file }
+            | Call::Fchown { file }
+            | Call::Fchmod { file }
             | Call::Close { file } => {
                 let slot = self.descriptors.get_mut(file)?;
                 match slot {
@@ -268,7 +278,7 @@ fn on_file(
             bytes.resize(length as usize, 0);
             Ok(Outcome::Done)
         }
-        Call::Fsync { .. } => Ok(Outcome::Done),
+        Call::Fsync { .. } | Call::Fchown { .. } | Call::Fchmod { .. } => Ok(Outcome::Done),
         _ => unreachable!("{call:?} is not a call on an open file"),
     }
 }
@@ -279,7 +289,7 @@ fn on_directory(call: &Call) -> Option<Result<Outcome, Errno>> {
         Call::Read { .. } => Some(Err(Errno::IsDirectory)),
         Call::Write { .. } => Some(Err(Errno::BadFile)),
         Call::Ftruncate { .. } => Some(Err(Errno::Invalid)),
-        Call::Fsync { .. } => Some(Ok(Outcome::Done)),
+        Call::Fsync { .. } | Call::Fchown { .. } | Call::Fchmod { .. } => Some(Ok(Outcome::Done)),
         _ => None,
     }
 }

@@ -270,6 +270,14 @@ impl Work<'_> {
         removed
     }
 
+    /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
+    /// the inode has to be written.
+    pub(super) async fn change_attributes(&self, path: &str) -> Result<()> {
+        let node = self.eat_path(path).await?;
+        self.change_inode(node, |_| ());
+        self.put_inode(node).await
+    }
+
     /// Removes a file's name.
     pub(super) async fn unlink_file(&self, last: &Last, node: Node) -> Result<()> {
         if self.kind(node) == Kind::Directory {

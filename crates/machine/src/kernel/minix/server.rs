@@ -54,6 +54,10 @@ pub(super) enum Call {
         from: String,
         to: String,
     },
+    /// chmod(2), chown(2) and utime(2).
+    ChangeAttributes {
+        path: String,
+    },
     Sync,
     /// A call that Minix does not have.
     None,
@@ -110,6 +114,7 @@ impl Work<'_> {
             Call::Rmdir { path } => self.unlink(&path, true).await.map(|()| 0),
             Call::Mkdir { path } => self.mkdir(&path).await.map(|()| 0),
             Call::Rename { from, to } => self.rename(&from, &to).await.map(|()| 0),
+            Call::ChangeAttributes { path } => self.change_attributes(&path).await.map(|()| 0),
             Call::Sync => self.sync_all().await,
             Call::None => Err(super::tasks::NO_SUCH_CALL),
             Call::DropCached { path } => self.drop_path(&path).await,

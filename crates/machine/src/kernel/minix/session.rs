@@ -192,6 +192,17 @@ impl MinixSession {
         self.done(Call::Unlink { path }).await
     }
 
+    /// chmod(2), chown(2) and utime(2).
+    pub(crate) async fn change_attributes(&mut self, path: &str) -> Result<()> {
+        let path = path.to_owned();
+        self.done(Call::ChangeAttributes { path }).await
+    }
+
+    /// There is no fchmod and no fchown.
+    pub(crate) async fn change_open_attributes(&mut self, _: usize) -> Result<()> {
+        self.done(Call::None).await
+    }
+
     pub(crate) async fn mkdir(&mut self, path: &str) -> Result<()> {
         let path = path.to_owned();
         self.done(Call::Mkdir { path }).await

@@ -26,6 +26,8 @@ pub(crate) struct Abilities {
     /// fsync is of a file; otherwise it is of everything, whatever the
     /// descriptor.
     pub(crate) syncs_files: bool,
+    /// There are fchown and fchmod; otherwise they are EINVAL.
+    pub(crate) changes_open_files: bool,
     /// Offsets may be as large as the volume's files; otherwise larger.
     pub(crate) offsets_are_of_files: bool,
     /// Offsets of more than 31 bits.
@@ -43,6 +45,7 @@ pub(crate) const POSIX: Abilities = Abilities {
     has_zero: true,
     tells_partial_writes: true,
     syncs_files: true,
+    changes_open_files: true,
     offsets_are_of_files: true,
     large_offsets: true,
 };
@@ -58,6 +61,7 @@ pub(crate) const MINIX: Abilities = Abilities {
     has_zero: false,
     tells_partial_writes: false,
     syncs_files: false,
+    changes_open_files: false,
     offsets_are_of_files: false,
     large_offsets: false,
 };

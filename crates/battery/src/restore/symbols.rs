@@ -1,0 +1,69 @@
+//! The table of names that restore leaves for the next restore, of an
+//! incremental dump: `./restoresymtable` (4.2BSD symtab.c, dumpsymtable).
+//!
+//! All names come first, then an entry for each, then the heads of the lists
+//! that its inode is found by, then a header.
+
+use std::collections::BTreeMap;
+
+/// What the table is called, in the directory that is restored in.
+pub(super) const NAME: &str = "restoresymtable";
+
+/// Bytes of an entry: where its name is and how long, its inode and its number,
+/// and five other entries.
+const ENTRY_BYTES: usize = 36;
+/// What the length of a name is made a multiple of.
+const NAME_UNIT_BYTES: usize = 4;
+/// Inodes for each list.
+const INODES_PER_LIST: u32 = 5;
+/// Bytes of the header.
+const HEADER_BYTES: usize = 32;
+
+/// The table of these paths, by inode. Of an entry its name, inode and number
+/// are filled in: nobody reads the others here.
+pub(super) fn table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
+    let mut table = Vec::new();
+    let mut entries = Vec::new();
+    for (number, (inode, path)) in (0_u32..).zip(paths) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let words = [table.len() as u32, name.len() as u32, *inode, number];
+        let filled = entries.len() + ENTRY_BYTES;
+        entries.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        entries.resize(filled, 0);
+        table.extend_from_slice(name.as_bytes());
+        table.push(0);
+        table.resize(table.len().next_multiple_of(NAME_UNIT_BYTES), 0);
+    }
+    let names_bytes = table.len() as u32;
+    table.append(&mut entries);
+    let inodes = paths.keys().next_back().copied().unwrap_or_default();
+    let lists = inodes.div_ceil(INODES_PER_LIST);
+    table.resize(table.len() + lists as usize * size_of::<u32>(), 0);
+    let header = [names_bytes, inodes, lists].map(u32::to_be_bytes);
+    let whole = table.len() + HEADER_BYTES;
+    table.extend_from_slice(header.as_flattened());
+    table.resize(whole, 0);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_name() {
+        let paths = [(2, "/mnt0/restored"), (7, "/mnt0/restored/abc")];
+        let paths = paths.map(|(inode, path)| (inode, path.to_owned()));
+        let table = table(&BTreeMap::from(paths));
+        // "restored" and its end take 12 bytes, "abc" 4; 7 inodes are in 2 lists.
+        assert_eq!(table.len(), 16 + 2 * 36 + 2 * 4 + 32);
+        assert!(table.starts_with(b"restored\0\0\0\0abc\0"));
+        let second: Vec<u32> = table[16 + 36..][..16]
+            .as_chunks()
+            .0
+            .iter()
+            .map(|word| u32::from_be_bytes(*word))
+            .collect();
+        assert_eq!(second, [12, 3, 7, 1]);
+    }
+}
