@@ -3,6 +3,7 @@
 use crate::support::User;
 
 const VAX: &str = "vax780-sc780-eagle";
+const SUN: &str = "sun3-rimfire-2344";
 
 #[test]
 fn requests_that_make_no_sense_say_what_does() {
@@ -19,6 +20,36 @@ fn requests_that_make_no_sense_say_what_does() {
         (
             &["--on", "vax780-sc780-eagle:initial-arbitrasion"],
             &["did you mean", "initial-arbitration"],
+        ),
+        (
+            &["--on", SUN, "--set", "controller.raw_cache_bits=SEA|XCY"],
+            &["XCY needs XHD"],
+        ),
+        (
+            &["--on", SUN, "--set", "controller.read_ahead_sectors=245"],
+            &["from 0 to 244"],
+        ),
+        (
+            &["--on", SUN, "--set", "drive.1.track_skew_sectors=69"],
+            &["skew over the track", "less than the 69 slots"],
+        ),
+        (
+            &[
+                "--on",
+                SUN,
+                "--set",
+                "drive.1.partitions=[[0, 4000], [1, 99]]",
+            ],
+            &["two partitions share sectors"],
+        ),
+        (
+            &[
+                "--on",
+                SUN,
+                "--set",
+                "drive.1.revectored_sectors=[[9, 400000]]",
+            ],
+            &["sector 400000", "where the data of a bad one is"],
         ),
         (&["--on", "absent.toml"], &["absent.toml"]),
         (

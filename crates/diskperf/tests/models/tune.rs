@@ -60,8 +60,9 @@ fn a_search_that_makes_no_sense_says_why() {
         "tune nothing --on pcat-st251 --over drive.interleave=1..2",
     ))
     .expect(2, &["nothing"]);
+    // A tree of files has no place on a drive by itself.
     user.run(&words(
-        "tune read_8192 --on pcat-st251 --over drive.interleave=1..2",
+        "tune populate --on pcat-st251 --over drive.interleave=1..2",
     ))
     .expect(2, &["files"]);
     user.run(&words(

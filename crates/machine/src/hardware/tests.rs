@@ -4,6 +4,7 @@
 mod acsi;
 mod massbus;
 mod uda50;
+mod vme;
 mod wd1003;
 
 use super::bus::Bus;

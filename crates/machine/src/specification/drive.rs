@@ -128,6 +128,18 @@ fn read_partitions(
                 "partitions that lie beside each other",
             );
         }
+        let taken = geometry
+            .stand_ins()
+            .find(|sector| (first_sector..first_sector + length).contains(sector));
+        if let Some(sector) = taken {
+            let message =
+                format!("the partition has sector {sector}, where the data of a bad one is");
+            reader.fail_allowing(
+                key,
+                &message,
+                "partitions without the sectors that stand in for bad ones",
+            );
+        }
         partitions.push(PartitionSpecification {
             first_sector,
             label: ffs::Geometry {
@@ -185,6 +197,16 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         0..=100_000,
         "slots by which a cylinder is turned against the one before it",
     ) as u32;
+    check_skew(
+        reader,
+        ("track_skew_sectors", track_skew),
+        per_track + spare,
+    );
+    check_skew(
+        reader,
+        ("cylinder_skew_sectors", cylinder_skew),
+        per_track + spare,
+    );
     let index_gap = reader
         .optional_number(
             "index_gap_share",
@@ -252,5 +274,13 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
             reader.fail(key, &error.to_string());
             Geometry::new((1, 1, 1), (0, 1), 512).expect("one sector is a drive")
         }
+    }
+}
+
+/// A skew of a track or more is one of less, and most likely a mistake.
+fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: u32) {
+    if skew >= slots {
+        let allowed = format!("less than the {slots} slots of a track");
+        reader.fail_allowing(key, "a skew over the track", &allowed);
     }
 }

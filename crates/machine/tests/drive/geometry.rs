@@ -134,6 +134,10 @@ fn a_revectored_sector_is_elsewhere_and_alone() {
     for sector in [14, 16] {
         assert_eq!(at(moved.locate(sector)), at(whole.locate(sector)));
     }
+    for twice in [vec![(1, 79), (2, 79)], vec![(1, 79), (79, 70)]] {
+        let refused = whole.clone().revectoring(twice);
+        assert_eq!(refused, Err(GeometryError::Shared(79)));
+    }
     assert_eq!(
         whole.revectoring(vec![(80, 1)]),
         Err(GeometryError::Beyond(80))
@@ -204,6 +208,36 @@ proptest! {
             prop_assert!(seen.insert(at(place)), "sector {} shares {:?}", sector, place);
         }
         prop_assert_eq!(seen.len() as u64, drive.sectors());
+    }
+
+    /// The same of sectors and tracks that live elsewhere: what is not set
+    /// aside for them has a slot of its own, and theirs are among what is.
+    #[test]
+    fn revectored_sectors_share_no_slot(
+        drive in any_geometry(),
+        bad in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        // Stand-ins are counted as if nothing slipped.
+        let drive = drive.slipping(Vec::new()).expect("on the drive");
+        let sectors = drive.sectors();
+        prop_assume!(sectors >= 8);
+        // The last quarter is set aside.
+        let data = sectors - sectors / 4;
+        let mut bad: Vec<u64> = bad.iter().map(|index| index.index(data as usize) as u64).collect();
+        bad.sort_unstable();
+        bad.dedup();
+        bad.truncate((sectors - data) as usize);
+        let moved: Vec<(u64, u64)> = bad.iter().copied().zip(data..).collect();
+        let whole = drive.clone();
+        let drive = drive.revectoring(moved.clone()).expect("on the drive");
+        let mut seen = BTreeSet::new();
+        for sector in 0..data {
+            let place = drive.locate(sector);
+            prop_assert!(seen.insert(at(place)), "sector {} shares {:?}", sector, place);
+        }
+        for (from, to) in moved {
+            prop_assert_eq!(at(drive.locate(from)), at(whole.locate(to)));
+        }
     }
 
     /// What is said to follow slot by slot does so, on one track.

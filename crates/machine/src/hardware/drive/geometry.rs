@@ -70,6 +70,9 @@ pub enum GeometryError {
     /// A slipped or revectored sector beyond the drive.
     #[error("sector {0} is beyond the end of the drive")]
     Beyond(u64),
+    /// Data of two sectors, or of a bad one, would lie at the same place.
+    #[error("sector {0} would hold the data of two others, or is bad itself")]
+    Shared(u64),
 }
 
 impl Geometry {
@@ -181,8 +184,25 @@ impl Geometry {
         if let Some(beyond) = beyond {
             return Err(GeometryError::Beyond(beyond));
         }
+        let from = |sector: u64| sectors.iter().any(|(from, _)| *from == sector);
+        let mut targets: Vec<u64> = sectors.iter().map(|(_, to)| *to).collect();
+        targets.sort_unstable();
+        let shared = targets.windows(2).find(|pair| pair[0] == pair[1]);
+        let bad = targets.iter().find(|to| from(**to));
+        if let Some(shared) = shared.map(|pair| pair[0]).or(bad.copied()) {
+            return Err(GeometryError::Shared(shared));
+        }
         self.revectored = sectors;
         Ok(self)
+    }
+
+    /// Sectors that hold the data of bad ones, by the numbers that they would
+    /// have by themselves: no data of their own may be on them.
+    pub fn stand_ins(&self) -> impl Iterator<Item = u64> + '_ {
+        let slipped_before = |to: u64| self.slipped.partition_point(|bad| *bad < to) as u64;
+        self.revectored
+            .iter()
+            .map(move |(_, to)| to - slipped_before(*to))
     }
 
     /// Cylinders.

@@ -1,0 +1,288 @@
+//! A controller for the VMEbus alone. These fail when what is in the cache is
+//! read from the drive, when what was written over is served from it, when
+//! reading ahead goes where its bits forbid or holds the arm from a write that
+//! may interrupt it, and when any part of a request's time is lost.
+
+use super::*;
+use crate::hardware::controller::vme::{Caching, Policy, Vme, VmeConfig};
+use proptest::prelude::*;
+
+const COMMAND: Time = Time(1_000_000);
+const MOVE: Time = Time(300_000);
+
+fn controller(caching: Caching) -> Rc<Bench> {
+    let config = VmeConfig {
+        command: COMMAND,
+        command_poll: Time::ZERO,
+        move_per_sector: MOVE,
+        write_lead_sectors: 1,
+        caching,
+        maintenance: None,
+    };
+    let vme = Vme::new(0, config, &[0], Streams::new(1));
+    Bench::new(
+        vec![drive(0)],
+        Controller::Vme(vme),
+        Bus::new(1_000_000_000, 0.0),
+    )
+}
+
+fn sectors(bits: &str, ahead_sectors: u32) -> Rc<Bench> {
+    let policy = Policy::parse(bits, ahead_sectors).expect("bits");
+    controller(Caching::Sectors {
+        capacity_sectors: 1000,
+        policies: [policy; 3],
+        adaptive: false,
+    })
+}
+
+fn tracks(flushed_by_writes: bool) -> Rc<Bench> {
+    controller(Caching::Tracks {
+        capacity_sectors: 1000,
+        flushed_by_writes,
+    })
+}
+
+impl Bench {
+    fn give(&self, id: TransferId) {
+        self.mark(id);
+        self.ask(|controller, around, parts| controller.vme().command(around, parts, id));
+    }
+
+    async fn ended(&self) -> TransferId {
+        loop {
+            match self.ask(|controller, _, _| controller.vme().take_done()) {
+                Some(done) => return done,
+                None => self.sim.wait("the controller").await,
+            }
+        }
+    }
+
+    /// One command from its issue to its end; how long that is.
+    async fn carry_out(&self, id: u32, sector: u64, count: u32, write: bool) -> Time {
+        let begin = self.now();
+        let id = self.issue(id, (0, sector, count, write));
+        self.give(id);
+        assert_eq!(self.ended().await, id);
+        // All of its time is accounted for.
+        self.spans(id);
+        self.now() - begin
+    }
+
+    async fn rest(&self, span: Time) {
+        self.sim.sleep_until(self.now() + span).await;
+    }
+
+    fn transfers_of_the_drive(&self) -> u64 {
+        self.hardware.borrow().drives[0].busy().transfers
+    }
+}
+
+/// From the cache: the command, and each sector through the processor.
+fn held(count: u32) -> Time {
+    COMMAND + Time(MOVE.0 * u64::from(count))
+}
+
+#[test]
+fn what_was_saved_is_served_without_the_drive() {
+    let bench = sectors("SEA|CRD", 0);
+    let inner = Rc::clone(&bench);
+    bench.run(async move {
+        let first = inner.carry_out(0, 100, 16, false).await;
+        let transfers = inner.transfers_of_the_drive();
+        assert_eq!(inner.carry_out(1, 100, 16, false).await, held(16));
+        assert_eq!(inner.transfers_of_the_drive(), transfers);
+        assert!(first > held(16) || first > slots(16));
+        // A part that is there and a part that is not.
+        let longer = inner.carry_out(2, 108, 16, false).await;
+        assert!(longer > held(8), "{longer}");
+        assert_eq!(inner.transfers_of_the_drive(), transfers + 1);
+        assert_eq!(inner.carry_out(3, 100, 24, false).await, held(24));
+    });
+}
+
+#[test]
+fn without_a_search_nothing_is_served_from_the_cache() {
+    let bench = sectors("0", 60);
+    let inner = Rc::clone(&bench);
+    bench.run(async move {
+        for id in 0..3 {
+            inner.carry_out(id, 100, 16, false).await;
+        }
+        assert_eq!(inner.transfers_of_the_drive(), 3);
+    });
+}
+
+#[test]
+fn reading_ahead_stops_where_its_bits_say() {
+    // The track of sector 0 ends at 48, its cylinder at 96.
+    for (bits, end) in [("SEA", 48), ("SEA|XHD", 96), ("SEA|XHD|XCY", 116)] {
+        let bench = sectors(bits, 100);
+        let inner = Rc::clone(&bench);
+        bench.run(async move {
+            inner.carry_out(0, 0, 16, false).await;
+            inner.rest(Time::from_millis(100)).await;
+            let bytes = inner.hardware.borrow().drives[0].busy().bytes;
+            assert_eq!(bytes / 512, end, "{bits}");
+            let count = (end - 16) as u32;
+            assert_eq!(inner.carry_out(1, 16, count, false).await, held(count));
+        });
+    }
+}
+
+#[test]
+fn what_is_not_saved_lasts_until_the_next_read_elsewhere() {
+    let bench = sectors("SEA|XHD", 20);
+    let inner = Rc::clone(&bench);
+    bench.run(async move {
+        inner.carry_out(0, 0, 16, false).await;
+        inner.rest(Time::from_millis(100)).await;
+        assert_eq!(inner.carry_out(1, 16, 10, false).await, held(10));
+        inner.rest(Time::from_millis(100)).await;
+        inner.carry_out(2, 5000, 16, false).await;
+        inner.rest(Time::from_millis(100)).await;
+        assert!(inner.carry_out(3, 16, 10, false).await > held(10));
+    });
+}
+
+#[test]
+fn a_write_makes_what_it_goes_over_unknown_and_tracks_forget_all() {
+    let cases = [
+        (sectors("SEA|CRD", 0), true),
+        (tracks(false), true),
+        (tracks(true), false),
+    ];
+    for (bench, others_stay) in cases {
+        let inner = Rc::clone(&bench);
+        bench.run(async move {
+            inner.carry_out(0, 96, 16, false).await;
+            inner.rest(Time::from_millis(100)).await;
+            assert_eq!(inner.carry_out(1, 96, 16, false).await, held(16));
+            inner.carry_out(2, 100, 4, true).await;
+            inner.rest(Time::from_millis(100)).await;
+            let before = inner.carry_out(3, 96, 4, false).await;
+            assert_eq!(before == held(4), others_stay);
+            inner.rest(Time::from_millis(100)).await;
+            if others_stay {
+                assert!(inner.carry_out(4, 100, 4, false).await > held(4));
+            }
+        });
+    }
+}
+
+#[test]
+fn what_is_saved_of_a_write_is_served() {
+    let bench = sectors("SEA|CWT", 0);
+    let inner = Rc::clone(&bench);
+    bench.run(async move {
+        inner.carry_out(0, 500, 8, true).await;
+        assert_eq!(inner.carry_out(1, 500, 8, false).await, held(8));
+    });
+}
+
+#[test]
+fn a_write_ends_reading_ahead_across_cylinders_and_waits_for_the_rest() {
+    let until_written = |bits: &'static str| {
+        let bench = sectors(bits, 240);
+        let inner = Rc::clone(&bench);
+        let took = Rc::new(RefCell::new(Time::ZERO));
+        let result = Rc::clone(&took);
+        bench.run(async move {
+            inner.carry_out(0, 0, 16, false).await;
+            *result.borrow_mut() = inner.carry_out(1, 4000, 16, true).await;
+        });
+        let took = *took.borrow();
+        took
+    };
+    let interrupted = until_written("SEA|XHD|XCY");
+    let waited = until_written("SEA|RAP|XHD|XCY");
+    // Two hundred and forty sectors are five revolutions.
+    assert!(
+        waited.0 > interrupted.0 + 3 * period().0,
+        "{waited} {interrupted}"
+    );
+}
+
+#[test]
+fn a_track_is_read_from_whatever_sector_comes_first() {
+    for rest in 0..20 {
+        let bench = tracks(true);
+        let inner = Rc::clone(&bench);
+        bench.run(async move {
+            inner.rest(Time(rest * 1_111_111)).await;
+            let took = inner.carry_out(0, 0, 48, false).await;
+            let most = COMMAND + period() + slots(1) + Time(100_000);
+            assert!(took <= most, "{took} and at most {most}");
+        });
+    }
+}
+
+#[test]
+fn reads_in_sequence_have_the_next_track_read() {
+    let bench = tracks(true);
+    let inner = Rc::clone(&bench);
+    bench.run(async move {
+        inner.carry_out(0, 0, 24, false).await;
+        inner.rest(Time::from_millis(50)).await;
+        assert_eq!(inner.carry_out(1, 24, 24, false).await, held(24));
+        inner.rest(Time::from_millis(50)).await;
+        assert_eq!(inner.carry_out(2, 48, 24, false).await, held(24));
+    });
+}
+
+/// A command of a random sequence: sector, sectors, whether it writes, and the
+/// pause before it in parts of ten milliseconds.
+fn any_command() -> impl Strategy<Value = (u64, u32, bool, u64)> {
+    let near = prop_oneof![0..200_u64, 0..(PER_CYLINDER * u64::from(CYLINDERS) - 130)];
+    (near, 1..130_u32, any::<bool>(), 0..100_u64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is asked and however much at once: every command ends, all of
+    /// its time is accounted for, and none ends before its data can be there.
+    #[test]
+    fn every_command_ends_and_is_accounted_for(
+        commands in prop::collection::vec(any_command(), 1..30),
+        kind in 0..6_usize,
+        at_once in 1..4_usize,
+    ) {
+        let bench = match kind {
+            0 => sectors("0", 0),
+            1 => sectors("SEA|CRD|XHD|XCY", 244),
+            2 => sectors("SEA|CRD|RAP|CWT|SRD|SWT|XHD", 60),
+            3 => tracks(true),
+            4 => tracks(false),
+            _ => controller(Caching::Sectors {
+                capacity_sectors: 300,
+                policies: [Policy::default(); 3],
+                adaptive: true,
+            }),
+        };
+        let inner = Rc::clone(&bench);
+        bench.run(async move {
+            let mut under_way = 0;
+            for (number, (sector, count, write, pause)) in commands.iter().enumerate() {
+                inner.rest(Time(pause * 100_000)).await;
+                let id = inner.issue(number as u32, (0, *sector, *count, *write));
+                inner.give(id);
+                under_way += 1;
+                while under_way >= at_once {
+                    let done = inner.ended().await;
+                    let hardware = inner.hardware.borrow();
+                    let request = &hardware.transfers[done.0 as usize].request;
+                    assert!(request.marked().0 <= inner.now().0);
+                    assert!(request.marked().0 >= request.issued().0 + COMMAND.0);
+                    under_way -= 1;
+                }
+            }
+            for _ in 0..under_way {
+                inner.ended().await;
+            }
+            inner.rest(Time::from_millis(1000)).await;
+            let busy = inner.hardware.borrow().drives[0].busy();
+            assert!(busy.positioning + busy.latency + busy.transfer <= inner.now());
+        });
+    }
+}
