@@ -47,11 +47,15 @@ fn every_published_cell_is_there(card: &Card) {
             let cell = cell.unwrap_or_else(|| panic!("{id} is missing"));
             assert_eq!(cell.scored, printed.scored, "{id}");
             assert_eq!(cell.same_as, printed.same_as, "{id}");
-            assert_eq!(
-                cell.printed,
-                printed.kb_per_s.or(printed.blocks_per_s),
-                "{id}"
-            );
+            let values = [
+                printed.kb_per_s,
+                printed.blocks_per_s,
+                printed.minutes,
+                printed.real_s,
+                printed.ratio,
+            ];
+            let value = values.into_iter().find_map(|value| value);
+            assert_eq!(cell.printed, value, "{id}");
             // Context of machines that are not here has no model.
             let modelled = cell.modelled.is_some_and(|value| value > 0.0);
             assert!(modelled || cell.target.is_none(), "{id}");
