@@ -191,8 +191,7 @@ fn a_write_ends_reading_ahead_across_cylinders_and_waits_for_the_rest() {
             inner.carry_out(0, 0, 16, false).await;
             *result.borrow_mut() = inner.carry_out(1, 4000, 16, true).await;
         });
-        let took = *took.borrow();
-        took
+        took.take()
     };
     let interrupted = until_written("SEA|XHD|XCY");
     let waited = until_written("SEA|RAP|XHD|XCY");
