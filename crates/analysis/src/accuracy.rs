@@ -195,6 +195,17 @@ pub struct Finding {
     pub unit: String,
 }
 
+impl Finding {
+    /// A number with its name and unit.
+    pub fn new(what: &str, value: f64, unit: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            value,
+            unit: unit.to_owned(),
+        }
+    }
+}
+
 /// Something that a document says in words, and what the models say to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statement {

@@ -96,15 +96,8 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(Job {
-        computer: Arc::new(computer),
-        drives: 1,
-        other: false,
-        phase: 0,
-        speed_difference: 0.0,
-        programs: vec![program],
-        size_bytes,
         repetitions: (1, 0),
-        seed,
+        ..Job::of(Arc::new(computer), program, size_bytes, seed)
     })
 }
 

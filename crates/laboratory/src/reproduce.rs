@@ -8,6 +8,8 @@
 //! spindles stand to each other, so their figures are means over evenly
 //! spaced relative phases. No phase and no seed is chosen for a cell.
 
+mod asking;
+mod document;
 mod filling;
 mod free;
 pub(crate) mod glob;

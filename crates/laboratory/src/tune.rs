@@ -133,15 +133,9 @@ fn job(
         )));
     }
     Ok(Job {
-        computer: Arc::new(computer),
         drives: search.drives as usize,
-        other: false,
-        phase: 0,
         speed_difference: crate::reproduce::two_drives().speed_difference_share,
-        programs: vec![program],
-        size_bytes,
-        repetitions: (3, 1),
-        seed: search.seed,
+        ..Job::of(Arc::new(computer), program, size_bytes, search.seed)
     })
 }
 

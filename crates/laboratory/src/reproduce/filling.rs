@@ -1,30 +1,18 @@
 //! Fills the card: every cell of the documents under its id.
 
+use super::asking::{Asking, Values};
+use super::document::Document;
 use super::free::Free;
 use super::glob::matches;
-use super::interleave::{self, Interleaves};
 use super::jobs::Workshop;
-use super::kirkendall::{self, Kirkendall};
 use super::notes::{Notes, two_drives};
 use super::setups::{Modelled, OverPhases, Place, figures};
-use super::speck::{self, Speck};
-use super::statements::{self, Asking, statements};
-use super::zachariassen::{self, Zachariassen};
 use super::{Options, published};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars};
 use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting};
 use std::collections::BTreeMap;
-
-/// The documents that have models.
-const DOCUMENTS: [&str; 5] = [
-    statements::DOCUMENT,
-    zachariassen::DOCUMENT,
-    kirkendall::DOCUMENT,
-    speck::DOCUMENT,
-    interleave::DOCUMENT,
-];
 
 /// The accuracy card.
 pub(super) fn card(
@@ -38,7 +26,7 @@ pub(super) fn card(
     let documents = documents(&published, &options.documents)?;
     let mut chosen: Vec<&Printed> = Vec::new();
     for document in &documents {
-        let cells = published.of_document(document);
+        let cells = published.of_document(document.name());
         chosen.extend(cells.map_err(LaboratoryError::catalogue)?);
     }
     let all = chosen.len();
@@ -51,6 +39,13 @@ pub(super) fn card(
     let free = free(catalogue, &options.settings, &published, &chosen)?;
     let places: Vec<Place> = chosen.iter().filter_map(|cell| Place::of(cell)).collect();
     let wanted: Vec<&Place> = places.iter().collect();
+    let asking = Asking {
+        catalogue,
+        settings: &options.settings,
+        seed: options.seed,
+        two_drives: &two_drives,
+        workshop,
+    };
     let modelled = figures(
         catalogue,
         &options.settings,
@@ -58,59 +53,25 @@ pub(super) fn card(
         &two_drives,
         workshop,
     )?;
-    let speck = chosen
-        .iter()
-        .any(|cell| cell.document() == Some(speck::DOCUMENT))
-        .then(|| Speck::run(catalogue, &options.settings, options.seed, workshop))
-        .transpose()?;
-    let interleaves = Interleaves::run(
-        catalogue,
-        &options.settings,
-        (&chosen, options.seed),
-        workshop,
-    )?;
-    let kirkendall = Kirkendall::run(
-        catalogue,
-        &options.settings,
-        (&chosen, options.seed),
-        workshop,
-    )?;
-    let zachariassen = Zachariassen::run(
-        catalogue,
-        &options.settings,
-        (&chosen, options.seed),
-        workshop,
-    )?;
+    let mut values = Values::default();
+    let mut said = Vec::new();
+    for document in &documents {
+        let of_it = |cell: &&&Printed| cell.document() == Some(document.name());
+        let cells: Vec<&Printed> = chosen.iter().filter(of_it).copied().collect();
+        if cells.is_empty() {
+            continue;
+        }
+        let (of_cells, text) = document.fill(&asking, &cells, whole)?;
+        values.extend(of_cells);
+        said.extend(text);
+    }
     let filling = Filling {
-        zachariassen: &zachariassen,
-        kirkendall: &kirkendall,
         modelled: &modelled,
-        speck: speck.as_ref(),
-        interleaves: &interleaves,
+        values: &values,
         free: &free,
         notes: &notes,
     };
     let cells: Vec<Cell> = chosen.iter().flat_map(|cell| filling.cells(cell)).collect();
-    let mut said = Vec::new();
-    if whole && documents.contains(&statements::DOCUMENT.to_owned()) {
-        said.extend(statements(&Asking {
-            catalogue,
-            settings: &options.settings,
-            seed: options.seed,
-            two_drives: &two_drives,
-            workshop,
-        })?);
-    }
-    if let (true, Some(speck)) = (whole, &speck) {
-        said.extend(speck.statements());
-    }
-    if whole && documents.iter().any(|one| one == zachariassen::DOCUMENT) {
-        let more = zachariassen.statements(catalogue, &options.settings, options.seed, workshop)?;
-        said.extend(more);
-    }
-    if whole && documents.iter().any(|one| one == kirkendall::DOCUMENT) {
-        said.extend(kirkendall.statements(catalogue, &options.settings, options.seed, workshop)?);
-    }
     let pairs = cells.iter().any(|cell| cell.phases > 1);
     Ok(Card {
         settings: options
@@ -124,30 +85,26 @@ pub(super) fn card(
         bars: bars(&cells),
         cells,
         statements: said,
-        documents,
+        documents: documents.iter().map(|one| one.name().to_owned()).collect(),
     })
 }
 
-/// The documents asked for, in the order of this list.
-fn documents(published: &Published, asked: &[String]) -> Result<Vec<String>, LaboratoryError> {
+/// The documents asked for, in the card's order; all that have models if none is.
+fn documents(published: &Published, asked: &[String]) -> Result<Vec<Document>, LaboratoryError> {
     for document in asked {
         published
             .of_document(document)
             .map_err(LaboratoryError::catalogue)?;
-        if !DOCUMENTS.contains(&document.as_str()) {
+        if Document::named(document).is_none() {
             return Err(LaboratoryError::Request(format!(
                 "the catalogue has no models of the systems of {document}; there are those of {}",
-                DOCUMENTS.join(" and ")
+                Document::ALL.map(Document::name).join(" and ")
             )));
         }
     }
     let wanted =
-        |document: &&str| asked.is_empty() || asked.iter().any(|one| one.as_str() == *document);
-    Ok(DOCUMENTS
-        .into_iter()
-        .filter(wanted)
-        .map(str::to_owned)
-        .collect())
+        |document: &Document| asked.is_empty() || asked.iter().any(|one| one == document.name());
+    Ok(Document::ALL.into_iter().filter(wanted).collect())
 }
 
 fn is_chosen(cell: &Printed, options: &Options) -> bool {
@@ -162,11 +119,15 @@ fn is_chosen(cell: &Printed, options: &Options) -> bool {
 
 fn nothing_chosen(
     published: &Published,
-    documents: &[String],
+    documents: &[Document],
     options: &Options,
 ) -> LaboratoryError {
     let cells = published.cells.iter();
-    let of = cells.filter(|cell| documents.iter().any(|one| cell.document() == Some(one)));
+    let of = cells.filter(|cell| {
+        documents
+            .iter()
+            .any(|one| cell.document() == Some(one.name()))
+    });
     let mut tables: Vec<&str> = of.map(|cell| cell.table.as_str()).collect();
     tables.sort_unstable();
     tables.dedup();
@@ -217,11 +178,8 @@ fn free(
 
 /// All that cells are filled from.
 struct Filling<'a> {
-    zachariassen: &'a Zachariassen,
     modelled: &'a BTreeMap<Place, Modelled>,
-    speck: Option<&'a Speck>,
-    interleaves: &'a Interleaves,
-    kirkendall: &'a Kirkendall,
+    values: &'a Values,
     free: &'a Free,
     notes: &'a Notes,
 }
@@ -231,12 +189,7 @@ impl Filling<'_> {
     /// has one, or where nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
-            return vec![match printed.document() {
-                Some(interleave::DOCUMENT) => self.of_interleave(printed),
-                Some(zachariassen::DOCUMENT) => self.of_zachariassen(printed),
-                Some(kirkendall::DOCUMENT) => self.of_kirkendall(printed),
-                _ => self.of_speck(printed),
-            }];
+            return vec![self.of_document(printed)];
         };
         let modelled = &self.modelled[&place];
         let blank = self.blank(printed, &system_name(&place), modelled.phases);
@@ -266,85 +219,19 @@ impl Filling<'_> {
         cells
     }
 
-    fn of_speck(&self, printed: &Printed) -> Cell {
+    /// The cell of a printed one that has a document's own model, if any.
+    fn of_document(&self, printed: &Printed) -> Cell {
         let name = printed.full_target().unwrap_or_default();
         let blank = self.blank(printed, &name, 1);
-        let quantity = match printed.blocks_per_s {
-            Some(_) => Quantity::BlocksPerS,
-            None => Quantity::Ratio,
-        };
+        let document = printed.document().and_then(Document::named);
+        let document = document.expect("cells of documents with models are chosen");
+        let value = self.values.of(printed);
+        let (quantity, rate, test) = document.described(printed, value);
         let cell = Cell {
             quantity,
-            printed: printed.blocks_per_s,
+            printed: rate,
+            test,
             ..blank
-        };
-        match self.speck.and_then(|speck| speck.value(printed)) {
-            Some(value) => with_value(cell, value),
-            None => cell,
-        }
-    }
-
-    fn of_zachariassen(&self, printed: &Printed) -> Cell {
-        let name = printed.full_target().unwrap_or_default();
-        let (quantity, value) = match printed {
-            Printed {
-                minutes: Some(minutes),
-                ..
-            } => (Quantity::Minutes, Some(*minutes)),
-            Printed {
-                real_s: Some(seconds),
-                ..
-            } => (Quantity::Seconds, Some(*seconds)),
-            Printed {
-                ratio: Some(ratio), ..
-            } => (Quantity::Ratio, Some(*ratio)),
-            _ => (Quantity::KbPerS, printed.kb_per_s),
-        };
-        let size = printed.blocksize.iter().map(|size| format!(", {size}"));
-        let bits = printed.cache_bits.iter().map(|bits| format!(", {bits}"));
-        let ahead = printed
-            .readahead_sectors
-            .map(|sectors| format!(" {sectors}"));
-        let cell = Cell {
-            quantity,
-            printed: value,
-            test: printed.test.as_ref().map(|test| {
-                size.chain(bits)
-                    .chain(ahead)
-                    .fold(test.clone(), |text, more| text + &more)
-            }),
-            ..self.blank(printed, &name, 1)
-        };
-        match self.zachariassen.value(printed) {
-            Some(value) => with_value(cell, value),
-            None => cell,
-        }
-    }
-
-    fn of_interleave(&self, printed: &Printed) -> Cell {
-        let name = printed.full_target().unwrap_or_default();
-        let cell = Cell {
-            printed: printed.kb_per_s,
-            test: printed
-                .test
-                .as_ref()
-                .zip(printed.interleave)
-                .map(|(test, interleave)| format!("{test}, {interleave}:1")),
-            ..self.blank(printed, &name, 1)
-        };
-        match self.interleaves.value(printed) {
-            Some(value) => with_value(cell, value),
-            None => cell,
-        }
-    }
-
-    fn of_kirkendall(&self, printed: &Printed) -> Cell {
-        let name = printed.full_target().unwrap_or_default();
-        let value = self.kirkendall.value(printed);
-        let cell = Cell {
-            printed: printed.kb_per_s,
-            test: Some(kirkendall::title(printed, value)),
-            ..self.blank(printed, &name, 1)
         };
         match value {
             Some(value) => with_value(cell, value),

@@ -1,12 +1,12 @@
 //! Seed 004: a drive by itself, formatted with interleaves from 1:1 to 6:1,
 //! read by whole tracks and by single sectors.
 
-use super::jobs::{Job, Workshop};
+use super::asking::{Asking, Values};
+use super::jobs::Job;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
-use std::collections::BTreeMap;
+use diskperf_machine::catalogue::{Cell, Setting};
 use std::sync::Arc;
 
 pub(super) const DOCUMENT: &str = "piziali-zam-1991";
@@ -14,66 +14,46 @@ pub(super) const DOCUMENT: &str = "piziali-zam-1991";
 /// A thousand tracks or so: enough for a rate that hangs on chance.
 const TRACKS: u64 = 960;
 
-/// KB/s of each cell, by its id.
-pub(super) struct Interleaves {
-    rates: BTreeMap<String, f64>,
+/// KB/s of the cells that name an interleave.
+pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+    let mut ids = Vec::new();
+    let mut jobs = Vec::new();
+    for cell in cells {
+        let (Some(id), Some(target), Some(interleave), Some(program)) =
+            (&cell.id, cell.full_target(), cell.interleave, program(cell))
+        else {
+            continue;
+        };
+        // The cell's interleave is the cell: it comes after the user's.
+        let interleave = Setting::new("drive.interleave", &interleave.to_string());
+        let all: Vec<Setting> = asking
+            .settings
+            .iter()
+            .cloned()
+            .chain([interleave])
+            .collect();
+        let computer = Computer::read(asking.catalogue, &target, &all)?;
+        if computer.medium() != Medium::Device {
+            return Err(LaboratoryError::Request(format!(
+                "{DOCUMENT} reads drives by themselves, and the settings give {target} a file system; leave `filesystem` out"
+            )));
+        }
+        ids.push(id.clone());
+        let size_bytes = TRACKS * track_bytes();
+        jobs.push(Job::of(
+            Arc::new(computer),
+            program,
+            size_bytes,
+            asking.seed,
+        ));
+    }
+    Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-impl Interleaves {
-    /// Runs the cells that name an interleave.
-    pub(super) fn run(
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        (cells, seed): (&[&Cell], u64),
-        workshop: &Workshop<'_>,
-    ) -> Result<Self, LaboratoryError> {
-        let mut ids = Vec::new();
-        let mut jobs = Vec::new();
-        for cell in cells {
-            let (Some(id), Some(target), Some(interleave)) =
-                (&cell.id, cell.full_target(), cell.interleave)
-            else {
-                continue;
-            };
-            let Some(program) = program(cell) else {
-                continue;
-            };
-            let interleave = Setting {
-                path: "drive.interleave".to_owned(),
-                text: interleave.to_string(),
-            };
-            // The cell's interleave is the cell.
-            let all: Vec<Setting> = settings.iter().cloned().chain([interleave]).collect();
-            let computer = Computer::read(catalogue, &target, &all)?;
-            if computer.medium() != Medium::Device {
-                return Err(LaboratoryError::Request(format!(
-                    "{DOCUMENT} reads drives by themselves, and the settings give {target} a file system; leave `filesystem` out"
-                )));
-            }
-            ids.push(id.clone());
-            jobs.push(Job {
-                computer: Arc::new(computer),
-                drives: 1,
-                other: false,
-                phase: 0,
-                speed_difference: 0.0,
-                size_bytes: TRACKS * track_bytes(),
-                programs: vec![program],
-                repetitions: (3, 1),
-                seed,
-            });
-        }
-        let done = workshop.carry_out(&jobs)?;
-        let rate = |figures: &Vec<super::jobs::Figure>| figures[0].kb_per_s;
-        Ok(Self {
-            rates: ids.into_iter().zip(done.iter().map(rate)).collect(),
-        })
-    }
-
-    /// The modelled value of a cell.
-    pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
-        self.rates.get(cell.id.as_deref()?).copied()
-    }
+/// What the card calls a cell's test.
+pub(super) fn title(cell: &Cell) -> Option<String> {
+    let interleave = cell.interleave?;
+    Some(format!("{}, {interleave}:1", cell.test.as_ref()?))
 }
 
 fn programs() -> Vec<Program> {

@@ -113,6 +113,27 @@ fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Job {
+    /// One program on the first drive of a machine: a round to clear the cache,
+    /// and two that count.
+    pub(crate) fn of(
+        computer: Arc<Computer>,
+        program: Program,
+        size_bytes: u64,
+        seed: u64,
+    ) -> Self {
+        Self {
+            computer,
+            drives: 1,
+            other: false,
+            phase: 0,
+            speed_difference: 0.0,
+            programs: vec![program],
+            size_bytes,
+            repetitions: (3, 1),
+            seed,
+        }
+    }
+
     /// Builds the machine and runs the programs on it.
     pub(crate) fn run(&self, stop: &Arc<AtomicBool>) -> Result<Vec<Figure>, LaboratoryError> {
         let usage = Usage {

@@ -4,14 +4,11 @@
 //! The document prints whole seconds, and speeds reckoned from them: a cell is
 //! right within the width that the clock leaves.
 
-use super::jobs::{Figure, Job, Workshop};
+use super::asking::{Asking, Values, settings};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use diskperf_machine::catalogue::Cell;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
 /// The document's computer, and the one of its newsflash.
@@ -20,11 +17,6 @@ const NEWSFLASH: &str = "atarist-supra:driver-read-ahead";
 const SIZE_BYTES: u64 = 2 << 20;
 const SIZE_KB: f64 = (SIZE_BYTES >> 10) as f64;
 const CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16_384];
-
-/// KB/s of each cell, by its id.
-pub(super) struct Kirkendall {
-    rates: BTreeMap<String, f64>,
-}
 
 /// What a table was measured on: the system, and seqread's layer.
 fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
@@ -58,103 +50,40 @@ pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
     }
 }
 
-impl Kirkendall {
-    /// Runs the cells that were measured on the document's computer.
-    pub(super) fn run(
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        (cells, seed): (&[&Cell], u64),
-        workshop: &Workshop<'_>,
-    ) -> Result<Self, LaboratoryError> {
-        let mut ids = Vec::new();
-        let mut jobs = Vec::new();
-        for cell in cells
-            .iter()
-            .filter(|cell| cell.document() == Some(DOCUMENT))
-        {
-            let (Some(id), Some((target, layer)), Some(call_bytes)) =
-                (&cell.id, row(cell), call_bytes(cell))
-            else {
-                continue;
-            };
-            ids.push(id.clone());
-            let run = (target, settings);
-            jobs.push(job(catalogue, run, (layer, call_bytes), seed)?);
-        }
-        let done = workshop.carry_out(&jobs)?;
-        let rate = |figures: &Vec<Figure>| figures[0].kb_per_s;
-        Ok(Self {
-            rates: ids.into_iter().zip(done.iter().map(rate)).collect(),
-        })
-    }
-
-    /// The modelled value of a cell.
-    pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
-        self.rates.get(cell.id.as_deref()?).copied()
-    }
-
-    /// What the document says in words, and what it proposes and nobody
-    /// measured.
-    pub(super) fn statements(
-        &self,
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        seed: u64,
-        workshop: &Workshop<'_>,
-    ) -> Result<Vec<Statement>, LaboratoryError> {
-        let asking = Asking {
-            catalogue,
-            settings,
-            seed,
-            workshop,
+/// KB/s of the cells that were measured on the document's computer.
+pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+    let mut ids = Vec::new();
+    let mut jobs = Vec::new();
+    for cell in cells {
+        let (Some(id), Some((target, layer)), Some(call_bytes)) =
+            (&cell.id, row(cell), call_bytes(cell))
+        else {
+            continue;
         };
-        Ok(vec![
-            asking.hardware()?,
-            asking.cause()?,
-            asking.proposals()?,
-            asking.other_disk()?,
-            asking.interleaves()?,
-        ])
+        ids.push(id.clone());
+        jobs.push(asking.job(target, &[], seqread((layer, call_bytes))?, SIZE_BYTES)?);
     }
+    Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-fn setting((path, text): &(&str, &str)) -> Setting {
-    Setting {
-        path: (*path).to_owned(),
-        text: (*text).to_owned(),
-    }
+/// What the document says in words, and what it proposes and nobody measured.
+pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
+    Ok(vec![
+        hardware(asking)?,
+        cause(asking)?,
+        proposals(asking)?,
+        other_disk(asking)?,
+        interleaves(asking)?,
+    ])
 }
 
-fn job(
-    catalogue: &Catalogue,
-    (target, settings): (&str, &[Setting]),
-    (layer, call_bytes): (&str, u64),
-    seed: u64,
-) -> Result<Job, LaboratoryError> {
+fn seqread((layer, call_bytes): Read) -> Result<Program, LaboratoryError> {
     let mut program = Program::named("seqread").expect("the battery has seqread");
     for (key, value) in [("layer", layer), ("call_bytes", &call_bytes.to_string())] {
         let set = program.set(key, value);
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
-    Ok(Job {
-        computer: Arc::new(Computer::read(catalogue, target, settings)?),
-        drives: 1,
-        other: false,
-        phase: 0,
-        speed_difference: 0.0,
-        programs: vec![program],
-        size_bytes: SIZE_BYTES,
-        repetitions: (3, 1),
-        seed,
-    })
-}
-
-/// What predictions are made with.
-struct Asking<'a> {
-    catalogue: &'a Catalogue,
-    settings: &'a [Setting],
-    seed: u64,
-    workshop: &'a Workshop<'a>,
+    Ok(program)
 }
 
 /// A layer, read with a size of call.
@@ -163,146 +92,144 @@ type Read = (&'static str, u64);
 const RAW: &str = "device_direct";
 const BLOCK: &str = "device";
 
-impl Asking<'_> {
-    /// KB/s of each case: settings of the system, and what is read.
-    fn rates(&self, cases: &[(Vec<(&str, &str)>, Read)]) -> Result<Vec<f64>, LaboratoryError> {
-        let mut jobs = Vec::new();
-        for (own, read) in cases {
-            let own = own.iter().map(setting);
-            let all: Vec<Setting> = own.chain(self.settings.to_vec()).collect();
-            jobs.push(job(self.catalogue, (SYSTEM, &all), *read, self.seed)?);
-        }
-        let done = self.workshop.carry_out(&jobs)?;
-        Ok(done.iter().map(|figures| figures[0].kb_per_s).collect())
+/// KB/s of each case: settings of the system, and what is read.
+fn rates(
+    asking: &Asking<'_>,
+    cases: &[(Vec<(&str, &str)>, Read)],
+) -> Result<Vec<f64>, LaboratoryError> {
+    let mut jobs = Vec::new();
+    for (own, read) in cases {
+        jobs.push(asking.job(SYSTEM, &settings(own), seqread(*read)?, SIZE_BYTES)?);
     }
+    asking.rates(&jobs)
+}
 
-    fn hardware(&self) -> Result<Statement, LaboratoryError> {
-        let rate = self.rates(&[(vec![], (RAW, 65_536))])?[0];
-        Ok(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "The disk hardware can transfer data at 189 kb/sec.".to_owned(),
-            findings: vec![finding("/dev/rhd2, calls of 64 KiB", rate)],
-            holds: Some((rate / 189.0 - 1.0).abs() <= 0.1),
-            conclusion: "How it was measured is not said; calls of 16 KB got 186.".to_owned(),
-        })
-    }
+fn hardware(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    let rate = rates(asking, &[(vec![], (RAW, 65_536))])?[0];
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "The disk hardware can transfer data at 189 kb/sec.".to_owned(),
+        findings: vec![finding("/dev/rhd2, calls of 64 KiB", rate)],
+        holds: Some((rate / 189.0 - 1.0).abs() <= 0.1),
+        conclusion: "How it was measured is not said; calls of 16 KB got 186.".to_owned(),
+    })
+}
 
-    fn cause(&self) -> Result<Statement, LaboratoryError> {
-        let raw = self.rates(&[(vec![], (RAW, 1024)), (vec![], (BLOCK, 16_384))])?;
-        Ok(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "FS divides each request into 1K chunks and reads each separately: the speed is slightly lower than the 1K uncached speed, no matter how large the cached read is.".to_owned(),
-            findings: vec![
-                finding("/dev/rhd2, calls of 1 KiB", raw[0]),
-                finding("/dev/hd2, calls of 16 KiB", raw[1]),
-            ],
-            holds: Some(raw[1] < raw[0] && raw[1] > 0.8 * raw[0]),
-            conclusion: "Each block is a request of its own, and whatever lies between two requests costs a whole revolution.".to_owned(),
-        })
-    }
+fn cause(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    let raw = rates(asking, &[(vec![], (RAW, 1024)), (vec![], (BLOCK, 16_384))])?;
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "FS divides each request into 1K chunks and reads each separately: the speed is slightly lower than the 1K uncached speed, no matter how large the cached read is.".to_owned(),
+        findings: vec![
+            finding("/dev/rhd2, calls of 1 KiB", raw[0]),
+            finding("/dev/hd2, calls of 16 KiB", raw[1]),
+        ],
+        holds: Some(raw[1] < raw[0] && raw[1] > 0.8 * raw[0]),
+        conclusion: "Each block is a request of its own, and whatever lies between two requests costs a whole revolution.".to_owned(),
+    })
+}
 
-    fn proposals(&self) -> Result<Statement, LaboratoryError> {
-        let ways: [(&str, Vec<(&str, &str)>); 6] = [
-            ("as it is", vec![]),
-            (
-                "4 KB read ahead in the driver",
-                vec![("driver.read_ahead_bytes", "4096")],
-            ),
-            (
-                "up to 4 blocks of a call in one request",
-                vec![("kernel.blocks_per_request", "4")],
-            ),
-            (
-                "up to 16 blocks of a call in one request",
-                vec![("kernel.blocks_per_request", "16")],
-            ),
-            (
-                "3 blocks read ahead in the cache",
-                vec![("kernel.read_ahead_blocks", "3")],
-            ),
-            (
-                "15 blocks read ahead in the cache",
-                vec![("kernel.read_ahead_blocks", "15")],
-            ),
-        ];
-        let mut cases = Vec::new();
-        for (_, settings) in &ways {
-            cases.extend(CALLS.map(|call_bytes| (settings.clone(), (BLOCK, call_bytes))));
-        }
-        let rates = self.rates(&cases)?;
-        let of = |(way, call): (usize, usize)| rates[way * CALLS.len() + call];
-        let mut findings = Vec::new();
-        for (number, (what, _)) in ways.iter().enumerate() {
-            for (call, call_bytes) in CALLS.iter().enumerate() {
-                let what = format!("/dev/hd2, calls of {call_bytes}, {what}");
-                findings.push(finding(&what, of((number, call))));
-            }
-        }
-        let better = (0..CALLS.len()).all(|call| of((4, call)) > of((1, call)));
-        Ok(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "Reading more than one block at a time would speed up I/O tremendously; read-ahead in the cache would probably do better than in the driver. (Never measured: predictions.)".to_owned(),
-            findings,
-            holds: Some(better),
-            conclusion: format!(
-                "With 16 KB calls, 16 blocks to a request give {:.1} times the speed; the same 4 KB read ahead in the cache saves two messages and a copy for each block against the driver.",
-                of((3, 4)) / of((0, 4))
-            ),
-        })
+fn proposals(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    let ways: [(&str, Vec<(&str, &str)>); 6] = [
+        ("as it is", vec![]),
+        (
+            "4 KB read ahead in the driver",
+            vec![("driver.read_ahead_bytes", "4096")],
+        ),
+        (
+            "up to 4 blocks of a call in one request",
+            vec![("kernel.blocks_per_request", "4")],
+        ),
+        (
+            "up to 16 blocks of a call in one request",
+            vec![("kernel.blocks_per_request", "16")],
+        ),
+        (
+            "3 blocks read ahead in the cache",
+            vec![("kernel.read_ahead_blocks", "3")],
+        ),
+        (
+            "15 blocks read ahead in the cache",
+            vec![("kernel.read_ahead_blocks", "15")],
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (_, settings) in &ways {
+        cases.extend(CALLS.map(|call_bytes| (settings.clone(), (BLOCK, call_bytes))));
     }
+    let rates = rates(asking, &cases)?;
+    let of = |(way, call): (usize, usize)| rates[way * CALLS.len() + call];
+    let mut findings = Vec::new();
+    for (number, (what, _)) in ways.iter().enumerate() {
+        for (call, call_bytes) in CALLS.iter().enumerate() {
+            let what = format!("/dev/hd2, calls of {call_bytes}, {what}");
+            findings.push(finding(&what, of((number, call))));
+        }
+    }
+    let better = (0..CALLS.len()).all(|call| of((4, call)) > of((1, call)));
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "Reading more than one block at a time would speed up I/O tremendously; read-ahead in the cache would probably do better than in the driver. (Never measured: predictions.)".to_owned(),
+        findings,
+        holds: Some(better),
+        conclusion: format!(
+            "With 16 KB calls, 16 blocks to a request give {:.1} times the speed; the same 4 KB read ahead in the cache saves two messages and a copy for each block against the driver.",
+            of((3, 4)) / of((0, 4))
+        ),
+    })
+}
 
-    fn other_disk(&self) -> Result<Statement, LaboratoryError> {
-        // 34 sectors of 512 bytes in each of 60 revolutions a second.
-        let fast = vec![
-            ("drive.spindle_rpm", "3600"),
-            ("drive.sectors_per_track", "34"),
-            ("drive.interleave", "1"),
-            ("drive.partition_sectors", "56580"),
-        ];
-        let reads = [(RAW, 1024), (RAW, 16_384), (BLOCK, 1024), (BLOCK, 16_384)];
-        let rates = self.rates(&reads.map(|read| (fast.clone(), read)))?;
-        let findings = reads.iter().zip(&rates).map(|((layer, call_bytes), rate)| {
-            finding(&format!("{}, calls of {call_bytes}", name(layer)), *rate)
-        });
-        Ok(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "Other brands of disks can achieve up to 1000 kb/sec on the ST. (Predictions for the same Minix.)".to_owned(),
-            findings: findings.collect(),
-            holds: None,
-            conclusion: format!(
-                "A disk five times as fast gives {:.0} KB/s through the cache: what lies between two blocks is now just more than its shorter revolution, and costs two of them.",
-                rates[3]
-            ),
-        })
-    }
+fn other_disk(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    // 34 sectors of 512 bytes in each of 60 revolutions a second.
+    let fast = vec![
+        ("drive.spindle_rpm", "3600"),
+        ("drive.sectors_per_track", "34"),
+        ("drive.interleave", "1"),
+        ("drive.partition_sectors", "56580"),
+    ];
+    let reads = [(RAW, 1024), (RAW, 16_384), (BLOCK, 1024), (BLOCK, 16_384)];
+    let rates = rates(asking, &reads.map(|read| (fast.clone(), read)))?;
+    let findings = reads.iter().zip(&rates).map(|((layer, call_bytes), rate)| {
+        finding(&format!("{}, calls of {call_bytes}", name(layer)), *rate)
+    });
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "Other brands of disks can achieve up to 1000 kb/sec on the ST. (Predictions for the same Minix.)".to_owned(),
+        findings: findings.collect(),
+        holds: None,
+        conclusion: format!(
+            "A disk five times as fast gives {:.0} KB/s through the cache: what lies between two blocks is now just more than its shorter revolution, and costs two of them.",
+            rates[3]
+        ),
+    })
+}
 
-    fn interleaves(&self) -> Result<Statement, LaboratoryError> {
-        const FACTORS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
-        let reads = [(RAW, 16_384), (BLOCK, 16_384)];
-        let mut cases = Vec::new();
-        for factor in FACTORS {
-            cases.extend(reads.map(|read| (vec![("drive.interleave", factor)], read)));
-        }
-        let rates = self.rates(&cases)?;
-        let mut findings = Vec::new();
-        for (case, rate) in cases.iter().zip(&rates) {
-            let (settings, (layer, _)) = case;
-            let what = format!("{}, calls of 16384, {}:1", name(layer), settings[0].1);
-            findings.push(finding(&what, *rate));
-        }
-        let cached: Vec<f64> = rates.iter().skip(1).step_by(2).copied().collect();
-        let most = cached.iter().copied().fold(0.0, f64::max);
-        let least = cached.iter().copied().fold(f64::INFINITY, f64::min);
-        Ok(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "The 1:2 interleave is suspected to be too tight for Minix (the letter that is answered). (Predictions.)".to_owned(),
-            findings,
-            holds: None,
-            conclusion: format!(
-                "Through the cache the factors from 1:1 to 6:1 give {least:.0} to {most:.0} KB/s: the next block comes by too early with all that a revolution has room for, and a wider interleave only makes each block take longer."
-            ),
-        })
+fn interleaves(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    const FACTORS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
+    let reads = [(RAW, 16_384), (BLOCK, 16_384)];
+    let mut cases = Vec::new();
+    for factor in FACTORS {
+        cases.extend(reads.map(|read| (vec![("drive.interleave", factor)], read)));
     }
+    let rates = rates(asking, &cases)?;
+    let mut findings = Vec::new();
+    for (case, rate) in cases.iter().zip(&rates) {
+        let (settings, (layer, _)) = case;
+        let what = format!("{}, calls of 16384, {}:1", name(layer), settings[0].1);
+        findings.push(finding(&what, *rate));
+    }
+    let cached: Vec<f64> = rates.iter().skip(1).step_by(2).copied().collect();
+    let most = cached.iter().copied().fold(0.0, f64::max);
+    let least = cached.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "The 1:2 interleave is suspected to be too tight for Minix (the letter that is answered). (Predictions.)".to_owned(),
+        findings,
+        holds: None,
+        conclusion: format!(
+            "Through the cache the factors from 1:1 to 6:1 give {least:.0} to {most:.0} KB/s: the next block comes by too early with all that a revolution has room for, and a wider interleave only makes each block take longer."
+        ),
+    })
 }
 
 fn name(layer: &str) -> &'static str {
@@ -313,10 +240,6 @@ fn name(layer: &str) -> &'static str {
     }
 }
 
-fn finding(what: &str, value: f64) -> Finding {
-    Finding {
-        what: what.to_owned(),
-        value,
-        unit: "KB/s".to_owned(),
-    }
+fn finding(what: &str, kb_per_s: f64) -> Finding {
+    Finding::new(what, kb_per_s, "KB/s")
 }

@@ -1,13 +1,12 @@
 //! Seed 003: a file of 6400 KB, read in a tight loop with calls of 2 to 64
 //! KiB, on a layout with a rotational delay of 4 ms and one of 7 ms.
 
-use super::jobs::{Figure, Job, Workshop};
+use super::asking::{Asking, Values, settings};
+use super::jobs::Figure;
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
-use std::sync::Arc;
+use diskperf_machine::catalogue::Cell;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
 /// The thread's computer.
@@ -70,40 +69,27 @@ pub(super) struct Speck {
 
 impl Speck {
     /// Runs all layouts.
-    pub(super) fn run(
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        seed: u64,
-        workshop: &Workshop<'_>,
-    ) -> Result<Self, LaboratoryError> {
+    pub(super) fn run(asking: &Asking<'_>) -> Result<Self, LaboratoryError> {
         let mut jobs = Vec::new();
         for layout in &LAYOUTS {
-            let own = layout.settings.iter().map(|(path, text)| Setting {
-                path: (*path).to_owned(),
-                text: (*text).to_owned(),
-            });
-            let all: Vec<Setting> = own.chain(settings.to_vec()).collect();
-            let computer = Arc::new(Computer::read(catalogue, layout.target, &all)?);
-            jobs.extend(layout.calls.iter().map(|call_bytes| Job {
-                computer: Arc::clone(&computer),
-                drives: 1,
-                other: false,
-                phase: 0,
-                speed_difference: 0.0,
-                programs: vec![read(*call_bytes)],
-                size_bytes: SIZE_BYTES,
-                repetitions: (3, 1),
-                seed,
-            }));
+            let own = settings(layout.settings);
+            for call_bytes in layout.calls {
+                jobs.push(asking.job(layout.target, &own, read(*call_bytes), SIZE_BYTES)?);
+            }
         }
-        let done = workshop.carry_out(&jobs)?;
-        let mut done = done.into_iter().map(|mut figures| figures.remove(0));
+        let mut done = asking.figures(&jobs)?.into_iter();
         let figures = LAYOUTS
             .iter()
             .map(|layout| done.by_ref().take(layout.calls.len()).collect());
         Ok(Self {
             figures: figures.collect(),
         })
+    }
+
+    /// The modelled values of the cells that are the thread's.
+    pub(super) fn values(&self, cells: &[&Cell]) -> Values {
+        let value = |cell: &&Cell| Some((cell.id.clone()?, self.value(cell)?));
+        cells.iter().filter_map(value).collect()
     }
 
     /// Blocks per second of a layout, by size of call.
@@ -117,9 +103,11 @@ impl Speck {
         rates.iter().sum::<f64>() / rates.len() as f64
     }
 
-    /// The modelled value of a cell.
-    pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
-        let id = cell.id.as_deref()?;
+    fn value(&self, cell: &Cell) -> Option<f64> {
+        let id = cell
+            .id
+            .as_deref()
+            .filter(|_| cell.document() == Some(DOCUMENT))?;
         match id.rsplit('/').next()? {
             "sequential-read-rotdelay-4-ms" => Some(self.mean(0)),
             "sequential-read-rotdelay-7-ms" => Some(self.mean(1) / self.mean(0)),
@@ -139,7 +127,7 @@ impl Speck {
         for (layout, what) in [(0, "4 ms"), (1, "7 ms")] {
             let rates = self.rates(layout);
             for (call_bytes, rate) in CALLS.iter().zip(&rates) {
-                findings.push(finding(
+                findings.push(Finding::new(
                     &format!("rotdelay {what}, read of {} KiB", call_bytes >> 10),
                     *rate,
                     "blocks/s",
@@ -163,8 +151,8 @@ impl Speck {
         statement(
             "On an Eagle, about half of the 4 KB transfers miss their slot.",
             vec![
-                finding("transfers that lost a revolution", share, "%"),
-                finding(LAYOUTS[2].what, self.mean(2), "blocks/s"),
+                Finding::new("transfers that lost a revolution", share, "%"),
+                Finding::new(LAYOUTS[2].what, self.mean(2), "blocks/s"),
             ],
             Some((40.0..=60.0).contains(&share)),
             "The same turnaround that misses every slot of the 9775 misses about half of the \
@@ -179,9 +167,9 @@ impl Speck {
             "The 11/750 of the fast file system paper got 116 blocks/s from a drive of the same \
              speed and track; this 11/780 gets 40.",
             vec![
-                finding("the SI 9900, rotdelay 4 ms", here, "blocks/s"),
-                finding(LAYOUTS[3].what, sc780, "blocks/s"),
-                finding(LAYOUTS[4].what, paper, "blocks/s"),
+                Finding::new("the SI 9900, rotdelay 4 ms", here, "blocks/s"),
+                Finding::new(LAYOUTS[3].what, sc780, "blocks/s"),
+                Finding::new(LAYOUTS[4].what, paper, "blocks/s"),
             ],
             Some(sc780 > 2.0 * here),
             format!(
@@ -200,14 +188,6 @@ fn read(call_bytes: u64) -> Program {
         .set("call_bytes", &call_bytes.to_string())
         .expect("it reads with any size of call");
     program
-}
-
-fn finding(what: &str, value: f64, unit: &str) -> Finding {
-    Finding {
-        what: what.to_owned(),
-        value,
-        unit: unit.to_owned(),
-    }
 }
 
 fn statement(

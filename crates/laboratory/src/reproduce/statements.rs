@@ -1,24 +1,14 @@
 //! What seed 000 says in words, each as runs that differ in one parameter.
 
-use super::jobs::Workshop;
+use super::asking::{self, Asking};
 use super::setups::{Modelled, Place, Setup, figures};
 use crate::error::LaboratoryError;
-use diskperf_analysis::accuracy::{Finding, Statement, TwoDrives};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_analysis::accuracy::{Finding, Statement};
 use std::collections::BTreeMap;
 
 pub(super) const DOCUMENT: &str = "kridle-mckusick-1983";
 const PROGRAMS: [&str; 4] = ["read_8192", "write_4096", "write_8192", "rewrite_8192"];
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
-
-/// What all statements need.
-pub(super) struct Asking<'a> {
-    pub(super) catalogue: &'a Catalogue,
-    pub(super) settings: &'a [Setting],
-    pub(super) seed: u64,
-    pub(super) two_drives: &'a TwoDrives,
-    pub(super) workshop: &'a Workshop<'a>,
-}
 
 type Figures = BTreeMap<Place, Modelled>;
 
@@ -50,11 +40,7 @@ impl Asking<'_> {
                 program: (*program).to_owned(),
             }));
         }
-        let own = settings.iter().map(|(path, text)| Setting {
-            path: (*path).to_owned(),
-            text: (*text).to_owned(),
-        });
-        let all: Vec<Setting> = own.chain(self.settings.to_vec()).collect();
+        let all = self.over(&asking::settings(settings));
         let places: Vec<&Place> = places.iter().collect();
         let places = (places.as_slice(), self.seed);
         figures(self.catalogue, &all, places, self.two_drives, self.workshop)

@@ -3,14 +3,15 @@
 
 mod statements;
 
-use super::jobs::{Figure, Job, Workshop};
+pub(super) use statements::statements;
+
+use super::asking::{Asking, Values};
+use super::jobs::{Figure, Job};
 use crate::error::LaboratoryError;
 use crate::formatting::formatting;
-use crate::model::computer::Computer;
+use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
-use diskperf_machine::catalogue::{BlockSize, Catalogue, Cell, Setting};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use diskperf_machine::catalogue::{BlockSize, Cell, Setting};
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";
 
@@ -97,63 +98,48 @@ const BASELINE: &str = "sun3-xy451-eagle";
 /// Verify passes after each format.
 const PASSES: u32 = 5;
 
-/// What the models give for the cells, by their ids.
-pub(super) struct Zachariassen {
-    values: BTreeMap<String, f64>,
+/// The modelled values of the document's cells.
+pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+    let mut values = formats(asking, cells)?;
+    let mut timed = Vec::new();
+    let mut jobs = Vec::new();
+    for cell in cells {
+        let Some(id) = &cell.id else { continue };
+        let target = cell.full_target().unwrap_or_default();
+        if let Some(command) = Command::of(cell) {
+            jobs.push(command.job(asking, cell)?);
+            timed.push((id, Timed::Seconds));
+        } else if let Some((row, call_bytes)) = row(cell).zip(call_bytes(cell)) {
+            jobs.push(row.job(asking, &target, call_bytes)?);
+            timed.push((id, Timed::Rate(row)));
+            if cell.ratio_to.is_some() {
+                jobs.push(row.job(asking, BASELINE, call_bytes)?);
+                timed.push((id, Timed::Baseline(row)));
+            }
+        }
+    }
+    for ((id, timed), figure) in timed.into_iter().zip(asking.figures(&jobs)?) {
+        let value = match timed {
+            Timed::Seconds => figure.elapsed_s,
+            Timed::Rate(row) => row.printed(&figure),
+            Timed::Baseline(row) => {
+                let rate = values
+                    .by_id(id)
+                    .expect("the cell's own rate stands before it");
+                rate / row.printed(&figure)
+            }
+        };
+        values.extend([(id.clone(), value)]);
+    }
+    Ok(values)
 }
 
-impl Zachariassen {
-    /// Runs the cells that are dd's.
-    pub(super) fn run(
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        (cells, seed): (&[&Cell], u64),
-        workshop: &Workshop<'_>,
-    ) -> Result<Self, LaboratoryError> {
-        let mut values = formats(catalogue, settings, cells)?;
-        let mut asked = Vec::new();
-        let mut jobs = Vec::new();
-        for cell in cells {
-            let (Some(id), Some(row)) = (&cell.id, row(cell)) else {
-                continue;
-            };
-            let Some(call_bytes) = cell.blocksize.as_ref().and_then(call_bytes) else {
-                continue;
-            };
-            let target = cell.full_target().unwrap_or_default();
-            jobs.push(row.job(catalogue, settings, (&target, call_bytes), seed)?);
-            if cell.ratio_to.is_some() {
-                jobs.push(row.job(catalogue, settings, (BASELINE, call_bytes), seed)?);
-            }
-            asked.push((id.clone(), row, cell.ratio_to.is_some()));
-        }
-        let mut timed = Vec::new();
-        for cell in cells {
-            let (Some(id), Some(command)) = (&cell.id, Command::of(cell)) else {
-                continue;
-            };
-            jobs.push(command.job(catalogue, settings, cell, seed)?);
-            timed.push(id.clone());
-        }
-        let mut done = workshop.carry_out(&jobs)?.into_iter();
-        let mut next = |row: &Row| done.next().map(|figures| row.printed(&figures[0]));
-        for (id, row, ratio) in asked {
-            let mut value = next(row);
-            if ratio {
-                value = value.zip(next(row)).map(|(rate, baseline)| rate / baseline);
-            }
-            values.extend(value.map(|value| (id, value)));
-        }
-        for (id, figures) in timed.into_iter().zip(done) {
-            values.insert(id, figures[0].elapsed_s);
-        }
-        Ok(Self { values })
-    }
-
-    /// The modelled value of a cell.
-    pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
-        self.values.get(cell.id.as_deref()?).copied()
-    }
+/// What a job's figure is to its cell.
+enum Timed {
+    Seconds,
+    Rate(&'static Row),
+    /// What the rate before it is divided by.
+    Baseline(&'static Row),
 }
 
 fn row(cell: &Cell) -> Option<&'static Row> {
@@ -167,57 +153,65 @@ fn row(cell: &Cell) -> Option<&'static Row> {
 }
 
 /// Minutes of the cells that are of formatting.
-fn formats(
-    catalogue: &Catalogue,
-    settings: &[Setting],
-    cells: &[&Cell],
-) -> Result<BTreeMap<String, f64>, LaboratoryError> {
-    let mut values = BTreeMap::new();
+fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+    let mut values = Values::default();
     for cell in cells.iter().filter(|cell| cell.kind == "format_time") {
         let (Some(id), Some(target)) = (&cell.id, cell.full_target()) else {
             continue;
         };
-        let times = formatting(catalogue, (&target, settings), (1, PASSES))?;
+        let times = formatting(asking.catalogue, (&target, asking.settings), (1, PASSES))?;
         let span = match cell.test.as_deref() {
             Some("format") => times.format,
             Some("verify_5_passes") => times.verify(),
             _ => times.total(),
         };
-        values.insert(id.clone(), span.0 as f64 / 60e9);
+        values.extend([(id.clone(), span.0 as f64 / 60e9)]);
     }
     Ok(values)
 }
 
-fn call_bytes(blocksize: &BlockSize) -> Option<u64> {
-    let words = match blocksize {
-        BlockSize::Bytes(bytes) => return Some(*bytes),
-        BlockSize::Words(words) => words,
-    };
-    match words.as_str() {
-        "8k" => Some(8192),
-        "1 track" => Some(TRACK_SECTORS * SECTOR_BYTES),
-        "1 cylinder" => Some(CYLINDER_SECTORS * SECTOR_BYTES),
-        _ => None,
+fn call_bytes(cell: &Cell) -> Option<u64> {
+    match cell.blocksize.as_ref()? {
+        BlockSize::Bytes(bytes) => Some(*bytes),
+        BlockSize::Words(words) => match words.as_str() {
+            "8k" => Some(8192),
+            "1 track" => Some(TRACK_SECTORS * SECTOR_BYTES),
+            "1 cylinder" => Some(CYLINDER_SECTORS * SECTOR_BYTES),
+            _ => None,
+        },
     }
+}
+
+/// What the card says of a cell: its quantity, what is printed, and its test.
+pub(super) fn described(cell: &Cell) -> (Quantity, Option<f64>, Option<String>) {
+    let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
+    let (quantity, printed) = of(Quantity::Minutes, cell.minutes)
+        .or_else(|| of(Quantity::Seconds, cell.real_s))
+        .or_else(|| of(Quantity::Ratio, cell.ratio))
+        .unwrap_or((Quantity::KbPerS, cell.kb_per_s));
+    let size = cell.blocksize.iter().map(|size| format!(", {size}"));
+    let bits = cell.cache_bits.iter().map(|bits| format!(", {bits}"));
+    let ahead = cell.readahead_sectors.map(|sectors| format!(" {sectors}"));
+    let more = size.chain(bits).chain(ahead);
+    let test = cell.test.as_ref();
+    let test = test.map(|test| more.fold(test.clone(), |text, more| text + &more));
+    (quantity, printed, test)
 }
 
 impl Row {
     fn job(
         &self,
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        (target, call_bytes): (&str, u64),
-        seed: u64,
+        asking: &Asking<'_>,
+        target: &str,
+        call_bytes: u64,
     ) -> Result<Job, LaboratoryError> {
         let mut own = Vec::new();
         if self.raw {
-            own.push(setting("filesystem", "none"));
+            own.push(Setting::new("filesystem", "none"));
         }
         if !self.partitions.is_empty() {
             own.push(partitions_setting(self.partitions));
         }
-        let all: Vec<Setting> = own.into_iter().chain(settings.to_vec()).collect();
-        let computer = Computer::read(catalogue, target, &all)?;
         // The raw device is read to its end.
         let size_bytes = match self.raw {
             true => self.partitions[0].1 * SECTOR_BYTES,
@@ -227,15 +221,8 @@ impl Row {
         program.set("destination", self.destination)?;
         program.set("call_bytes", &call_bytes.to_string())?;
         Ok(Job {
-            computer: Arc::new(computer),
-            drives: 1,
             other: self.destination == "other",
-            phase: 0,
-            speed_difference: 0.0,
-            programs: vec![program],
-            size_bytes,
-            repetitions: (3, 1),
-            seed,
+            ..asking.job(target, &own, program, size_bytes)?
         })
     }
 
@@ -293,69 +280,61 @@ impl Command {
         }
     }
 
-    fn job(
-        self,
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        cell: &Cell,
-        seed: u64,
-    ) -> Result<Job, LaboratoryError> {
+    fn job(self, asking: &Asking<'_>, cell: &Cell) -> Result<Job, LaboratoryError> {
         let mut target = cell.full_target().unwrap_or_default();
-        let rimfire = target.contains("rimfire");
+        let content_kb = match target.contains("rimfire") {
+            true => RIMFIRE_CONTENT_KB,
+            false => CHEETAH_CONTENT_KB,
+        };
         let mut own = Vec::new();
-        // Counted from the Eagle on, what is copied from there is the first.
-        let (name, drives, other) = match self {
-            Self::Fsck { partitions, .. } => {
-                // The partitions f and d.
+        let (program, drives) = match self {
+            Self::Fsck {
+                checkers,
+                partitions,
+            } => {
                 own.push(partitions_setting(&[F, D][..partitions]));
-                ("fsck", partitions, false)
+                if target.contains("rimfire") {
+                    own.extend(fsck_cache(cell));
+                }
+                let mut program = Program::named("fsck").expect("the battery has fsck");
+                program.set("checkers", &checkers.to_string())?;
+                (program, partitions)
             }
             Self::DumpRestore { from_eagle } => {
+                // Counted from the Eagle on, what is copied from there is the first.
                 if from_eagle {
                     target = target.replacen("sun3", BASELINE, 1);
                 } else {
                     own.push(partitions_setting(&[F, D]));
                 }
-                ("dump_restore", 1, true)
+                let program = Program::named("dump_restore");
+                let mut program = program.expect("the battery has dump_restore");
+                program.set("destination", "other")?;
+                (program, 1)
             }
         };
-        if rimfire && name == "fsck" {
-            let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
-                (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
-                _ => BEST_FOR_FSCK,
-            };
-            // What is printed in brackets makes no difference, as it says.
-            let bits = bits.replace("(|XCY)", "");
-            own.push(setting("controller.raw_cache_bits", &bits));
-            own.push(setting(
-                "controller.raw_read_ahead_sectors",
-                &ahead.to_string(),
-            ));
-        }
-        let all: Vec<Setting> = own.into_iter().chain(settings.to_vec()).collect();
-        let mut program = Program::named(name).expect("the battery has it");
-        if let Self::Fsck { checkers, .. } = self {
-            program.set("checkers", &checkers.to_string())?;
-        } else {
-            program.set("destination", "other")?;
-        }
         Ok(Job {
-            computer: Arc::new(Computer::read(catalogue, &target, &all)?),
             drives,
-            other,
-            phase: 0,
-            speed_difference: 0.0,
-            programs: vec![program],
-            size_bytes: 1024
-                * if rimfire {
-                    RIMFIRE_CONTENT_KB
-                } else {
-                    CHEETAH_CONTENT_KB
-                },
+            other: matches!(self, Self::DumpRestore { .. }),
             repetitions: (1, 0),
-            seed,
+            ..asking.job(&target, &own, program, content_kb << 10)?
         })
     }
+}
+
+/// The Rimfire's cache as a cell has it; as its author ended up with it where
+/// none is printed.
+fn fsck_cache(cell: &Cell) -> [Setting; 2] {
+    let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
+        (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
+        _ => BEST_FOR_FSCK,
+    };
+    // What is printed in brackets makes no difference, as it says.
+    let bits = bits.replace("(|XCY)", "");
+    [
+        Setting::new("controller.raw_cache_bits", &bits),
+        Setting::new("controller.raw_read_ahead_sectors", &ahead.to_string()),
+    ]
 }
 
 fn partitions_setting(partitions: &[(u64, u64)]) -> Setting {
@@ -363,12 +342,5 @@ fn partitions_setting(partitions: &[(u64, u64)]) -> Setting {
         .iter()
         .map(|(cylinder, sectors)| format!("[{cylinder}, {sectors}]"))
         .collect();
-    setting("drive.1.partitions", &format!("[{}]", pairs.join(", ")))
-}
-
-fn setting(path: &str, text: &str) -> Setting {
-    Setting {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    }
+    Setting::new("drive.1.partitions", &format!("[{}]", pairs.join(", ")))
 }

@@ -23,6 +23,14 @@ pub struct Setting {
 pub(crate) const SETTING_NAME: &str = "--set";
 
 impl Setting {
+    /// A setting of a path to a value, as TOML or as a bare word.
+    pub fn new(path: &str, text: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
     /// A setting from the argument `PATH=VALUE`.
     ///
     /// # Errors

@@ -1,10 +1,9 @@
 //! What seed 001 says in words: which controller is ahead of which, at what.
 
-use super::{BASELINE, DOCUMENT, READ_FILE, ROWS, Row, Zachariassen};
+use super::{BASELINE, DOCUMENT, READ_FILE, ROWS, Row};
 use crate::error::LaboratoryError;
-use crate::reproduce::jobs::{Figure, Workshop};
+use crate::reproduce::asking::{Asking, Values};
 use diskperf_analysis::accuracy::{Finding, Statement};
-use diskperf_machine::catalogue::{Catalogue, Setting};
 
 const CHEETAH: &str = "sun3-cheetah-2344";
 const RIMFIRE: &str = "sun3-rimfire-2344";
@@ -13,88 +12,70 @@ const COPY_FILE: &str = "dd if=/u2/bigfile of=/u2/bigfile.new";
 /// "About" the same: within this share.
 const ABOUT: f64 = 0.25;
 
-impl Zachariassen {
-    /// The text's orderings, on the models.
-    pub(in crate::reproduce) fn statements(
-        &self,
-        catalogue: &Catalogue,
-        settings: &[Setting],
-        seed: u64,
-        workshop: &Workshop<'_>,
-    ) -> Result<Vec<Statement>, LaboratoryError> {
-        let targets = [CHEETAH, RIMFIRE, BASELINE];
-        let firmware = format!("{CHEETAH}:announced-firmware");
-        let mut jobs = Vec::new();
-        for row in [row(READ_FILE), row(COPY_FILE)] {
-            for target in targets {
-                jobs.push(row.job(catalogue, settings, (target, 8192), seed)?);
-            }
+/// The text's orderings, on the models; those of its cells from their values.
+pub(in crate::reproduce) fn statements(
+    asking: &Asking<'_>,
+    values: &Values,
+) -> Result<Vec<Statement>, LaboratoryError> {
+    let firmware = format!("{CHEETAH}:announced-firmware");
+    let mut jobs = Vec::new();
+    for row in [row(READ_FILE), row(COPY_FILE)] {
+        for target in [CHEETAH, RIMFIRE, BASELINE] {
+            jobs.push(row.job(asking, target, 8192)?);
         }
-        jobs.push(row(COPY_FILE).job(catalogue, settings, (&firmware, 8192), seed)?);
-        let done = workshop.carry_out(&jobs)?;
-        let rate = |place: usize| -> f64 {
-            let figure: &Figure = &done[place][0];
-            figure.kb_per_s
-        };
-        let reads = [rate(0), rate(1), rate(2)];
-        let copies = [rate(3), rate(4), rate(5)];
-        Ok([
-            Some(flat_reads(reads)),
-            Some(mixed(copies)),
-            Some(firmware_flush(copies[0], rate(6))),
-            Some(across_the_board(reads, copies)),
-            self.bits(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect())
     }
+    jobs.push(row(COPY_FILE).job(asking, &firmware, 8192)?);
+    let rates = asking.rates(&jobs)?;
+    let reads = [rates[0], rates[1], rates[2]];
+    let copies = [rates[3], rates[4], rates[5]];
+    Ok([
+        Some(flat_reads(reads)),
+        Some(mixed(copies)),
+        Some(firmware_flush(copies[0], rates[6])),
+        Some(across_the_board(reads, copies)),
+        bits(values),
+    ]
+    .into_iter()
+    .flatten()
+    .collect())
+}
 
-    /// The order of the settings of the cache on fsck.
-    fn bits(&self) -> Option<Statement> {
-        let id = |rest: &str| format!("{DOCUMENT}/misc/rimfire/fsck-dev-rxx0f{rest}");
-        let trial = |rest: &str| self.values.get(&id(rest)).copied();
-        let settings = [
-            ("SEA|CRD, 10", trial("/sea-crd-ra10")?),
-            ("SEA|CRD, 60", trial("-cache-option-trial/sea-crd-ra60")?),
-            (
-                "SEA|CRD|RAP|SRD, 60",
-                trial("-cache-option-trial/sea-crd-rap-srd-ra60")?,
-            ),
-            ("0, 60", trial("-cache-option-trial/0-ra60")?),
-            (
-                "SEA|XHD, 60",
-                trial("-cache-option-trial/sea-xhd-xcy-ra60")?,
-            ),
-        ];
-        let seconds: Vec<f64> = settings.iter().map(|(_, seconds)| *seconds).collect();
-        let tie = (seconds[1] / seconds[2] - 1.0).abs() <= 0.03;
-        let ordered = seconds[0] < seconds[1] && seconds[2] < seconds[3] && seconds[3] < seconds[4];
-        Some(Statement {
-            published: DOCUMENT.to_owned(),
-            statement: "five settings of the cache on fsck: 29.1, 37.0, 37.0, 48.4 and 79.5 s"
-                .to_owned(),
-            findings: settings
-                .iter()
-                .map(|(what, seconds)| finding(what, *seconds, "s"))
-                .collect(),
-            holds: Some(tie && ordered),
-            conclusion: "the models follow the table; the text names SEA|XHD|XCY with 10 sectors as the best for fsck, which the table does not show".to_owned(),
-        })
-    }
+/// The order of the settings of the cache on fsck.
+fn bits(values: &Values) -> Option<Statement> {
+    let id = |rest: &str| format!("{DOCUMENT}/misc/rimfire/fsck-dev-rxx0f{rest}");
+    let trial = |rest: &str| values.by_id(&id(rest));
+    let settings = [
+        ("SEA|CRD, 10", trial("/sea-crd-ra10")?),
+        ("SEA|CRD, 60", trial("-cache-option-trial/sea-crd-ra60")?),
+        (
+            "SEA|CRD|RAP|SRD, 60",
+            trial("-cache-option-trial/sea-crd-rap-srd-ra60")?,
+        ),
+        ("0, 60", trial("-cache-option-trial/0-ra60")?),
+        (
+            "SEA|XHD, 60",
+            trial("-cache-option-trial/sea-xhd-xcy-ra60")?,
+        ),
+    ];
+    let seconds: Vec<f64> = settings.iter().map(|(_, seconds)| *seconds).collect();
+    let tie = (seconds[1] / seconds[2] - 1.0).abs() <= 0.03;
+    let ordered = seconds[0] < seconds[1] && seconds[2] < seconds[3] && seconds[3] < seconds[4];
+    Some(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "five settings of the cache on fsck: 29.1, 37.0, 37.0, 48.4 and 79.5 s"
+            .to_owned(),
+        findings: settings
+            .iter()
+            .map(|(what, seconds)| Finding::new(what, *seconds, "s"))
+            .collect(),
+        holds: Some(tie && ordered),
+        conclusion: "the models follow the table; the text names SEA|XHD|XCY with 10 sectors as the best for fsck, which the table does not show".to_owned(),
+    })
 }
 
 fn row(command: &str) -> &'static Row {
     let row = ROWS.iter().find(|row| row.command == command);
     row.expect("the table has the row")
-}
-
-fn finding(what: &str, value: f64, unit: &str) -> Finding {
-    Finding {
-        what: what.to_owned(),
-        value,
-        unit: unit.to_owned(),
-    }
 }
 
 fn of_three(rates: [f64; 3]) -> Vec<Finding> {
@@ -106,7 +87,7 @@ fn of_three(rates: [f64; 3]) -> Vec<Finding> {
     names
         .into_iter()
         .zip(rates)
-        .map(|(name, rate)| finding(name, rate, "KB/s"))
+        .map(|(name, rate)| Finding::new(name, rate, "KB/s"))
         .collect()
 }
 
@@ -137,9 +118,9 @@ fn firmware_flush(tested: f64, announced: f64) -> Statement {
             "new firmware that keeps the cache over writes would \"improve performance 30%\""
                 .to_owned(),
         findings: vec![
-            finding("as tested", tested, "KB/s"),
-            finding("as announced", announced, "KB/s"),
-            finding("more", 100.0 * (announced / tested - 1.0), "%"),
+            Finding::new("as tested", tested, "KB/s"),
+            Finding::new("as announced", announced, "KB/s"),
+            Finding::new("more", 100.0 * (announced / tested - 1.0), "%"),
         ],
         holds: None,
         conclusion: "a prediction: the author got no board with it that worked".to_owned(),
@@ -155,8 +136,8 @@ fn across_the_board(reads: [f64; 3], copies: [f64; 3]) -> Statement {
         statement: "the Rimfire is about 1.9 to 2.0 times a 451 on most things, across the board"
             .to_owned(),
         findings: vec![
-            finding("reading a file", of_reads, "times"),
-            finding("copying a file", of_copies, "times"),
+            Finding::new("reading a file", of_reads, "times"),
+            Finding::new("copying a file", of_copies, "times"),
         ],
         holds: Some(near(of_reads) && near(of_copies)),
         conclusion: "within a tenth of what is said counts as about".to_owned(),

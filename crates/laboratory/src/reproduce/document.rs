@@ -1,0 +1,99 @@
+//! The five founding documents: what each fills of the card.
+
+use super::asking::{Asking, Values};
+use super::speck::Speck;
+use super::{interleave, kirkendall, speck, statements, zachariassen};
+use crate::error::LaboratoryError;
+use diskperf_analysis::accuracy::{Quantity, Statement};
+use diskperf_machine::catalogue::Cell;
+
+/// A document whose systems have models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Document {
+    KridleMcKusick,
+    Zachariassen,
+    Kirkendall,
+    SpeckBass,
+    PizialiZam,
+}
+
+/// What a document comes to: values of its cells, and what its text says.
+type Filled = (Values, Vec<Statement>);
+
+impl Document {
+    /// In the order of the card.
+    pub(super) const ALL: [Self; 5] = [
+        Self::KridleMcKusick,
+        Self::Zachariassen,
+        Self::Kirkendall,
+        Self::SpeckBass,
+        Self::PizialiZam,
+    ];
+
+    /// Its name among the published: `kridle-mckusick-1983`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::KridleMcKusick => statements::DOCUMENT,
+            Self::Zachariassen => zachariassen::DOCUMENT,
+            Self::Kirkendall => kirkendall::DOCUMENT,
+            Self::SpeckBass => speck::DOCUMENT,
+            Self::PizialiZam => interleave::DOCUMENT,
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Models cells of this document. The statements have runs of their own and
+    /// are about all of it: they are left out where some cells are not `whole`.
+    /// The first document's cells are programs of setups, and filled from those.
+    pub(super) fn fill(
+        self,
+        asking: &Asking<'_>,
+        cells: &[&Cell],
+        whole: bool,
+    ) -> Result<Filled, LaboratoryError> {
+        let said = |say: &dyn Fn() -> Result<Vec<Statement>, LaboratoryError>| match whole {
+            true => say(),
+            false => Ok(Vec::new()),
+        };
+        Ok(match self {
+            Self::KridleMcKusick => (Values::default(), said(&|| statements::statements(asking))?),
+            Self::Zachariassen => {
+                let values = zachariassen::values(asking, cells)?;
+                let said = said(&|| zachariassen::statements(asking, &values))?;
+                (values, said)
+            }
+            Self::Kirkendall => (
+                kirkendall::values(asking, cells)?,
+                said(&|| kirkendall::statements(asking))?,
+            ),
+            Self::SpeckBass => {
+                let speck = Speck::run(asking)?;
+                (speck.values(cells), said(&|| Ok(speck.statements()))?)
+            }
+            Self::PizialiZam => (interleave::values(asking, cells)?, Vec::new()),
+        })
+    }
+
+    /// What the card says of a cell with this modelled value: its quantity, what
+    /// is printed, and what it calls its test.
+    pub(super) fn described(
+        self,
+        cell: &Cell,
+        value: Option<f64>,
+    ) -> (Quantity, Option<f64>, Option<String>) {
+        let rate = |test| (Quantity::KbPerS, cell.kb_per_s, test);
+        match self {
+            Self::KridleMcKusick => rate(cell.test.clone()),
+            Self::Zachariassen => zachariassen::described(cell),
+            Self::Kirkendall => rate(Some(kirkendall::title(cell, value))),
+            Self::SpeckBass => match cell.blocks_per_s {
+                Some(_) => (Quantity::BlocksPerS, cell.blocks_per_s, cell.test.clone()),
+                None => (Quantity::Ratio, None, cell.test.clone()),
+            },
+            Self::PizialiZam => rate(interleave::title(cell)),
+        }
+    }
+}
