@@ -180,6 +180,11 @@ pub struct FreeParameter {
 pub struct Parameters {
     /// How many there are.
     pub calibrated: usize,
+    /// How many of them were calibrated on nothing: plausible values.
+    pub assumed: usize,
+    /// Further ones, calibrated on cells of documents that were not asked for,
+    /// and on none that was: not in the list.
+    pub elsewhere: usize,
     /// Each.
     pub list: Vec<FreeParameter>,
 }

@@ -23,7 +23,7 @@ pub use check::InputError;
 pub use inputs::{Clock, Inputs, Serial, SerialMethod, Service, Track};
 pub use terms::{Interrupt, Interruption, Term};
 
-use follow::{Course, Lateness, Processor, ROUNDING_MS};
+use follow::{Course, Lateness, Processor, ROUNDING_MS, Work};
 use serde::{Serialize, Serializer};
 
 /// No drive turns at just its nominal speed. Were it to, a clock of as many
@@ -233,7 +233,10 @@ impl<'i> Case<'i> {
         Self {
             inputs,
             processor: Processor::new(
-                inputs.service_ms(),
+                Work {
+                    service_ms: inputs.service_ms(),
+                    start_ms: inputs.service.transfer_start_ms / inputs.cpu_speed,
+                },
                 inputs.sources(kept),
                 (inputs.outstanding as usize, inputs.read_ahead),
             ),

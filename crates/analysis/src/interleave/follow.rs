@@ -33,6 +33,9 @@ pub(super) struct Source {
     pub(super) cost_ms: f64,
     /// Which coordinate of the lattice is its phase. No two sources share one.
     pub(super) dimension: u32,
+    /// Whether it waits while the driver starts a transfer, with interrupts of
+    /// the disk's level and below held off.
+    pub(super) held_off: bool,
 }
 
 /// A track that is read with some factor.
@@ -59,9 +62,18 @@ pub(super) struct Lateness {
     pub(super) service_ms: f64,
 }
 
+/// What the processor does from a sector's end until the next is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Work {
+    /// All of it.
+    pub(super) service_ms: f64,
+    /// Its end, in which the driver starts the next transfer.
+    pub(super) start_ms: f64,
+}
+
 /// A processor that serves sectors while interrupts come.
 pub(super) struct Processor {
-    service_ms: f64,
+    service: Work,
     sources: Vec<Source>,
     /// How many requests stand at a time: the next sector's, or as many as the
     /// controller holds.
@@ -74,12 +86,12 @@ impl Processor {
     /// One whose service of a sector takes this long when nothing interrupts
     /// it.
     pub(super) fn new(
-        service_ms: f64,
+        service: Work,
         sources: Vec<Source>,
         (depth, averages): (usize, bool),
     ) -> Self {
         Self {
-            service_ms,
+            service,
             sources,
             depth,
             averages,
@@ -120,7 +132,7 @@ impl Processor {
         for sector in 0..SECTORS {
             let before_ms = *done.back().expect("a service before this one");
             let begins_ms = before_ms.max(ended_ms);
-            let ends_ms = interrupts.work(begins_ms, self.service_ms);
+            let ends_ms = interrupts.work(begins_ms, self.service);
             done.push_back(ends_ms);
             done.pop_front();
             let asked_ms = *done.front().expect("as many as stand at a time");
@@ -175,27 +187,45 @@ impl<'s> Interrupts<'s> {
         }
     }
 
-    /// When work is done that begins at a moment, interrupts coming first.
-    fn work(&mut self, begins_ms: f64, work_ms: f64) -> f64 {
-        while let Some((source, at_ms)) = self.first_before(begins_ms) {
-            self.busy_ms = self.busy_ms.max(at_ms) + self.sources[source].cost_ms;
-            self.next_ms[source] += self.sources[source].period_ms;
+    /// When work is done that begins at a moment, interrupts coming first. What
+    /// is held off while the transfer is started comes after it, when the next
+    /// sector has been asked for.
+    fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
+        while let Some((source, at_ms)) = self.first_before(begins_ms, |_| true) {
+            self.busy_ms = self.busy_ms.max(at_ms);
+            self.serve(source);
         }
-        let mut ends_ms = begins_ms.max(self.busy_ms) + work_ms;
-        while let Some((source, _)) = self.first_before(ends_ms - ROUNDING_MS) {
-            ends_ms += self.sources[source].cost_ms;
-            self.next_ms[source] += self.sources[source].period_ms;
-        }
-        self.busy_ms = ends_ms;
-        ends_ms
+        self.busy_ms = begins_ms.max(self.busy_ms) + work.service_ms - work.start_ms;
+        self.serve_meanwhile(|_| true);
+        self.busy_ms += work.start_ms;
+        self.serve_meanwhile(|source| !source.held_off);
+        self.busy_ms
     }
 
-    fn first_before(&self, until_ms: f64) -> Option<(usize, f64)> {
+    /// Serves all that come before the processor has done what it does, each of
+    /// which makes that later.
+    fn serve_meanwhile(&mut self, counts: impl Fn(&Source) -> bool) {
+        while let Some((source, _)) = self.first_before(self.busy_ms - ROUNDING_MS, &counts) {
+            self.serve(source);
+        }
+    }
+
+    fn serve(&mut self, source: usize) {
+        self.busy_ms += self.sources[source].cost_ms;
+        self.next_ms[source] += self.sources[source].period_ms;
+    }
+
+    fn first_before(
+        &self,
+        until_ms: f64,
+        counts: impl Fn(&Source) -> bool,
+    ) -> Option<(usize, f64)> {
         let first = self
             .next_ms
             .iter()
             .copied()
             .enumerate()
+            .filter(|(source, _)| counts(&self.sources[*source]))
             .min_by(|one, other| one.1.total_cmp(&other.1))?;
         (first.1 < until_ms).then_some(first)
     }

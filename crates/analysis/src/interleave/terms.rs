@@ -159,6 +159,9 @@ impl Inputs {
                         period_ms: one.period_ms,
                         cost_ms: one.cost_ms,
                         dimension,
+                        // The clock's level is above that of the disks, where
+                        // the lines are.
+                        held_off: one.interrupt != Interrupt::ClockTick,
                     }),
                 }
             }

@@ -3,7 +3,7 @@
 use super::csv::{Field, optional, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
-use crate::accuracy::{Bar, Card, Cell, FreeParameter, Quantity, Statement};
+use crate::accuracy::{Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement};
 
 /// The card as a report.
 pub(super) fn blocks(card: &Card) -> Vec<Block> {
@@ -274,8 +274,22 @@ fn parameters(card: &Card) -> Vec<Block> {
     let list = &card.parameters.list;
     let column =
         |of: &dyn Fn(&FreeParameter) -> String| -> Vec<String> { list.iter().map(of).collect() };
-    let title = format!("Free parameters: {}", card.parameters.calibrated);
+    let Parameters {
+        calibrated: all,
+        assumed,
+        elsewhere,
+        ..
+    } = card.parameters;
+    let title = format!(
+        "Free parameters: {all}, {} calibrated and {assumed} assumed",
+        all - assumed
+    );
     let mut blocks = vec![Block::Section(title)];
+    if elsewhere > 0 {
+        blocks.push(Block::Text(format!(
+            "Not among them: {elsewhere} that were calibrated on cells of other documents alone."
+        )));
+    }
     if list.is_empty() {
         return blocks;
     }

@@ -46,6 +46,8 @@ pub(crate) struct Usage {
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     usage: Usage,
+    /// The drive that each volume is a part of.
+    drive_of_volume: Vec<u32>,
     /// What its programs work on.
     medium: Medium,
     /// The number of the next process.
@@ -84,6 +86,11 @@ impl Bench {
             usage,
             next: Cell::new(0),
             buffers: Rc::default(),
+            drive_of_volume: specification
+                .volumes
+                .iter()
+                .map(|volume| volume.drive as u32)
+                .collect(),
         };
         if bench.medium == Medium::Directory {
             bench.make_folders(volumes)?;
@@ -190,7 +197,13 @@ impl Bench {
         self.machine.run().map_err(LaboratoryError::work)?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        Ok(collect(outcomes.collect()))
+        let mut repetition = collect(outcomes.collect());
+        // Workers count volumes; rates are of drives, of which several volumes
+        // may be parts.
+        for worker in repetition.iter_mut().flat_map(|one| &mut one.workers) {
+            worker.drive = self.drive_of_volume[worker.drive as usize];
+        }
+        Ok(repetition)
     }
 
     /// Checks every file system as fsck does.

@@ -12,7 +12,7 @@ use diskperf_battery::{Medium, Step, Suite};
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::{MIB, format_size};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What every program moves, unless the user says otherwise: 1983's size. In
@@ -440,9 +440,22 @@ impl ModelPlan {
         Ok(())
     }
 
-    /// How the drives stand to each other is nobody's choice but the seed's.
+    /// How the drives stand to each other is nobody's choice but the seed's;
+    /// and what counts as a drive may be a partition.
     fn note_phase(&mut self) {
-        if self.drives > 1 {
+        let volumes = &self.computers[0].specification.volumes[..self.drives];
+        let drives: BTreeSet<usize> = volumes.iter().map(|volume| volume.drive).collect();
+        if drives.len() < self.drives {
+            self.notes.push(format!(
+                "the {} are partitions, of {} in all: partitions of one drive have one rate, of all their bytes until the last is done",
+                self.drives,
+                match drives.len() {
+                    1 => "one drive".to_owned(),
+                    drives => format!("{drives} drives"),
+                }
+            ));
+        }
+        if drives.len() > 1 {
             self.notes.push(format!(
                 "the drives turn as the seed has it, {:.3} of a revolution apart at the start; `diskperf reproduce` takes the mean over all phases",
                 f64::from(self.phase()) / f64::from(u32::MAX)

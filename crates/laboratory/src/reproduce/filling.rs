@@ -81,7 +81,7 @@ pub(super) fn card(
             .collect(),
         seed: options.seed,
         two_drives,
-        parameters: free.into_parameters(pairs),
+        parameters: free.into_parameters(&documents, pairs),
         bars: bars(&cells),
         cells,
         statements: said,

@@ -26,6 +26,10 @@ const A: (u64, u64) = (0, 18_090);
 const B: (u64, u64) = (10, 36_180);
 const D: (u64, u64) = (30, 280_395);
 const F: (u64, u64) = (185, 280_395);
+const H: (u64, u64) = (340, 506_520);
+/// The cylinders of the Eagle that the baseline has, and their sectors.
+const EAGLE_CYLINDERS: u64 = 842;
+const EAGLE_CYLINDER_SECTORS: u64 = 20 * 46;
 
 /// One row of the table: where the bytes come from and go.
 struct Row {
@@ -209,8 +213,20 @@ impl Row {
         if self.raw {
             own.push(Setting::new("filesystem", "none"));
         }
-        if !self.partitions.is_empty() {
-            own.push(partitions_setting(self.partitions));
+        // The file systems f and h are where a system has its first two; the
+        // baseline's one drive is divided only where a copy needs it.
+        let divided = match (target == BASELINE, self.destination) {
+            (true, "other") if self.partitions.is_empty() => &[F, H],
+            _ => self.partitions,
+        };
+        if !divided.is_empty() {
+            let of_target = |partition: &(u64, u64)| match target == BASELINE {
+                true => on_the_eagle(*partition),
+                false => *partition,
+            };
+            own.push(partitions_setting(
+                &divided.iter().map(of_target).collect::<Vec<_>>(),
+            ));
         }
         // The raw device is read to its end.
         let size_bytes = match self.raw {
@@ -335,6 +351,14 @@ fn fsck_cache(cell: &Cell) -> [Setting; 2] {
         Setting::new("controller.raw_cache_bits", &bits),
         Setting::new("controller.raw_read_ahead_sectors", &ahead.to_string()),
     ]
+}
+
+/// The cylinders of the Eagle where a partition's sectors would lie, as far as
+/// it reaches.
+fn on_the_eagle((cylinder, sectors): (u64, u64)) -> (u64, u64) {
+    let first = (cylinder * CYLINDER_SECTORS).div_ceil(EAGLE_CYLINDER_SECTORS);
+    let left = (EAGLE_CYLINDERS - first) * EAGLE_CYLINDER_SECTORS;
+    (first, sectors.min(left))
 }
 
 fn partitions_setting(partitions: &[(u64, u64)]) -> Setting {

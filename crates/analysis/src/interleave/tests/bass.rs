@@ -229,3 +229,30 @@ fn what_makes_no_sense_is_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn lines_wait_while_a_transfer_is_started_and_the_clock_does_not() {
+    // The same service once before the start of the transfer and once in it,
+    // with two tenths of a sector to spare, and interrupts of half a sector.
+    let before = serving(1.8);
+    let mut in_it = small_drive();
+    in_it.service.transfer_start_ms = before.service.driver_ms;
+    let half_ms = before.track.sector_ms() / 2.0;
+    let missed = |inputs: &Inputs| calculated(inputs).factors[2].missed_share;
+    let with_lines = |inputs: &Inputs| Inputs {
+        serial: Some(Serial {
+            done_us_per_char: 1e3 * half_ms / 24.0,
+            ..lines(1, SerialMethod::Dma)
+        }),
+        ..inputs.clone()
+    };
+    let with_ticks = |inputs: &Inputs| ticking(inputs.clone(), 0.5);
+    // A buffer that is held off is served when the next sector has been asked
+    // for; only one that comes just before a sector's end delays it.
+    let (all, held_off) = (missed(&with_lines(&before)), missed(&with_lines(&in_it)));
+    assert!(
+        held_off > 0.0 && held_off < 0.3 * all,
+        "{held_off} of {all}"
+    );
+    near(missed(&with_ticks(&in_it)), missed(&with_ticks(&before)));
+}
