@@ -34,6 +34,18 @@ fn requests_that_make_no_sense_say_what_does() {
             &["skew over the track", "less than the 69 slots"],
         ),
         (
+            &["--on", SUN, "--set", "drive.1.head_group_skew_sectors=69"],
+            &["skew over the track", "less than the 69 slots"],
+        ),
+        (
+            &["--on", SUN, "--set", "drive.1.head_group_heads=28"],
+            &["more heads than the drive has", "up to the drive's 27"],
+        ),
+        (
+            &["--on", SUN, "--set", "drive.1.data_preamble_bytes=40"],
+            &["69 slots", "up to 66 slots of 614 bytes"],
+        ),
+        (
             &[
                 "--on",
                 SUN,

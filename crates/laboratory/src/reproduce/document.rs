@@ -62,7 +62,7 @@ impl Document {
             Self::KridleMcKusick => (Values::default(), said(&|| statements::statements(asking))?),
             Self::Zachariassen => {
                 let values = zachariassen::values(asking, cells)?;
-                let said = said(&|| zachariassen::statements(asking, &values))?;
+                let said = said(&|| zachariassen::statements(asking, cells, &values))?;
                 (values, said)
             }
             Self::Kirkendall => (

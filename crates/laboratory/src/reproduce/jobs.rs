@@ -41,6 +41,10 @@ pub(crate) struct Figure {
     pub(crate) elapsed_s: f64,
     /// The same, of all programs' shares of the processor.
     pub(crate) cpu_percent: f64,
+    /// The same, of all programs' seconds in user mode, by ticks.
+    pub(crate) user_s: f64,
+    /// The same, in the kernel.
+    pub(crate) system_s: f64,
     /// Requests that the drives completed in the kept repetitions.
     pub(crate) requests: u64,
     /// Of these, how many lost a revolution that they need not have.
@@ -187,6 +191,12 @@ impl Job {
             kb_per_s: middle(&kept, Repetition::kb_per_s),
             elapsed_s: middle(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
             cpu_percent: middle(&kept, Repetition::cpu_percent),
+            user_s: middle(&kept, |repetition| {
+                repetition.total(|worker| worker.user.0) as f64 / 1e9
+            }),
+            system_s: middle(&kept, |repetition| {
+                repetition.total(|worker| worker.system.0) as f64 / 1e9
+            }),
             requests: spent.requests,
             missed: spent.missed,
             processor: spent.processor,

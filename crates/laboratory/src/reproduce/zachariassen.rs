@@ -20,7 +20,8 @@ const BIGFILE_BYTES: u64 = 8704 << 10;
 /// The sizes of its tables' columns: 8k, 1 track, 1 cylinder.
 const SECTOR_BYTES: u64 = 512;
 const TRACK_SECTORS: u64 = 67;
-const CYLINDER_SECTORS: u64 = 27 * TRACK_SECTORS;
+const HEADS: u64 = 27;
+const CYLINDER_SECTORS: u64 = HEADS * TRACK_SECTORS;
 /// Its partitions.
 const A: (u64, u64) = (0, 18_090);
 const B: (u64, u64) = (10, 36_180);
@@ -99,6 +100,9 @@ const ROWS: [Row; 7] = [
 
 /// The system that the text's ratios are to.
 const BASELINE: &str = "sun3-xy451-eagle";
+/// What is added to a cell's id for its seconds in user mode and in the kernel.
+const USER: &str = "#user";
+const SYSTEM: &str = "#system";
 /// Verify passes after each format.
 const PASSES: u32 = 5;
 
@@ -124,7 +128,13 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     }
     for ((id, timed), figure) in timed.into_iter().zip(asking.figures(&jobs)?) {
         let value = match timed {
-            Timed::Seconds => figure.elapsed_s,
+            Timed::Seconds => {
+                values.extend([
+                    (format!("{id}{USER}"), figure.user_s),
+                    (format!("{id}{SYSTEM}"), figure.system_s),
+                ]);
+                figure.elapsed_s
+            }
             Timed::Rate(row) => row.printed(&figure),
             Timed::Baseline(row) => {
                 let rate = values

@@ -9,7 +9,7 @@ mod rotation;
 mod seek;
 mod streaming;
 
-pub use geometry::{Geometry, GeometryError, Place, Zone};
+pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Zone};
 pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
 pub use streaming::TrackRead;

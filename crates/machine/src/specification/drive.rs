@@ -1,7 +1,7 @@
 //! A drive, as the catalogue describes it.
 
 use crate::catalogue::Reader;
-use crate::hardware::drive::{Geometry, Mechanics, SeekCurve, Zone};
+use crate::hardware::drive::{Geometry, HeadGroups, Mechanics, SeekCurve, Zone};
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_sim::Time;
@@ -207,6 +207,8 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         ("cylinder_skew_sectors", cylinder_skew),
         per_track + spare,
     );
+    let head_groups = read_head_groups(reader, (heads, per_track + spare));
+    check_format(reader, sector_bytes, per_track + spare);
     let index_gap = reader
         .optional_number(
             "index_gap_share",
@@ -255,6 +257,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
         .map(|geometry| {
             geometry
                 .skewed(track_skew, cylinder_skew)
+                .with_head_groups(head_groups)
                 .with_index_gap(index_gap)
         })
         .map_err(|error| ("interleave", error))
@@ -282,5 +285,76 @@ fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: 
     if skew >= slots {
         let allowed = format!("less than the {slots} slots of a track");
         reader.fail_allowing(key, "a skew over the track", &allowed);
+    }
+}
+
+/// Groups of heads, if another group takes longer than another head.
+fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Option<HeadGroups> {
+    let group = reader.optional_integer(
+        "head_group_heads",
+        1..=255,
+        "heads that settle together; the skew of a step to other ones is head_group_skew_sectors",
+    );
+    let skew = reader.optional_integer(
+        "head_group_skew_sectors",
+        0..=100_000,
+        "slots by which the first track of a group of heads is turned further; none if absent",
+    );
+    let skew = skew.unwrap_or(0) as u32;
+    check_skew(reader, ("head_group_skew_sectors", skew), slots);
+    let group = match group {
+        Some(group) => group as u32,
+        None if skew > 0 => {
+            reader.fail_allowing(
+                "head_group_skew_sectors",
+                "a skew between groups of heads, and no groups",
+                "head_group_heads with it",
+            );
+            return None;
+        }
+        None => return None,
+    };
+    if group > heads {
+        let allowed = format!("up to the drive's {heads}");
+        reader.fail_allowing(
+            "head_group_heads",
+            "more heads than the drive has",
+            &allowed,
+        );
+        return None;
+    }
+    Some(HeadGroups { heads: group, skew })
+}
+
+/// Whether what a controller writes around each sector leaves room for as many
+/// slots as the format has, on drives whose unformatted track is known.
+fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
+    let Some(track_bytes) = reader.optional_integer(
+        "track_bytes",
+        1..=10_000_000,
+        "bytes of an unformatted track; formats are not checked if absent",
+    ) else {
+        return;
+    };
+    let mut bytes = |key, doc| reader.optional_integer(key, 0..=10_000, doc).unwrap_or(0);
+    let around = bytes(
+        "id_preamble_bytes",
+        "gap before a sector's header, gap 1 of some",
+    ) + bytes(
+        "data_preamble_bytes",
+        "gap before a sector's data, gap 2 of some",
+    ) + bytes("recovery_bytes", "gap behind a sector's data")
+        + bytes(
+            "header_bytes",
+            "a sector's header, its check bytes and marks",
+        );
+    let slot_bytes = u64::from(sector_bytes) + around;
+    if slot_bytes * u64::from(slots) > track_bytes {
+        let allowed = format!(
+            "up to {} slots of {slot_bytes} bytes on a track of {track_bytes}, spare ones among them",
+            track_bytes / slot_bytes
+        );
+        let wrong = format!("{slots} slots, which do not fit with their gaps");
+        reader.fail_allowing("sectors_per_track", &wrong, &allowed);
     }
 }

@@ -2,7 +2,7 @@
 //! or a slipped slot is used, or when a skew is applied to the wrong side of
 //! a track's end.
 
-use diskperf_machine::hardware::drive::{Geometry, GeometryError, Place, Zone};
+use diskperf_machine::hardware::drive::{Geometry, GeometryError, HeadGroups, Place, Zone};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -89,6 +89,29 @@ fn each_track_is_turned_against_the_one_before_it() {
             5
         } else {
             8
+        };
+        assert_eq!(turned, skew, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_group_of_heads_is_turned_once_more() {
+    let (spt, heads, cylinders) = (20, 5, 3);
+    let groups = HeadGroups { heads: 2, skew: 7 };
+    let drive = plain((cylinders, heads, spt), 1, 1)
+        .skewed(5, 8)
+        .with_head_groups(Some(groups));
+    let starts: Vec<Place> = (0..u64::from(heads * cylinders))
+        .map(|track| drive.locate(track * u64::from(spt)))
+        .collect();
+    for pair in starts.windows(2) {
+        let turned = (pair[1].slot + 21 - pair[0].slot) % 21;
+        let skew = if pair[0].cylinder != pair[1].cylinder {
+            8
+        } else if pair[1].head % 2 == 0 {
+            5 + 7
+        } else {
+            5
         };
         assert_eq!(turned, skew, "{pair:?}");
     }

@@ -1,12 +1,15 @@
 //! What seed 001 says in words: which controller is ahead of which, at what.
 
 use super::{
-    BASELINE, CYLINDER_SECTORS, DOCUMENT, READ_FILE, ROWS, Row, SECTOR_BYTES, TRACK_SECTORS,
+    BASELINE, CYLINDER_SECTORS, DOCUMENT, H, HEADS, PASSES, READ_FILE, ROWS, Row, SECTOR_BYTES,
+    SYSTEM, TRACK_SECTORS, USER,
 };
 use crate::error::LaboratoryError;
-use crate::reproduce::asking::{Asking, Values};
+use crate::formatting::formatting;
+use crate::reproduce::asking::{Asking, Values, settings};
 use crate::reproduce::jobs::Job;
 use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_machine::catalogue::{Cell, Setting};
 
 const CHEETAH: &str = "sun3-cheetah-2344";
 const RIMFIRE: &str = "sun3-rimfire-2344";
@@ -47,6 +50,7 @@ struct Three {
 /// The text's orderings, on the models; those of its cells from their values.
 pub(in crate::reproduce) fn statements(
     asking: &Asking<'_>,
+    cells: &[&Cell],
     values: &Values,
 ) -> Result<Vec<Statement>, LaboratoryError> {
     let flat = three(asking, values, &FLAT)?;
@@ -57,6 +61,9 @@ pub(in crate::reproduce) fn statements(
         announced(asking)?,
         across_the_board(&flat, &mixed),
         activity(asking)?,
+        forwarded(asking)?,
+        six_hours(asking)?,
+        processor_seconds(cells, values),
     ]
     .into_iter()
     .chain(bits(values))
@@ -98,6 +105,112 @@ fn three(
 fn geometric_mean(ratios: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = ratios.clone().count() as f64;
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
+}
+
+/// Two bad tracks, "one around cylinder 8 and one somewhere in the middle of the
+/// h partition", whose data are in tracks of the partition b.
+fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    const STAND_IN_CYLINDER: u64 = 29;
+    let track = |cylinder: u64, head: u64| cylinder * HEADS + head;
+    let bad = [track(8, 13), track(H.0 + 140, 13)];
+    let stand_in = |number: usize| track(STAND_IN_CYLINDER, number as u64);
+    let pairs: Vec<String> = bad
+        .iter()
+        .enumerate()
+        .map(|(number, bad)| format!("[{bad}, {}]", stand_in(number)))
+        .collect();
+    let moved = Setting::new(
+        "drive.1.revectored_tracks",
+        &format!("[{}]", pairs.join(", ")),
+    );
+    let settings: Vec<Setting> = asking.settings.iter().cloned().chain([moved]).collect();
+    let with_bad = Asking {
+        settings: &settings,
+        ..*asking
+    };
+    // Partition a has cylinder 8, and u3 is h.
+    let mut findings = Vec::new();
+    let mut most: f64 = 0.0;
+    for (what, row, size) in [
+        (
+            "partition a read, 1 cylinder",
+            row("dd if=/dev/rXX0a of=/dev/null"),
+            CYLINDER_SECTORS * SECTOR_BYTES,
+        ),
+        ("a file copied to u3, 8k", row(COPY_OVER), 8192),
+    ] {
+        let whole = asking.rates(&[row.job(asking, CHEETAH, size)?])?[0];
+        let forwarded = with_bad.rates(&[row.job(&with_bad, CHEETAH, size)?])?[0];
+        let change = 100.0 * (forwarded / whole - 1.0);
+        most = most.max(change.abs());
+        findings.push(Finding::new(what, change, "%"));
+    }
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "two tracks are forwarded; they didn't measurably affect the benchmarks"
+            .to_owned(),
+        findings,
+        holds: Some(most < 2.0),
+        conclusion: "what the Cheetah loses when a track of cylinder 8 and one in the middle of h are elsewhere".to_owned(),
+    })
+}
+
+/// The 451's format and verify passes, as far as a program of the same kind as
+/// the Cheetah's explains them.
+fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+    let way = settings(&[
+        ("controller.maintenance_track_ms", "1.7"),
+        ("controller.format_check", "true"),
+        ("controller.verify_pass", "pattern"),
+        // A Super Eagle: as an Eagle, with 67 sectors on a track.
+        ("drive.spindle_rpm", "3600"),
+        ("drive.sectors_per_track", "67"),
+        ("drive.partition_sectors", "1128280"),
+    ]);
+    let all = asking.over(&way);
+    let times = formatting(asking.catalogue, (BASELINE, &all), (1, PASSES))?;
+    let minutes = times.total().0 as f64 / 60e9;
+    let revolutions = 6.0 * 3600e9 / (times.tracks as f64 * times.revolution.0 as f64);
+    Ok(Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "format and five verify passes take 6 hours for an xy451 and a SuperEagle"
+            .to_owned(),
+        findings: vec![
+            Finding::new("in the way of the Cheetah's program", minutes, "min"),
+            Finding::new("six hours are, for each track", revolutions, "revolutions"),
+        ],
+        holds: None,
+        conclusion: "three revolutions to format a track and two and a half for each pass come to little more than an hour; what the 451's program does with the others is not said".to_owned(),
+    })
+}
+
+/// What `time` printed beside the elapsed seconds.
+fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
+    let mut findings = Vec::new();
+    for cell in cells {
+        let (Some(id), Some(test)) = (&cell.id, &cell.test) else {
+            continue;
+        };
+        let of_board = cell.controller.as_deref().unwrap_or_default();
+        let board = of_board.split_whitespace().last().unwrap_or_default();
+        let bits = cell.cache_bits.as_deref().unwrap_or_default();
+        for (mode, printed, suffix) in [("user", cell.user_s, USER), ("system", cell.sys_s, SYSTEM)]
+        {
+            if let Some((printed, value)) = printed.zip(values.by_id(&format!("{id}{suffix}"))) {
+                let what = format!("{board} {bits}, {test}, {mode}, printed {printed}");
+                findings.push(Finding::new(&what.replace(" ,", ","), value, "s"));
+            }
+        }
+    }
+    Statement {
+        published: DOCUMENT.to_owned(),
+        statement: "fsck, dump and restore: the seconds of the processor that `time` printed"
+            .to_owned(),
+        findings,
+        holds: None,
+        conclusion: "shown, not scored: what the programs compute was chosen by the user seconds"
+            .to_owned(),
+    }
 }
 
 /// The order of the settings of the cache on fsck.

@@ -132,6 +132,17 @@ pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
         "skew from cylinder to cylinder",
     );
     reader.integer("spare_sectors_per_track", 0..=10_000, "slots without data");
+    for (key, doc) in [
+        ("head_group_heads", "heads that settle together"),
+        ("head_group_skew_sectors", "skew from group to group"),
+        ("track_bytes", "unformatted"),
+        ("id_preamble_bytes", "gap 1"),
+        ("data_preamble_bytes", "gap 2"),
+        ("recovery_bytes", "gap behind the data"),
+        ("header_bytes", "header, marks and check bytes"),
+    ] {
+        reader.optional_integer(key, 0..=10_000_000, doc);
+    }
     reader.optional_number(
         "index_gap_share",
         0.0..=0.5,

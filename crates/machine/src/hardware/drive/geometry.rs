@@ -13,6 +13,7 @@ pub struct Geometry {
     zones: Vec<Zone>,
     track_skew: u32,
     cylinder_skew: u32,
+    head_groups: Option<HeadGroups>,
     /// Physical slots that hold no data, ascending: logical sectors slip past
     /// them. Counted from the first slot of the drive's first data track.
     slipped: Vec<u64>,
@@ -75,6 +76,23 @@ pub enum GeometryError {
     Shared(u64),
 }
 
+/// Heads that settle together, and what a step to the next group turns a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadGroups {
+    /// Heads of a group; the last has what is left.
+    pub heads: u32,
+    /// Slots from a group to the next.
+    pub skew: u32,
+}
+
+impl HeadGroups {
+    /// Slots that the steps up to a track have turned it.
+    fn turns(self, heads: u32, (cylinder, head): (u32, u32)) -> u64 {
+        let steps = u64::from((heads - 1) / self.heads);
+        u64::from(self.skew) * (u64::from(cylinder) * steps + u64::from(head / self.heads))
+    }
+}
+
 impl Geometry {
     /// A drive of one zone; no skew, no defect.
     ///
@@ -132,6 +150,7 @@ impl Geometry {
             zones,
             track_skew: 0,
             cylinder_skew: 0,
+            head_groups: None,
             slipped: Vec::new(),
             revectored: Vec::new(),
         })
@@ -142,6 +161,13 @@ impl Geometry {
     pub fn skewed(mut self, track_skew: u32, cylinder_skew: u32) -> Self {
         self.track_skew = track_skew;
         self.cylinder_skew = cylinder_skew;
+        self
+    }
+
+    /// With each group of heads turned against the one before it once more, for
+    /// drives on which another group has to settle.
+    pub fn with_head_groups(mut self, groups: Option<HeadGroups>) -> Self {
+        self.head_groups = groups;
         self
     }
 
@@ -328,10 +354,14 @@ impl Geometry {
         );
         let slots = zone.slots();
         let mut slot = zone.slot_of_sector[on_track as usize];
-        if self.track_skew | self.cylinder_skew != 0 {
+        let of_groups = self
+            .head_groups
+            .map_or(0, |groups| groups.turns(self.heads, (cylinder, head)));
+        if u64::from(self.track_skew | self.cylinder_skew) | of_groups != 0 {
             let turns = u64::from(self.track_skew)
                 * (u64::from(cylinder) * u64::from(self.heads - 1) + u64::from(head))
-                + u64::from(self.cylinder_skew) * u64::from(cylinder);
+                + u64::from(self.cylinder_skew) * u64::from(cylinder)
+                + of_groups;
             slot = ((u64::from(slot) + turns) % u64::from(slots)) as u32;
         }
         Place {
