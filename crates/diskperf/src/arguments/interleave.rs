@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(allow_negative_numbers = true)]
 pub(crate) struct InterleaveArguments {
     /// A drive of the catalogue (see `diskperf list drives`), its first cylinder; --rpm,
-    /// --sectors-per-track and --sector-bytes change it
+    /// --sectors-per-track, --spare-sectors-per-track and --sector-bytes change it
     #[arg(long, value_name = "NAME")]
     pub(crate) drive: Option<String>,
     /// Lay this folder over the catalogue
@@ -21,6 +21,9 @@ pub(crate) struct InterleaveArguments {
     /// Sectors on a track [default: 17]
     #[arg(long, value_name = "N")]
     pub(crate) sectors_per_track: Option<u32>,
+    /// Slots on a track that hold no data [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) spare_sectors_per_track: Option<u32>,
     /// Bytes in a sector [default: 512]
     #[arg(long, value_name = "BYTES")]
     pub(crate) sector_bytes: Option<u32>,

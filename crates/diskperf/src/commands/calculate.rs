@@ -119,6 +119,9 @@ fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     track.sectors_per_track = arguments
         .sectors_per_track
         .unwrap_or(track.sectors_per_track);
+    track.spare_sectors_per_track = arguments
+        .spare_sectors_per_track
+        .unwrap_or(track.spare_sectors_per_track);
     track.sector_bytes = arguments.sector_bytes.unwrap_or(track.sector_bytes);
     Ok(track)
 }

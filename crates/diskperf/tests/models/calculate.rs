@@ -46,6 +46,8 @@ fn a_drive_of_the_catalogue_or_of_ones_own() {
     let spare = json("--drive rm80 --rpm 1800 --format json");
     assert_eq!(spare["inputs"]["track"]["spare_sectors_per_track"], 1);
     assert_eq!(spare["inputs"]["track"]["rpm"], 1800.0);
+    let more = json("--drive rm80 --spare-sectors-per-track 2 --format json");
+    assert_eq!(more["inputs"]["track"]["spare_sectors_per_track"], 2);
     let folder = user.file("overlay/drives");
     std::fs::create_dir_all(&folder).unwrap();
     let text = "extends = \"eagle\"\nspindle_rpm = 2400\n";
