@@ -201,7 +201,7 @@ fn run_in_turns(machine: &Machine, mut between: impl FnMut(usize) + 'static) -> 
 #[test]
 fn nothing_depends_on_the_order_of_what_happens_at_one_moment() {
     for name in SYSTEMS {
-        for drives in 1..=specification(name, &[]).drives.len().min(2) {
+        for drives in 1..=specification(name, &[]).volumes.len().min(2) {
             let run = |tie_break| {
                 let around = Circumstances {
                     tie_break,
@@ -218,7 +218,7 @@ fn nothing_depends_on_the_order_of_what_happens_at_one_moment() {
 #[test]
 fn every_nanosecond_of_a_worker_is_booked() {
     for name in SYSTEMS {
-        for drives in 1..=specification(name, &[]).drives.len().min(2) {
+        for drives in 1..=specification(name, &[]).volumes.len().min(2) {
             let history = write_then_read(name, circumstances(drives));
             assert_eq!(history.measures.len(), 2 * drives);
             for measure in &history.measures {

@@ -7,7 +7,14 @@ use diskperf_system::{Errno, Open, Whence};
 use modelled::{ports_alone, run_alone, specification};
 
 /// One system of each kind of controller.
-const SYSTEMS: [&str; 3] = ["vax780-sc780-eagle", "vax780-uda50-ra81", "pcat-st251"];
+const SYSTEMS: [&str; 6] = [
+    "vax780-sc780-eagle",
+    "vax780-uda50-ra81",
+    "pcat-st251",
+    "sun3-rimfire-2344",
+    "sun3-cheetah-2344",
+    "sun3-xy451-eagle",
+];
 
 const DRIVE: &str = "/dev/drive0";
 const READ_WRITE: Open = Open {

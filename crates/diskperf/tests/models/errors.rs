@@ -34,6 +34,10 @@ fn requests_that_make_no_sense_say_what_does() {
             &["skew over the track", "less than the 69 slots"],
         ),
         (
+            &["--on", SUN, "--set", "drive.1.partition_sectors=9000"],
+            &["has a list of partitions", "in `partitions`"],
+        ),
+        (
             &["--on", SUN, "--set", "drive.1.head_group_skew_sectors=69"],
             &["skew over the track", "less than the 69 slots"],
         ),

@@ -239,6 +239,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a setting of the user's gives this key.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.find(key)
+            .is_some_and(|found| found.value.place.text.name == SETTING_NAME)
+    }
+
     /// Whether nothing was found wrong so far, anywhere in the system.
     pub fn is_sound(&self) -> bool {
         self.record.borrow().problems.is_empty() && self.missing.is_empty()

@@ -100,6 +100,15 @@ fn read_partitions(
         [cylinders, sectors],
         "first cylinder and sectors of each partition, where several are measured; that one if absent",
     );
+    for unread in ["partition_start_cylinder", "partition_sectors"] {
+        if !several.is_empty() && reader.is_set(unread) {
+            reader.fail_allowing(
+                unread,
+                "this drive has a list of partitions, and nothing reads it",
+                "in `partitions`, as [first cylinder, sectors]",
+            );
+        }
+    }
     let (key, all) = if several.is_empty() {
         ("partition_sectors", vec![[start, length]])
     } else {

@@ -24,9 +24,9 @@ struct Modelled {
     can: Abilities,
 }
 
-/// The systems that each case runs on: both file systems of 4.2BSD, and Minix,
-/// with and without its improvements.
-const MODELLED: [Modelled; 4] = [
+/// The systems that each case runs on: both file systems of 4.2BSD, SunOS, and
+/// Minix, with and without its improvements.
+const MODELLED: [Modelled; 5] = [
     Modelled {
         system: modelled::ANY_SYSTEM,
         settings: &["filesystem=8k"],
@@ -35,6 +35,11 @@ const MODELLED: [Modelled; 4] = [
     Modelled {
         system: modelled::ANY_SYSTEM,
         settings: &["filesystem=4k"],
+        can: POSIX,
+    },
+    Modelled {
+        system: modelled::SUNOS,
+        settings: &[],
         can: POSIX,
     },
     Modelled {

@@ -14,11 +14,14 @@ use std::rc::Rc;
 /// The system that a test runs on if any will do.
 pub(crate) const ANY_SYSTEM: &str = "vax780-sc780-eagle";
 
+/// A system whose kernel is SunOS.
+pub(crate) const SUNOS: &str = "sun3-xy451-eagle";
+
 /// The system whose kernel is Minix.
 pub(crate) const MINIX: &str = "atarist-supra";
 
 /// The systems of the catalogue.
-pub(crate) const SYSTEMS: [&str; 7] = [
+pub(crate) const SYSTEMS: [&str; 12] = [
     "vax780-sc780-eagle",
     "vax750-sc750-eagle",
     "vax780-uda50-ra81",
@@ -26,6 +29,11 @@ pub(crate) const SYSTEMS: [&str; 7] = [
     "vax780-si9900-eagle",
     "vax750-si9900-eagle",
     "vax780-si9900-cdc9775",
+    "sun3-rimfire-2344",
+    "sun3-rimfire-2344:adaptive",
+    "sun3-cheetah-2344",
+    SUNOS,
+    MINIX,
 ];
 
 /// A system of the catalogue with these settings, each PATH=VALUE.
