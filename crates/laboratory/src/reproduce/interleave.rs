@@ -3,7 +3,7 @@
 
 use super::jobs::{Job, Workshop};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::{Computer, by_itself};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
 use std::collections::BTreeMap;
@@ -44,12 +44,7 @@ impl Interleaves {
             };
             // The cell's interleave is the cell.
             let all: Vec<Setting> = settings.iter().cloned().chain([interleave]).collect();
-            let computer = Computer::read(catalogue, &target, &all)?;
-            if computer.medium() != Medium::Device {
-                return Err(LaboratoryError::Request(format!(
-                    "{DOCUMENT} reads drives by themselves, and the settings give {target} a file system; leave `filesystem` out"
-                )));
-            }
+            let computer = Computer::read(catalogue, &target, &by_itself(&all))?;
             ids.push(id.clone());
             jobs.push(Job {
                 computer: Arc::new(computer),
