@@ -10,6 +10,7 @@
 
 mod filling;
 mod free;
+mod gaps;
 pub(crate) mod glob;
 mod interleave;
 pub(crate) mod jobs;

@@ -134,12 +134,24 @@ impl Computer {
         settings: &[Setting],
         programs: impl IntoIterator<Item = &'a Program>,
     ) -> Result<Self, LaboratoryError> {
-        let computer = Self::read(catalogue, name, settings)?;
         let raw = |program: &Program| !program.is_of(Medium::Directory);
-        if !computer.is_v7() || !programs.into_iter().all(raw) {
-            return Ok(computer);
-        }
-        Self::read(catalogue, name, &by_itself(settings))
+        let by_itself = programs
+            .into_iter()
+            .all(raw)
+            .then(|| Self::v7_by_itself(catalogue, name, settings))
+            .flatten();
+        by_itself.map_or_else(|| Self::read(catalogue, name, settings), Ok)
+    }
+
+    /// A system with drives by themselves, if its kernel is of the seventh
+    /// edition.
+    pub(crate) fn v7_by_itself(
+        catalogue: &Catalogue,
+        name: &str,
+        settings: &[Setting],
+    ) -> Option<Self> {
+        let computer = Self::read(catalogue, name, &by_itself(settings)).ok();
+        computer.filter(Self::is_v7)
     }
 
     /// Drives that are configured; of a drive of which several partitions are

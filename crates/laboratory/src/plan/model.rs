@@ -116,7 +116,7 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     let settings = crate::model::settings(&of_system)?;
     let mut suite = match what {
         // What seed 004 reads its drives with.
-        None if Computer::read(&catalogue, &name, &settings)?.is_v7() => {
+        None if Computer::v7_by_itself(&catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }
         _ => suite(what, Medium::Directory)?,
@@ -286,8 +286,8 @@ impl ModelPlan {
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
                 && step.program.touches_target())
             .then(|| {
-                "it reads and writes with O_DIRECT, and 4.2BSD knows no way past its buffer cache"
-                    .to_owned()
+                let kernel = if self.computers[0].is_v7() { "Xenix" } else { "4.2BSD" };
+                format!("it reads and writes with O_DIRECT, and {kernel} knows no way past its buffer cache")
             }),
         }
     }

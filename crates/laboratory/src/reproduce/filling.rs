@@ -1,6 +1,7 @@
 //! Fills the card: every cell of the documents under its id.
 
 use super::free::Free;
+use super::gaps;
 use super::glob::matches;
 use super::interleave::{self, Interleaves};
 use super::jobs::Workshop;
@@ -110,6 +111,16 @@ pub(super) fn card(
     }
     if whole && documents.iter().any(|one| one == kirkendall::DOCUMENT) {
         said.extend(kirkendall.statements(catalogue, &options.settings, options.seed, workshop)?);
+    }
+    if whole && documents.iter().any(|one| one == interleave::DOCUMENT) {
+        let asking = gaps::Asking {
+            document: interleave::DOCUMENT,
+            catalogue,
+            settings: &options.settings,
+            seed: options.seed,
+            workshop,
+        };
+        said.extend(asking.statements()?);
     }
     let pairs = cells.iter().any(|cell| cell.phases > 1);
     Ok(Card {
