@@ -74,7 +74,8 @@ impl ReadFiles {
     pub(crate) fn all_bytes(&self, size_bytes: u64) -> u64 {
         let churned = match self.churn {
             0 => 0,
-            _ => churned_files(size_bytes) * CHURNED_MOST_BYTES / 2,
+            // The mean, and as much again for blocks that are not full.
+            _ => churned_files(size_bytes) * 2 * CHURNED_MEAN_BYTES as u64,
         };
         // Blocks that are not full, and directories.
         let files = size_bytes.div_ceil(self.file_bytes);
@@ -165,4 +166,45 @@ async fn make_directories(system: &mut System, top: &str, files: u64) -> Result<
 
 fn churned_files(size_bytes: u64) -> u64 {
     size_bytes.div_ceil(BYTES_PER_CHURNED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReadFiles;
+    use crate::worker::{Medium, Worker};
+    use diskperf_timeline::Nanoseconds;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_files_are_the_size_together_and_have_names_of_their_own() {
+        let worker = Worker {
+            index: 0,
+            drive: 0,
+            medium: Medium::Directory,
+            folder: "foo/",
+            other: None,
+            size_bytes: 100_000,
+            direct: false,
+            seed: 1,
+            think: Nanoseconds::ZERO,
+        };
+        for file_bytes in [1, 1024, 2048, 99_999, 100_000, 1 << 30] {
+            let program = ReadFiles {
+                file_bytes,
+                churn: 0,
+                call_bytes: 8192,
+            };
+            let files = program.files(&worker);
+            let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(bytes, worker.size_bytes, "{file_bytes}");
+            assert!(
+                files
+                    .iter()
+                    .all(|(_, bytes)| (1..=file_bytes).contains(bytes))
+            );
+            let names: BTreeSet<&String> = files.iter().map(|(path, _)| path).collect();
+            assert_eq!(names.len(), files.len());
+            assert!(program.all_bytes(worker.size_bytes) >= worker.size_bytes);
+        }
+    }
 }
