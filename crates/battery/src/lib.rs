@@ -21,6 +21,7 @@ mod populate;
 pub mod program;
 mod random;
 mod read;
+mod read_files;
 mod restore;
 mod rewrite;
 mod scan;

@@ -12,6 +12,7 @@ use crate::mix::RandomMix;
 use crate::parameter::{Field, Parameter, ParameterError, Value};
 use crate::populate::{self, Populate};
 use crate::read::Read;
+use crate::read_files::ReadFiles;
 use crate::rewrite::Rewrite;
 use crate::scan::Scan;
 use crate::seqread::{Layer, SequentialRead};
@@ -37,6 +38,7 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Read(Read),
+    ReadFiles(ReadFiles),
     Write(Write),
     Rewrite(Rewrite),
     SequentialRead(SequentialRead),
@@ -128,6 +130,7 @@ impl Program {
     fn fields(&mut self) -> Vec<Field<'_>> {
         let mut fields = match &mut self.kind {
             Kind::Read(program) => program.fields(),
+            Kind::ReadFiles(program) => program.fields(),
             Kind::Write(program) => program.fields(),
             Kind::Rewrite(program) => program.fields(),
             Kind::SequentialRead(program) => program.fields(),
@@ -151,6 +154,7 @@ impl Program {
     pub fn call_bytes(&self) -> u64 {
         match &self.kind {
             Kind::Read(program) => program.call_bytes,
+            Kind::ReadFiles(program) => program.call_bytes,
             Kind::Write(program) => program.call_bytes,
             Kind::Rewrite(program) => program.call_bytes,
             Kind::SequentialRead(program) => program.call_bytes,
@@ -212,7 +216,8 @@ impl Program {
                 "a tree of {size_bytes} bytes has too many files; give --size 4G at most"
             ));
         }
-        let short_last_call = matches!(self.kind, Kind::Copy(_)) || self.is_of_a_tree();
+        let short_last_call =
+            matches!(self.kind, Kind::Copy(_) | Kind::ReadFiles(_)) || self.is_of_a_tree();
         if !size_bytes.is_multiple_of(call_bytes) && !short_last_call {
             let below = size_bytes / call_bytes * call_bytes;
             return unfit(format!(
@@ -228,6 +233,9 @@ impl Program {
         match &self.kind {
             Kind::RandomMix(program) => program.unit_bytes(),
             Kind::Copy(program) => gcd(program.call_bytes, size_bytes),
+            Kind::ReadFiles(program) => {
+                gcd(gcd(program.call_bytes, program.file_bytes), size_bytes)
+            }
             // Files of any length, and pieces of a block.
             Kind::Populate(_) | Kind::DumpRestore(_) => 1,
             Kind::Fsck(_) => fsck::UNIT_BYTES,
@@ -242,6 +250,7 @@ impl Program {
             Kind::Read(_) | Kind::Write(_) | Kind::Rewrite(_) => "tst2",
             Kind::SequentialRead(_) => "twomegs",
             Kind::Copy(_) => "bigfile",
+            Kind::ReadFiles(_) => "files",
             Kind::Scan(_) => "area",
             Kind::RandomMix(_) => "mix",
             Kind::TrackRead(_) => "drive",
@@ -297,7 +306,9 @@ impl Program {
         match &self.kind {
             Kind::SequentialRead(program) => program.is_of(medium),
             Kind::TrackRead(_) => TrackRead::is_of(medium),
-            Kind::Populate(_) | Kind::DumpRestore(_) => medium == Medium::Directory,
+            Kind::ReadFiles(_) | Kind::Populate(_) | Kind::DumpRestore(_) => {
+                medium == Medium::Directory
+            }
             _ => true,
         }
     }
@@ -325,6 +336,7 @@ impl Program {
     pub fn writes(&self) -> bool {
         match &self.kind {
             Kind::Read(_)
+            | Kind::ReadFiles(_)
             | Kind::SequentialRead(_)
             | Kind::Scan(_)
             | Kind::TrackRead(_)
@@ -370,6 +382,7 @@ impl Program {
     pub fn file_bytes(&self, size_bytes: u64) -> u64 {
         match &self.kind {
             Kind::Read(_) | Kind::Write(_) | Kind::Rewrite(_) => size_bytes,
+            Kind::ReadFiles(program) => program.all_bytes(size_bytes),
             Kind::SequentialRead(_) if !self.touches_target() => 0,
             Kind::SequentialRead(_) => size_bytes,
             Kind::Copy(program) if program.destination == Destination::Same => {
@@ -416,6 +429,7 @@ impl Program {
     pub async fn prepare(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
         match &self.kind {
             Kind::Read(program) => program.prepare(system, worker).await,
+            Kind::ReadFiles(program) => program.prepare(system, worker).await,
             Kind::Write(program) => program.prepare(system, worker).await,
             Kind::Rewrite(program) => program.prepare(system, worker).await,
             Kind::SequentialRead(program) => program.prepare(system, worker).await,
@@ -439,6 +453,7 @@ impl Program {
     ) -> Result<(), ProgramError> {
         match &self.kind {
             Kind::Read(program) => program.run(system, worker, buffer).await,
+            Kind::ReadFiles(program) => program.run(system, worker, buffer).await,
             Kind::Write(program) => program.run(system, worker, buffer).await,
             Kind::Rewrite(program) => program.run(system, worker, buffer).await,
             Kind::SequentialRead(program) => program.run(system, worker, buffer).await,

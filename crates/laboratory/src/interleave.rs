@@ -1,7 +1,7 @@
 //! Bass's calculation beside the modelled machine: the same case, run.
 
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::{Computer, by_itself};
 use crate::reproduce::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
@@ -84,7 +84,11 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
         SECTORS
     };
     let size_bytes = sectors.min(most) * sector_bytes;
-    let computer = Computer::read(&Catalogue::embedded(), SYSTEM, &settings(inputs, factor))?;
+    let computer = Computer::read(
+        &Catalogue::embedded(),
+        SYSTEM,
+        &by_itself(&settings(inputs, factor)),
+    )?;
     let mut program = Program::named("track_read").expect("the battery has track_read");
     let think = inputs.service.application_ms / inputs.cpu_speed * 1e6;
     for (key, value) in [

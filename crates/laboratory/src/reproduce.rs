@@ -12,6 +12,7 @@ mod asking;
 mod document;
 mod filling;
 mod free;
+mod gaps;
 pub(crate) mod glob;
 mod interleave;
 pub(crate) mod jobs;

@@ -101,7 +101,7 @@ fn job(
         all.partition(|setting| setting.starts_with("program."));
     let program = program(&search.program, &of_program)?;
     let settings: Vec<Setting> = crate::model::settings(&of_system)?;
-    let computer = Computer::read(catalogue, &search.target, &settings)?;
+    let computer = Computer::read_for(catalogue, &search.target, &settings, [&program])?;
     let configured = computer.configured_drives();
     if search.drives as usize > configured {
         return Err(LaboratoryError::Request(format!(

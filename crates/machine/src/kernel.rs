@@ -1,4 +1,5 @@
-//! The modelled kernel: 4.2BSD, written as a kernel is.
+//! The modelled kernel: 4.2BSD, and the seventh edition that it descends from,
+//! written as a kernel is.
 //!
 //! A system call is an async function that runs in a process; what costs
 //! processor time says so (`spend`), what waits gives the processor to
@@ -28,6 +29,8 @@ pub mod rendezvous;
 pub mod serial;
 pub mod statistics;
 pub(crate) mod update;
+pub mod v7;
+mod vnode;
 
 use crate::event::Event;
 use crate::hardware::{Hardware, Transfer, TransferId};
@@ -43,6 +46,7 @@ use statistics::Statistics;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use v7::V7;
 
 /// The kernel, with the computer that it runs on.
 pub struct Kernel {
@@ -70,6 +74,8 @@ pub struct Kernel {
     pub(crate) pages: RefCell<medium::Pages>,
     /// What is Minix's, where the kernel is that and not 4.2BSD.
     pub(crate) minix: Option<Minix>,
+    /// The file systems of the seventh edition, where the kernel is that.
+    pub(crate) v7: Option<V7>,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }
@@ -119,6 +125,9 @@ impl Kernel {
 
     /// The inode's place in core.
     pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+        if let Some(v7) = &self.v7 {
+            return v7.in_core(node, use_it);
+        }
         let mount = &mut self.mounts.borrow_mut()[node.volume as usize];
         use_it(mount.inodes.entry(node.inode).or_default())
     }
@@ -161,12 +170,15 @@ impl Kernel {
     /// Where a block is on its drive: the sector and the cylinder.
     pub(crate) fn place_on_drive(&self, key: BlockKey) -> (u64, u32) {
         let partition = self.partition(key.volume);
-        let sector = {
-            let mounts = self.mounts.borrow();
-            let mount = &mounts[key.volume as usize];
-            let fragment = ffs::Fragment(key.fragment);
-            partition.first_sector + u64::from(mount.fs.superblock().sector(fragment))
+        let sector = match &self.v7 {
+            // Its blocks are sectors.
+            Some(_) => key.fragment,
+            None => {
+                let fragment = ffs::Fragment(key.fragment);
+                self.fs(key.volume, |fs| fs.superblock().sector(fragment))
+            }
         };
+        let sector = partition.first_sector + u64::from(sector);
         let hardware = self.hardware.borrow();
         let geometry = hardware.drives[partition.drive].geometry();
         (sector, geometry.locate(sector).cylinder)

@@ -10,13 +10,14 @@ use crate::hardware::controller::vme::Vme;
 use crate::hardware::controller::wd1003::Wd1003;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
 use crate::hardware::{Hardware, Surroundings};
-use crate::kernel::buffers::Buffers;
+use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
 use crate::kernel::medium::Medium;
 use crate::kernel::minix::{Minix, MinixCheck};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
+use crate::kernel::v7::{self, V7, V7Check};
 use crate::kernel::{Kernel, Mount};
 use crate::specification::{
     ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
@@ -88,12 +89,16 @@ impl Machine {
             transfers: Kernel::transfers(buffers.all.len()),
         };
         let volumes = &specification.volumes[..circumstances.volumes];
-        let (mounts, mut media) = mounts(volumes);
+        let (mounts, mut media) = mounts(specification, volumes);
         let minix = specification.kernel.minix.clone().map(|config| {
             let raw = |number: usize| buffers.raw(number as u32).transfer();
             let transfers = (0..specification.volumes.len()).map(raw).collect();
             let volumes = minix_volumes(specification, volumes);
             Minix::new(config, &mut media, volumes, transfers)
+        });
+        let v7 = specification.v7_filesystem.map(|parameters| {
+            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
+            V7::new(&mut media, parameters, &bytes.collect::<Vec<_>>())
         });
         let kernel = Rc::new(Kernel {
             sim,
@@ -118,6 +123,7 @@ impl Machine {
             statistics: RefCell::new(Statistics::new(specification.drives.len())),
             pages: RefCell::default(),
             minix,
+            v7,
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
         let machine = Self { kernel };
@@ -231,10 +237,26 @@ impl Machine {
         self.kernel.check_minix(drive as u32)
     }
 
+    /// The same of a file system of the seventh edition.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    ///
+    /// # Panics
+    ///
+    /// When the computer runs another kernel.
+    pub fn check_v7(&self, drive: usize) -> Result<V7Check, Vec<String>> {
+        self.kernel.check_v7(drive as u32)
+    }
+
     /// What is wrong with a drive's file system, whatever its kind.
     pub fn problems(&self, drive: usize) -> Vec<String> {
         if self.kernel.minix.is_some() {
             return self.check_minix(drive).err().unwrap_or_default();
+        }
+        if self.kernel.v7.is_some() {
+            return self.check_v7(drive).err().unwrap_or_default();
         }
         let found = self.check(drive).err().unwrap_or_default();
         found.iter().map(ToString::to_string).collect()
@@ -245,6 +267,10 @@ impl Machine {
     pub fn open_unlinked(&self, drive: usize) -> u32 {
         if self.kernel.minix.is_some() {
             let found = self.check_minix(drive);
+            return found.map_or(0, |found| found.open_unlinked);
+        }
+        if self.kernel.v7.is_some() {
+            let found = self.check_v7(drive);
             return found.map_or(0, |found| found.open_unlinked);
         }
         self.check(drive).map_or(0, |found| found.open_unlinked)
@@ -309,6 +335,12 @@ const FEWEST_BUFFERS: u32 = 16;
 
 fn buffers(specification: &Specification) -> Buffers {
     let memory = specification.kernel.cache_bytes;
+    if specification.v7_filesystem.is_some() {
+        // One of a block each, which never trade memory: a click is the least
+        // that a header can have.
+        let headers = (memory / v7::BLOCK_BYTES as u32).max(FEWEST_BUFFERS);
+        return Buffers::new(headers, headers * CLICK, CLICK).with_raw(specification.volumes.len());
+    }
     let headers = (memory / 2048).max(FEWEST_BUFFERS);
     let blocks = specification
         .volumes
@@ -408,9 +440,12 @@ fn block_sizes(volume: &Volume) -> (u32, u32) {
     volume.filesystem.as_ref().map_or((4096, 512), of)
 }
 
-fn mounts(volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
+fn mounts(specification: &Specification, volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
     let medium = |volume: &Volume| {
-        let (block_bytes, fragment_bytes) = block_sizes(volume);
+        let (block_bytes, fragment_bytes) = match specification.v7_filesystem {
+            Some(_) => (v7::BLOCK_BYTES as u32, v7::BLOCK_BYTES as u32),
+            None => block_sizes(volume),
+        };
         let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
         Medium::new(fragments as u32, (block_bytes, fragment_bytes))
     };

@@ -4,14 +4,16 @@ mod controller;
 mod drive;
 mod kernel;
 mod minix;
+mod v7;
 
 pub use controller::ControllerSpecification;
 pub use drive::{DriveSpecification, PartitionSpecification};
-pub use kernel::{DriverSpecification, KernelSpecification};
+pub use kernel::{DriverSpecification, KernelKind, KernelSpecification};
 
 use crate::catalogue::{Component, Errors, Parameter, System};
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::MinixParameters;
+use crate::kernel::v7::V7Parameters;
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Specification {
     /// What mkfs is told, where the kernel is Minix; none where its drives are
     /// by themselves.
     pub minix_filesystem: Option<MinixParameters>,
+    /// The same, where the kernel is the seventh edition.
+    pub v7_filesystem: Option<V7Parameters>,
 }
 
 /// A controller, the driver that runs it, and the drives that hang on it.
@@ -87,11 +91,15 @@ impl Specification {
         let controllers = read_controllers(&system, &drives);
         let kernel = KernelSpecification::read(&system, &controllers[0].controller);
         let attachments = read_drivers(&system, &drives, controllers, kernel.speed);
-        let is_minix = kernel.minix.is_some();
-        let volumes = read_volumes(&system, &drives, is_minix);
-        let minix_filesystem = is_minix
-            .then(|| minix::read_filesystem(&system, &drives))
-            .flatten();
+        let volumes = read_volumes(&system, &drives, kernel.kind);
+        let minix_filesystem = match kernel.kind {
+            KernelKind::Minix => minix::read_filesystem(&system, &drives),
+            KernelKind::Bsd | KernelKind::V7 => None,
+        };
+        let v7_filesystem = match kernel.kind {
+            KernelKind::V7 => v7::read_filesystem(&system, &drives),
+            KernelKind::Bsd | KernelKind::Minix => None,
+        };
         let specification = Self {
             name: system.name().to_string(),
             drives,
@@ -101,6 +109,7 @@ impl Specification {
             kernel,
             volumes,
             minix_filesystem,
+            v7_filesystem,
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))
@@ -169,19 +178,20 @@ fn read_drivers(
 }
 
 /// Every partition with its file system.
-fn read_volumes(system: &System, drives: &[DriveSpecification], is_minix: bool) -> Vec<Volume> {
+fn read_volumes(system: &System, drives: &[DriveSpecification], kernel: KernelKind) -> Vec<Volume> {
     let mut volumes = Vec::new();
     let shared =
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
-    // Minix has a file system of its own.
-    let of_most = (!is_minix)
+    // The other kernels have file systems of their own.
+    let is_bsd = kernel == KernelKind::Bsd;
+    let of_most = is_bsd
         .then(|| read_filesystem(system, None, (drives, &shared)))
         .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
-            Some(_) if !is_minix => read_filesystem(system, own, (drives, &[number])),
+            Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
             _ => of_most,
         };
         volumes.extend(drive.partitions.iter().map(|partition| Volume {

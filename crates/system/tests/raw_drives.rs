@@ -80,7 +80,7 @@ fn a_transfer_is_of_whole_sectors_whatever_their_size() {
 
 #[test]
 fn part_of_a_sector_and_what_is_beyond_the_end_are_refused() {
-    let specification = specification("pcat-st251", &[]);
+    let specification = specification("pcat-st251", &["filesystem=none"]);
     let machine = modelled::machine(&specification);
     let done = run_alone(&machine, ports_alone(), async |mut system| {
         let file = system.open(DRIVE, READ_WRITE.direct(true)).await.unwrap();

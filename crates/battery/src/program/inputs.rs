@@ -26,7 +26,8 @@ impl Program {
     /// timed part.
     pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
         let (path, length_bytes) = match &self.kind {
-            Kind::DumpRestore(program) => return tree_files(program, worker),
+            Kind::DumpRestore(program) => return read_all(program.inputs(worker)),
+            Kind::ReadFiles(program) => return read_all(program.files(worker)),
             Kind::Populate(_) => (None, 0),
             // Where the drive itself is read there is no image of it.
             Kind::Fsck(program) => {
@@ -63,7 +64,9 @@ impl Program {
     /// bytes asked for count, as in seed 002.
     pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
         match &self.kind {
-            Kind::Read(_) | Kind::Scan(_) | Kind::TrackRead(_) => measure.read_bytes,
+            Kind::Read(_) | Kind::ReadFiles(_) | Kind::Scan(_) | Kind::TrackRead(_) => {
+                measure.read_bytes
+            }
             Kind::Write(_) | Kind::Rewrite(_) => measure.written_bytes,
             Kind::SequentialRead(program) if program.layer.is_empty() => worker.size_bytes,
             Kind::SequentialRead(_) => measure.read_bytes,
@@ -81,9 +84,9 @@ impl Program {
     }
 }
 
-fn tree_files(program: &DumpRestore, worker: &Worker) -> Vec<Input> {
-    let files = program.inputs(worker).into_iter();
+fn read_all(files: Vec<(String, u64)>) -> Vec<Input> {
     files
+        .into_iter()
         .map(|(path, length_bytes)| Input {
             path,
             length_bytes,

@@ -7,6 +7,7 @@ use crate::fsck::Fsck;
 use crate::mix::RandomMix;
 use crate::populate::Populate;
 use crate::read::Read;
+use crate::read_files::ReadFiles;
 use crate::rewrite::Rewrite;
 use crate::scan::{Areas, Scan};
 use crate::seqread::{Layer, SequentialRead};
@@ -15,7 +16,7 @@ use crate::write::Write;
 
 impl Program {
     /// All programs, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 12] {
+    pub fn all() -> [(&'static str, &'static str); 13] {
         [
             ("read_8192", "reads a file, 8192 bytes a call (1983)"),
             ("write_4096", "writes a new file, 4096 bytes a call (1983)"),
@@ -23,6 +24,10 @@ impl Program {
             (
                 "rewrite_8192",
                 "writes over a file that exists, 8192 bytes a call (1983)",
+            ),
+            (
+                "read_files",
+                "reads files of one size, on a file system that is fresh or has aged (1991)",
             ),
             (
                 "seqread",
@@ -64,6 +69,11 @@ impl Program {
         let (name, _) = Self::all().into_iter().find(|(known, _)| *known == name)?;
         let kind = match name {
             "read_8192" => Kind::Read(Read { call_bytes: 8192 }),
+            "read_files" => Kind::ReadFiles(ReadFiles {
+                file_bytes: 2048,
+                churn: 0,
+                call_bytes: 8192,
+            }),
             "write_4096" => Kind::Write(Write { call_bytes: 4096 }),
             "write_8192" => Kind::Write(Write { call_bytes: 8192 }),
             "rewrite_8192" => Kind::Rewrite(Rewrite { call_bytes: 8192 }),

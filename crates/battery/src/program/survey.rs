@@ -43,6 +43,7 @@ impl Program {
                 None => Found::Nothing,
             },
             Kind::Read(_)
+            | Kind::ReadFiles(_)
             | Kind::Write(_)
             | Kind::Rewrite(_)
             | Kind::SequentialRead(_)

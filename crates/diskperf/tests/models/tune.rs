@@ -62,9 +62,16 @@ fn a_search_that_makes_no_sense_says_why() {
     .expect(2, &["nothing"]);
     // A tree of files has no place on a drive by itself.
     user.run(&words(
-        "tune populate --on pcat-st251 --over drive.interleave=1..2",
+        "tune populate --on pcat-st251 --set filesystem=none --over drive.interleave=1..2",
     ))
     .expect(2, &["files"]);
+    // A gap is shorter than the cylinder.
+    for key in ["gap_blocks", "cylinder_gap_sectors"] {
+        user.run(&words(&format!(
+            "tune read_8192 --on pcat-st251 --over filesystem.{key}=102"
+        )))
+        .expect(2, &[key, "0 to 101"]);
+    }
     user.run(&words(
         "tune track_read --on vax780-sc780-eagle --over drive.interleave=1..2",
     ))

@@ -1,11 +1,11 @@
 //! A modelled computer: a system of the catalogue, or of a file of the user's.
 
 use crate::error::LaboratoryError;
-use diskperf_battery::Medium;
+use diskperf_battery::{Medium, Program};
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
-use diskperf_machine::kernel::minix::{BLOCK_BYTES, room_bytes};
-use diskperf_machine::specification::Specification;
+use diskperf_machine::kernel::{minix, v7};
+use diskperf_machine::specification::{KernelKind, Specification};
 use std::collections::BTreeMap;
 
 /// A system with its settings, ready to be built.
@@ -27,9 +27,18 @@ pub(crate) struct Computer {
     pub(crate) drive_names: Vec<String>,
 }
 
+/// These settings, with drives that have no file systems.
+pub(crate) fn by_itself(settings: &[Setting]) -> Vec<Setting> {
+    let none = Setting::new("filesystem", "none");
+    settings.iter().cloned().chain([none]).collect()
+}
+
 /// What the programs of a system work on.
 pub(crate) fn medium_of(specification: &Specification) -> Medium {
-    match specification.filesystem().is_some() || specification.minix_filesystem.is_some() {
+    let files = specification.filesystem().is_some()
+        || specification.minix_filesystem.is_some()
+        || specification.v7_filesystem.is_some();
+    match files {
         true => Medium::Directory,
         false => Medium::Device,
     }
@@ -91,15 +100,55 @@ impl Computer {
     pub(crate) fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
         let specification = &self.specification;
         let minix = specification.minix_filesystem;
+        let v7 = specification.v7_filesystem;
         let ffs = specification.filesystem();
         ffs.map(|parameters| ("ffs", u64::from(parameters.block_bytes)))
-            .or(minix.map(|_| ("minix", BLOCK_BYTES as u64)))
+            .or(minix.map(|_| ("minix", minix::BLOCK_BYTES as u64)))
+            .or(v7.map(|_| ("v7", v7::BLOCK_BYTES as u64)))
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and
     /// the drive itself as a character and as a block device.
     pub(crate) fn is_minix(&self) -> bool {
-        self.specification.kernel.minix.is_some()
+        self.specification.kernel.kind == KernelKind::Minix
+    }
+
+    /// Whether its kernel is of the seventh edition, whose programs see a
+    /// drive's files, and the drive itself as a character device.
+    pub(crate) fn is_v7(&self) -> bool {
+        self.specification.kernel.kind == KernelKind::V7
+    }
+
+    /// The system as these programs need it: a drive that they read by itself
+    /// has no file system, where the system can do without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Computer::read`].
+    pub(crate) fn read_for<'a>(
+        catalogue: &Catalogue,
+        name: &str,
+        settings: &[Setting],
+        programs: impl IntoIterator<Item = &'a Program>,
+    ) -> Result<Self, LaboratoryError> {
+        let raw = |program: &Program| !program.is_of(Medium::Directory);
+        let by_itself = programs
+            .into_iter()
+            .all(raw)
+            .then(|| Self::v7_by_itself(catalogue, name, settings))
+            .flatten();
+        by_itself.map_or_else(|| Self::read(catalogue, name, settings), Ok)
+    }
+
+    /// A system with drives by themselves, if its kernel is of the seventh
+    /// edition.
+    pub(crate) fn v7_by_itself(
+        catalogue: &Catalogue,
+        name: &str,
+        settings: &[Setting],
+    ) -> Option<Self> {
+        let computer = Self::read(catalogue, name, &by_itself(settings)).ok();
+        computer.filter(Self::is_v7)
     }
 
     /// Drives that are configured; of a drive of which several partitions are
@@ -122,7 +171,11 @@ impl Computer {
     /// drive, counted from 0; without one, all.
     pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
         if let Some(parameters) = self.specification.minix_filesystem {
-            let room = room_bytes(self.partition_bytes(drive), parameters);
+            let room = minix::room_bytes(self.partition_bytes(drive), parameters);
+            return room.expect("the specification was checked");
+        }
+        if let Some(parameters) = self.specification.v7_filesystem {
+            let room = v7::room_bytes(self.partition_bytes(drive), parameters);
             return room.expect("the specification was checked");
         }
         let volume = self.specification.volumes[drive];

@@ -25,6 +25,9 @@ const MOST_HALVED: u32 = 3;
 /// The same on Minix: seed 002's.
 const MINIX_BYTES: u64 = 2 * MIB;
 
+/// The suite of drives by themselves.
+const RAW_SUITE: &str = "interleave91";
+
 /// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
@@ -105,20 +108,26 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     let catalogue = load_catalogue(request.catalogue.as_deref())?;
     check_name(&catalogue, &name, target)?;
     let what = request.what.as_deref();
-    let mut suite = suite(what, Medium::Directory)?;
     let (of_program, of_system): (Vec<String>, Vec<String>) = request
         .settings
         .iter()
         .cloned()
         .partition(|setting| setting.starts_with("program."));
+    let settings = crate::model::settings(&of_system)?;
+    let mut suite = match what {
+        // What seed 004 reads its drives with.
+        None if Computer::v7_by_itself(&catalogue, &name, &settings).is_some() => {
+            named_suite(RAW_SUITE, Medium::Directory)?
+        }
+        _ => suite(what, Medium::Directory)?,
+    };
     apply_settings(&mut suite, &of_program)?;
     apply_repetitions(&mut suite, request.repetitions);
-    let settings = crate::model::settings(&of_system)?;
     let computers = computers(&catalogue, &name, &suite, &settings)?;
     let medium = computers[0].medium();
     if medium == Medium::Device {
         // Through the buffer cache no such drive can be read here.
-        suite = named_suite(what.unwrap_or("interleave91"), medium)?;
+        suite = named_suite(what.unwrap_or(RAW_SUITE), medium)?;
         apply_settings(&mut suite, &of_program)?;
         apply_repetitions(&mut suite, request.repetitions);
     }
@@ -204,8 +213,10 @@ fn computers(
         ]
         .contains(&setting.path.as_str())
     });
-    let own = Computer::read(catalogue, name, settings)?;
-    if suite.name != "ffs83" || said || own.medium() == Medium::Device || own.is_minix() {
+    let programs = suite.steps.iter().map(|step| &step.program);
+    let own = Computer::read_for(catalogue, name, settings, programs)?;
+    let ffs = own.filesystem_kind().is_some_and(|(kind, _)| kind == "ffs");
+    if suite.name != "ffs83" || said || !ffs {
         return Ok(vec![own]);
     }
     let with = |filesystem: &&str| {
@@ -275,8 +286,8 @@ impl ModelPlan {
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
                 && step.program.touches_target())
             .then(|| {
-                "it reads and writes with O_DIRECT, and 4.2BSD knows no way past its buffer cache"
-                    .to_owned()
+                let kernel = if self.computers[0].is_v7() { "Xenix" } else { "4.2BSD" };
+                format!("it reads and writes with O_DIRECT, and {kernel} knows no way past its buffer cache")
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::asking::{Asking, Values};
 use super::speck::Speck;
-use super::{interleave, kirkendall, speck, statements, zachariassen};
+use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::{Quantity, Statement};
 use diskperf_machine::catalogue::Cell;
@@ -73,7 +73,10 @@ impl Document {
                 let speck = Speck::run(asking)?;
                 (speck.values(cells), said(&|| Ok(speck.statements()))?)
             }
-            Self::PizialiZam => (interleave::values(asking, cells)?, Vec::new()),
+            Self::PizialiZam => (
+                interleave::values(asking, cells)?,
+                said(&|| gaps::statements(asking))?,
+            ),
         })
     }
 

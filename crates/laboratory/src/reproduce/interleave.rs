@@ -4,7 +4,7 @@
 use super::asking::{Asking, Values};
 use super::jobs::Job;
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::{Computer, by_itself};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::catalogue::{Cell, Setting};
 use std::sync::Arc;
@@ -32,12 +32,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
             .cloned()
             .chain([interleave])
             .collect();
-        let computer = Computer::read(asking.catalogue, &target, &all)?;
-        if computer.medium() != Medium::Device {
-            return Err(LaboratoryError::Request(format!(
-                "{DOCUMENT} reads drives by themselves, and the settings give {target} a file system; leave `filesystem` out"
-            )));
-        }
+        let computer = Computer::read(asking.catalogue, &target, &by_itself(&all))?;
         ids.push(id.clone());
         let size_bytes = TRACKS * track_bytes();
         jobs.push(Job::of(

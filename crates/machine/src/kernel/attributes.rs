@@ -16,6 +16,8 @@ impl Session {
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         self.enter().await;
         let result = match self.node_of(number) {
+            // The seventh edition has no such calls.
+            _ if self.kernel.v7.is_some() => Err(Errno::Invalid),
             Ok(node) => {
                 self.kernel.change_attributes(&self.process, node).await;
                 Ok(())
@@ -34,6 +36,12 @@ impl Session {
 
     async fn change_named_attributes(&self, path: &str) -> Result<()> {
         let (kernel, process) = (&self.kernel, &self.process);
+        if kernel.v7.is_some() {
+            return match kernel.device(path)? {
+                Some(_) => Err(Errno::Invalid),
+                None => kernel.v7_change_attributes(process, path).await,
+            };
+        }
         let Found::Node(node) = kernel.find(process, path).await? else {
             return Err(Errno::Invalid);
         };

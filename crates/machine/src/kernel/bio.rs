@@ -391,6 +391,17 @@ impl Kernel {
         }
     }
 
+    /// Changes the bytes of a buffer of ours, which others may share.
+    pub(super) fn edit<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
+        let mut buffers = self.buffers.borrow_mut();
+        let page = buffers.get(id).page.as_mut();
+        let page = page.expect("a block that was read is there");
+        if Rc::get_mut(page).is_none() {
+            *page = Rc::from(&page[..]);
+        }
+        change(Rc::get_mut(page).expect("nobody shares a page that was just made"))
+    }
+
     /// Moves the contents between buffer and drive.
     fn move_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();

@@ -1,7 +1,6 @@
 //! A process's system calls.
 
 use super::errno::{Errno, Result};
-use super::ffs::InodeKind;
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
@@ -188,31 +187,12 @@ impl Session {
     }
 
     async fn open_found(&mut self, path: &str, how: How) -> Result<usize> {
-        let (kernel, process) = (&self.kernel, &self.process);
-        let (found, made) = if how.create {
-            kernel.create(process, path, how.exclusive).await?
-        } else {
-            (kernel.find(process, path).await?, false)
-        };
-        let what = match found {
+        let opened = self.kernel.open_path(&self.process, path, how).await?;
+        let what = match opened {
             Found::Null => What::Null,
             Found::Zero => What::Zero,
             Found::Drive(drive) => What::Raw(drive),
-            // A file that was made has been taken, and is empty.
-            Found::Node(node) if made => What::Node(node),
-            Found::Node(node) => {
-                let directory = kernel.kind(node) == InodeKind::Directory;
-                if directory && (how.write || how.create) {
-                    return Err(Errno::IsDirectory);
-                }
-                kernel.take_inode(process, node).await;
-                if how.truncate && !directory {
-                    kernel.lock(process, node).await;
-                    kernel.truncate(process, node, 0).await;
-                    kernel.unlock(node);
-                }
-                What::Node(node)
-            }
+            Found::Node(node) => What::Node(node),
         };
         Ok(self.install(OpenFile {
             what,
@@ -260,14 +240,8 @@ impl Session {
             }
             What::Pipe(PipeEnd::Write(_)) => Err(Errno::BadFile),
             What::Node(node) => {
-                let node = *node;
-                if kernel.kind(node) == InodeKind::Directory {
-                    return Err(Errno::IsDirectory);
-                }
-                kernel.lock(&process, node).await;
-                let offset = file.offset;
-                let read = kernel.read_inode(&process, node, (offset, into)).await;
-                kernel.unlock(node);
+                let at = (file.offset, into);
+                let read = kernel.read_node(&process, *node, at).await;
                 file.offset += *read.as_ref().unwrap_or(&0) as u64;
                 read
             }
@@ -306,12 +280,9 @@ impl Session {
             }
             What::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
             What::Node(node) => {
-                let node = *node;
-                kernel.lock(&process, node).await;
-                let offset = file.offset;
-                let written = kernel.write_inode(&process, node, (offset, data)).await;
-                kernel.unlock(node);
-                file.offset += *written.as_ref().unwrap_or(&0) as u64;
+                let at = (file.offset, data);
+                let (moved, written) = kernel.write_node(&process, *node, at).await;
+                file.offset += moved as u64;
                 written
             }
         }
@@ -334,10 +305,10 @@ impl Session {
             (From::Start, What::Node(_) | What::Raw(_)) => 0,
             (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
             (From::End, What::Raw(drive)) => kernel.partition(*drive).bytes(),
-            (From::End, What::Node(node)) => kernel.fs(node.volume, |fs| fs.size_bytes(node.inode)),
+            (From::End, What::Node(node)) => kernel.size_bytes(*node),
         };
         let most = match file.what {
-            What::Node(node) => kernel.fs(node.volume, |fs| fs.max_size_bytes()),
+            What::Node(node) => kernel.most_offset(node.volume),
             What::Raw(_) => i64::MAX as u64,
             What::Null | What::Zero | What::Pipe(_) => 0,
         };
@@ -352,7 +323,11 @@ impl Session {
     /// ftruncate(2).
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
         self.enter().await;
-        let result = self.ftruncate_open(number, bytes).await;
+        let result = match self.kernel.v7 {
+            // It has no such call: files are cut only where they are opened.
+            Some(_) => Err(Errno::Invalid),
+            None => self.ftruncate_open(number, bytes).await,
+        };
         self.leave(result).await
     }
 
@@ -377,6 +352,13 @@ impl Session {
     /// fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         self.enter().await;
+        if self.kernel.v7.is_some() {
+            // It knows only sync, which waits for nothing.
+            for volume in 0..self.kernel.mounted() {
+                self.kernel.sync(&self.process, volume as u32).await;
+            }
+            return self.leave(Ok(())).await;
+        }
         let result = match &self.file(number) {
             Ok(OpenFile {
                 what: What::Node(node),
@@ -412,7 +394,7 @@ impl Session {
 
     async fn close_file(&self, file: OpenFile) {
         match file.what {
-            What::Node(node) => self.kernel.drop_inode(&self.process, node).await,
+            What::Node(node) => self.kernel.close_node(&self.process, node).await,
             What::Pipe(end) => self.kernel.close_pipe(&end),
             What::Null | What::Zero | What::Raw(_) => {}
         }
@@ -430,7 +412,7 @@ impl Session {
         self.enter().await;
         let kernel = Rc::clone(&self.kernel);
         let length = self.file(number).map(|file| match file.what {
-            What::Node(node) => kernel.fs(node.volume, |fs| fs.size_bytes(node.inode)),
+            What::Node(node) => kernel.size_bytes(node),
             What::Raw(drive) => kernel.partition(drive).bytes(),
             What::Null | What::Zero | What::Pipe(_) => 0,
         });
@@ -443,28 +425,28 @@ impl Session {
     /// unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         self.enter().await;
-        let result = self.kernel.unlink(&self.process, path).await;
+        let result = self.kernel.unlink_path(&self.process, path).await;
         self.leave(result).await
     }
 
     /// mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
         self.enter().await;
-        let result = self.kernel.mkdir(&self.process, path).await;
+        let result = self.kernel.mkdir_path(&self.process, path).await;
         self.leave(result).await
     }
 
     /// rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
         self.enter().await;
-        let result = self.kernel.rmdir(&self.process, path).await;
+        let result = self.kernel.rmdir_path(&self.process, path).await;
         self.leave(result).await
     }
 
     /// rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         self.enter().await;
-        let result = self.kernel.rename(&self.process, from, to).await;
+        let result = self.kernel.rename_path(&self.process, from, to).await;
         self.leave(result).await
     }
 }

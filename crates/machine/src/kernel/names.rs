@@ -50,15 +50,8 @@ const MOST_LINKS: u32 = 32_767;
 impl Kernel {
     /// What a path leads to. It may go away as soon as this process sleeps.
     pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        match path {
-            "/dev/null" => return Ok(Found::Null),
-            "/dev/zero" => return Ok(Found::Zero),
-            _ => {}
-        }
-        if let Some(number) = path.strip_prefix("/dev/drive") {
-            let volume: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
-            let known = (volume as usize) < self.partitions.len();
-            return known.then_some(Found::Drive(volume)).ok_or(Errno::NoEntry);
+        if let Some(device) = self.device(path)? {
+            return Ok(device);
         }
         let (root, rest) = self.mount_of(path)?;
         if names(rest).next().is_none() {
@@ -68,12 +61,28 @@ impl Kernel {
         last.node.map(Found::Node).ok_or(Errno::NoEntry)
     }
 
+    /// The device of this name; none of a name that is no device's.
+    pub(super) fn device(&self, path: &str) -> Result<Option<Found>> {
+        match path {
+            "/dev/null" => return Ok(Some(Found::Null)),
+            "/dev/zero" => return Ok(Some(Found::Zero)),
+            _ => {}
+        }
+        let Some(number) = path.strip_prefix("/dev/drive") else {
+            return Ok(None);
+        };
+        let volume: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
+        let known = (volume as usize) < self.partitions.len();
+        let drive = known.then_some(Found::Drive(volume));
+        drive.ok_or(Errno::NoEntry).map(Some)
+    }
+
     /// The root of the file system that a path is on, and the rest of it.
-    fn mount_of<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
+    pub(super) fn mount_of<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
         let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
         let end = rest.find('/').unwrap_or(rest.len());
         let volume: u32 = rest[..end].parse().map_err(|_| Errno::NoEntry)?;
-        if volume as usize >= self.mounts.borrow().len() {
+        if volume as usize >= self.mounted() {
             return Err(Errno::NoEntry);
         }
         Ok((root(volume), &rest[end..]))

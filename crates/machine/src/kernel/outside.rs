@@ -14,18 +14,17 @@ impl Session {
         let Some(node) = self.node(path).await? else {
             return Ok(());
         };
-        self.kernel.pin(node);
         self.kernel.flush(&self.process, node.volume).await;
         for key in self.kernel.cached_blocks(node) {
             self.kernel.invalidate(key);
         }
-        self.kernel.unpin(&self.process, node).await;
+        self.kernel.leave(&self.process, node).await;
         Ok(())
     }
 
     /// Writes everything out and forgets it.
     pub async fn drop_all_caches(&mut self) {
-        let volumes = self.kernel.mounts.borrow().len();
+        let volumes = self.kernel.mounted();
         for volume in 0..volumes {
             self.kernel.flush(&self.process, volume as u32).await;
         }
@@ -34,8 +33,12 @@ impl Session {
 
     /// How much of the first `length` bytes of a file is in the cache.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
-        let node = self.node(path).await?;
-        Ok(node.map_or(0, |node| self.kernel.resident_bytes(node, length)))
+        let Some(node) = self.node(path).await? else {
+            return Ok(0);
+        };
+        let resident = self.kernel.resident_bytes(node, length);
+        self.kernel.leave(&self.process, node).await;
+        Ok(resident)
     }
 
     /// Writes out what is still to be written, for the time by which it is.
@@ -45,7 +48,7 @@ impl Session {
 
     /// How many volumes have file systems.
     pub fn volumes(&self) -> usize {
-        self.kernel.mounts.borrow().len()
+        self.kernel.mounted()
     }
 
     /// The layout of a volume's file system at this moment; none where it has
@@ -60,9 +63,9 @@ impl Session {
         (volume as usize) < self.kernel.partitions.len()
     }
 
-    /// The file of this name; none of a drive by itself.
+    /// The file of this name, until it is left; none of a drive by itself.
     async fn node(&self, path: &str) -> Result<Option<Vnode>> {
-        match self.kernel.find(&self.process, path).await? {
+        match self.kernel.reach(&self.process, path).await? {
             Found::Node(node) => Ok(Some(node)),
             Found::Drive(_) => Ok(None),
             Found::Null | Found::Zero => Err(Errno::Invalid),
@@ -72,33 +75,28 @@ impl Session {
 
 impl Kernel {
     fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
-        let blocks = self.fs(node.volume, |fs| {
-            let block_bytes = u64::from(fs.superblock().block_bytes());
-            fs.size_bytes(node.inode).div_ceil(block_bytes) as u32
-        });
-        (0..blocks)
-            .filter_map(|lbn| self.block_address(node, lbn))
-            .map(|address| self.key(node, address))
-            .filter(|key| self.buffers.borrow().find(*key).is_some())
-            .collect()
+        let size_bytes = self.size_bytes(node);
+        let buffers = self.buffers.borrow();
+        let blocks = self.blocks_of(node, size_bytes).into_iter().flatten();
+        blocks.filter(|key| buffers.find(*key).is_some()).collect()
     }
 
     fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
-        let block_bytes = self.fs(node.volume, |fs| u64::from(fs.superblock().block_bytes()));
-        let resident = |lbn: &u32| {
-            let key = self
-                .block_address(node, *lbn)
-                .map(|address| self.key(node, address));
-            let buffers = self.buffers.borrow();
-            // A hole is where a read of it takes no time: in memory.
+        let block_bytes = self.block_bytes(node.volume);
+        let blocks = self.blocks_of(node, length);
+        let buffers = self.buffers.borrow();
+        // A hole is where a read of it takes no time: in memory.
+        let resident = |key: &Option<BlockKey>| {
             key.is_none_or(|key| {
                 let found = buffers.find(key);
                 found.is_some_and(|id| buffers.all[id.0 as usize].done)
             })
         };
-        (0..length.div_ceil(block_bytes) as u32)
-            .filter(resident)
-            .map(|lbn| block_bytes.min(length - u64::from(lbn) * block_bytes))
+        let bytes = |lbn: usize| block_bytes.min(length - lbn as u64 * block_bytes);
+        let blocks = blocks.iter().enumerate();
+        blocks
+            .filter(|(_, key)| resident(key))
+            .map(|(lbn, _)| bytes(lbn))
             .sum()
     }
 }

@@ -69,7 +69,7 @@ impl Kernel {
             return Err(Errno::Invalid);
         }
         let writes = matches!(data, Data::Write(_));
-        if writes && self.mounts.borrow().len() > volume as usize {
+        if writes && self.mounted() > volume as usize {
             return Err(Errno::Busy);
         }
         if writes && data.len() > 0 && offset >= partition.bytes() {

@@ -251,22 +251,15 @@ impl Kernel {
     }
 
     fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: &[u8]) {
-        let mut buffers = self.buffers.borrow_mut();
-        let buffer = buffers.get(id);
         if whole {
-            buffer.page = Some(self.pages.borrow_mut().of(data));
+            let page = self.pages.borrow_mut().of(data);
+            self.buffers.borrow_mut().get(id).page = Some(page);
         } else {
-            let page = buffer
-                .page
-                .as_mut()
-                .expect("a block that was read is there");
-            if Rc::get_mut(page).is_none() {
-                *page = Rc::from(&page[..]);
-            }
-            let contents = Rc::get_mut(page).expect("nobody shares a page that was just made");
-            contents[piece.start as usize..piece.end() as usize].copy_from_slice(data);
+            self.edit(id, |bytes| {
+                bytes[piece.start as usize..piece.end() as usize].copy_from_slice(data);
+            });
         }
-        buffer.done = true;
+        self.buffers.borrow_mut().get(id).done = true;
     }
 
     /// The first fragment of a block of a file; none where there is a hole.

@@ -18,7 +18,7 @@ impl Kernel {
             let next = self.sim.now() + self.costs.update_interval;
             self.processor_idle_until(next).await;
             self.regain(&process).await;
-            let volumes = self.mounts.borrow().len();
+            let volumes = self.mounted();
             for volume in 0..volumes {
                 self.sync(&process, volume as u32).await;
             }
@@ -35,6 +35,17 @@ impl Kernel {
     /// Starts to write everything of a drive that is newer than what is on it
     /// (sync, bflush).
     pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
+        if self.v7.is_some() {
+            self.v7_update(process, volume).await;
+        } else {
+            self.update_inodes(process, volume).await;
+        }
+        while let Some(id) = self.take_delayed(volume) {
+            self.bawrite(process, id).await;
+        }
+    }
+
+    async fn update_inodes(&self, process: &Rc<Process>, volume: u32) {
         let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
         if modified {
             self.write_superblock(process, volume).await;
@@ -48,9 +59,6 @@ impl Kernel {
         for inode in inodes {
             let node = Vnode { volume, inode };
             self.write_inode_block(process, node, When::Later).await;
-        }
-        while let Some(id) = self.take_delayed(volume) {
-            self.bawrite(process, id).await;
         }
     }
 

@@ -12,9 +12,22 @@ use crate::kernel::minix::{DiskTaskConfig, MinixConfig};
 use crate::kernel::serial::SerialLines;
 use diskperf_sim::Time;
 
+/// The kernels that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelKind {
+    /// 4.2BSD, and kernels like it.
+    Bsd,
+    /// Minix.
+    Minix,
+    /// The seventh edition, and kernels like it.
+    V7,
+}
+
 /// The software, on its machine.
 #[derive(Clone, Debug)]
 pub struct KernelSpecification {
+    /// Which it is.
+    pub kind: KernelKind,
     /// What its routines cost.
     pub costs: Costs,
     /// Speed of the machine against the one that costs are given for.
@@ -68,7 +81,8 @@ impl KernelSpecification {
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
-        if is_minix(&mut reader, controller) {
+        let kind = read_kind(&mut reader, controller);
+        if kind == KernelKind::Minix {
             let (mut costs, minix) = read_minix(&mut reader, speed);
             costs.copy_per_kb = copy_per_kb;
             costs.clear_per_kb = clear_per_kb;
@@ -77,6 +91,7 @@ impl KernelSpecification {
             check_interrupts(&mut host, &costs, &serial);
             host.finish();
             return Self {
+                kind,
                 costs,
                 speed,
                 cache_bytes: 0,
@@ -107,6 +122,7 @@ impl KernelSpecification {
         check_interrupts(&mut host, &costs, &serial);
         host.finish();
         Self {
+            kind,
             costs,
             speed,
             cache_bytes: (memory as f64 * share).min(f64::from(1 << 30)) as u32,
@@ -117,19 +133,21 @@ impl KernelSpecification {
     }
 }
 
-/// Whether the kernel is Minix; each kernel has drivers for its own machines.
-fn is_minix(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> bool {
-    let doc = "bsd, or minix; bsd if absent";
-    let kind = reader.optional_text("kind", doc);
-    let minix = match kind.as_deref() {
-        None | Some("bsd") => false,
-        Some("minix") => true,
+/// Which kernel it is; each has drivers for its own machines.
+fn read_kind(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> KernelKind {
+    let doc = "bsd, minix or v7; bsd if absent";
+    let said = reader.optional_text("kind", doc);
+    let kind = match said.as_deref() {
+        None | Some("bsd") => KernelKind::Bsd,
+        Some("minix") => KernelKind::Minix,
+        Some("v7") => KernelKind::V7,
         Some(other) => {
             let message = format!("there is no kernel of the kind {other}");
-            reader.fail_allowing("kind", &message, "bsd or minix");
-            false
+            reader.fail_allowing("kind", &message, "bsd, minix or v7");
+            KernelKind::Bsd
         }
     };
+    let minix = kind == KernelKind::Minix;
     let acsi = matches!(controller, ControllerSpecification::Acsi(_));
     if minix != acsi {
         let message = if minix {
@@ -139,7 +157,7 @@ fn is_minix(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> bo
         };
         reader.fail("kind", message);
     }
-    minix
+    kind
 }
 
 /// The most of the processor that the clock and the lines may take: with more,

@@ -15,7 +15,7 @@ pub(crate) mod together;
 pub(crate) mod truncating;
 pub(crate) mod writing;
 
-pub(crate) use differences::{Abilities, MINIX, POSIX};
+pub(crate) use differences::{Abilities, MINIX, POSIX, XENIX};
 
 use diskperf_system::System;
 use std::ops::{Deref, DerefMut};

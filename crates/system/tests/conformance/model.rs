@@ -1,6 +1,6 @@
 //! Runs the cases on a modelled computer.
 
-use crate::cases::{Abilities, Case, MINIX, POSIX, SMALL_VOLUME_BYTES, Volume, World};
+use crate::cases::{Abilities, Case, MINIX, POSIX, SMALL_VOLUME_BYTES, Volume, World, XENIX};
 use crate::modelled;
 use std::rc::Rc;
 
@@ -24,9 +24,9 @@ struct Modelled {
     can: Abilities,
 }
 
-/// The systems that each case runs on: both file systems of 4.2BSD, SunOS, and
-/// Minix, with and without its improvements.
-const MODELLED: [Modelled; 5] = [
+/// The systems that each case runs on: both file systems of 4.2BSD, SunOS,
+/// Minix, with and without its improvements, and Xenix, with both kinds of gap.
+const MODELLED: [Modelled; 7] = [
     Modelled {
         system: modelled::ANY_SYSTEM,
         settings: &["filesystem=8k"],
@@ -55,6 +55,21 @@ const MODELLED: [Modelled; 5] = [
             "driver.read_ahead_bytes=4096",
         ],
         can: MINIX,
+    },
+    Modelled {
+        system: modelled::XENIX,
+        settings: &[],
+        can: XENIX,
+    },
+    Modelled {
+        system: modelled::XENIX,
+        settings: &[
+            "filesystem.gap_blocks=4",
+            "filesystem.cylinder_gap_sectors=11",
+            "kernel.read_ahead_blocks=0",
+            "kernel.buffer_cache_share=0",
+        ],
+        can: XENIX,
     },
 ];
 

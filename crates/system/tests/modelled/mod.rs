@@ -20,6 +20,9 @@ pub(crate) const SUNOS: &str = "sun3-xy451-eagle";
 /// The system whose kernel is Minix.
 pub(crate) const MINIX: &str = "atarist-supra";
 
+/// The system whose kernel is the seventh edition's.
+pub(crate) const XENIX: &str = "pcat-st251";
+
 /// The systems of the catalogue.
 pub(crate) const SYSTEMS: [&str; 12] = [
     "vax780-sc780-eagle",

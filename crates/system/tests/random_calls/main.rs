@@ -223,6 +223,8 @@ fn the_model_does_as_the_reference() {
             Rules::Minix,
         ),
         (modelled::MINIX, "kernel.cache_blocks=8", Rules::Minix),
+        (modelled::XENIX, "filesystem.gap_blocks=2", Rules::Xenix),
+        (modelled::XENIX, "kernel.buffer_cache_share=0", Rules::Xenix),
     ] {
         let specification = modelled::specification(system, &[setting]);
         random_sequences(|calls| {
@@ -250,6 +252,7 @@ fn a_full_model_stays_sound() {
         (modelled::ANY_SYSTEM, "filesystem=8k"),
         (modelled::ANY_SYSTEM, "filesystem=4k"),
         (modelled::MINIX, "kernel.cache_blocks=8"),
+        (modelled::XENIX, "kernel.buffer_cache_share=0"),
     ] {
         let small = [setting, "drive.partition_sectors=3000"];
         let specification = modelled::specification(system, &small);

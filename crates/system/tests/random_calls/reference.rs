@@ -13,6 +13,15 @@ pub(crate) enum Rules {
     /// Minix 1.5: no ftruncate, an fsync that is sync, directories that can be
     /// opened with O_CREAT and read, and that only the super-user unlinks.
     Minix,
+    /// Xenix 1.0: the same, without rename.
+    Xenix,
+}
+
+impl Rules {
+    /// Whether the calls are those of the seventh edition, as Minix has them.
+    fn of_seventh_edition(self) -> bool {
+        self != Self::Posix
+    }
 }
 
 #[derive(Default)]
@@ -54,8 +63,9 @@ impl Reference {
             Call::Unlink { name } => self.unlink(name),
             Call::Mkdir { name } => self.mkdir(name),
             Call::Rmdir { name } => self.rmdir(name),
+            Call::Rename { .. } if self.rules == Rules::Xenix => Err(Errno::Invalid),
             Call::Rename { from, to } => self.rename(from, to),
-            Call::Fchown { file } | Call::Fchmod { file } if self.rules == Rules::Minix => {
+            Call::Fchown { file } | Call::Fchmod { file } if self.rules.of_seventh_edition() => {
                 self.descriptors.get(file)?;
                 Err(Errno::Invalid)
             }
@@ -74,10 +84,12 @@ impl Reference {
             | Call::Close { file } => {
                 let slot = self.descriptors.get_mut(file)?;
                 match slot {
-                    _ if self.rules == Rules::Minix && matches!(call, Call::Ftruncate { .. }) => {
+                    _ if self.rules.of_seventh_edition()
+                        && matches!(call, Call::Ftruncate { .. }) =>
+                    {
                         Err(Errno::Invalid)
                     }
-                    _ if self.rules == Rules::Minix && matches!(call, Call::Fsync { .. }) => {
+                    _ if self.rules.of_seventh_edition() && matches!(call, Call::Fsync { .. }) => {
                         Ok(Outcome::Done)
                     }
                     None => Err(Errno::BadFile),
@@ -87,7 +99,7 @@ impl Reference {
                     }
                     Some(descriptor) => match descriptor.node {
                         Node::File(number) => on_file(descriptor, &mut self.files[number], call),
-                        Node::Directory if self.rules == Rules::Minix => {
+                        Node::Directory if self.rules.of_seventh_edition() => {
                             matches!(call, Call::Write { .. }).then_some(Err(Errno::BadFile))?
                         }
                         Node::Directory => on_directory(call)?,
@@ -105,7 +117,7 @@ impl Reference {
         Some(match self.lookup(name) {
             Err(errno) => Err(errno),
             Ok(Some(Node::File(number))) => Ok(self.files[number].clone()),
-            Ok(Some(Node::Directory)) if self.rules == Rules::Minix => return None,
+            Ok(Some(Node::Directory)) if self.rules.of_seventh_edition() => return None,
             Ok(Some(Node::Directory)) => Err(Errno::IsDirectory),
             Ok(None) => Err(Errno::NoEntry),
         })
@@ -168,7 +180,7 @@ impl Reference {
     fn unlink(&mut self, name: &str) -> Result<Outcome, Errno> {
         match self.lookup(name)? {
             None => Err(Errno::NoEntry),
-            Some(Node::Directory) if self.rules == Rules::Minix => Err(Errno::NotPermitted),
+            Some(Node::Directory) if self.rules.of_seventh_edition() => Err(Errno::NotPermitted),
             Some(Node::Directory) => Err(Errno::IsDirectory),
             Some(Node::File(_)) => {
                 self.names.remove(name);
@@ -205,7 +217,7 @@ impl Reference {
             return Err(Errno::Invalid);
         }
         let file = matches!(source, Node::File(_));
-        if is_below(from, to) && !(file && self.rules == Rules::Minix) {
+        if is_below(from, to) && !(file && self.rules.of_seventh_edition()) {
             return Err(Errno::NotEmpty);
         }
         match (source, replaced) {

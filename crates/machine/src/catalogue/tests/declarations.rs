@@ -264,14 +264,29 @@ fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometr
 }
 
 fn filesystem(reader: &mut Reader<'_>, revolutions_per_s: u64) {
-    let kinds = [("ffs", Some(true)), ("minix", Some(false)), ("none", None)];
+    let kinds = [
+        ("ffs", "ffs"),
+        ("minix", "minix"),
+        ("v7", "v7"),
+        ("none", "none"),
+    ];
     match reader.choice("kind", &kinds, "which, if any") {
-        Some(true) => {}
-        Some(false) => {
+        "ffs" => {}
+        "minix" => {
             reader.integer("bytes_per_inode", 1024..=1 << 30, "data for each inode");
             return;
         }
-        None => return,
+        "v7" => {
+            let blocks = reader.integer("blocks_per_cylinder", 1..=500, "of a cylinder");
+            reader.integer("gap_blocks", 0..=blocks - 1, "between two blocks");
+            reader.integer(
+                "cylinder_gap_sectors",
+                0..=blocks - 1,
+                "later each cylinder",
+            );
+            return;
+        }
+        _ => return,
     }
     let block_bytes = reader.integer("block_bytes", 4096..=65_536, "size of a block");
     let fragment_bytes = reader.integer("fragment_bytes", 512..=65_536, "size of a fragment");

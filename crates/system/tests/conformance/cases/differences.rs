@@ -9,6 +9,9 @@ pub(crate) struct Abilities {
     /// that, and otherwise refused.
     pub(crate) name_bytes: usize,
     pub(crate) cuts_names: bool,
+    /// Files and directories can be given other names; otherwise rename is
+    /// EINVAL.
+    pub(crate) renames: bool,
     /// Files can be cut to any length; otherwise ftruncate is EINVAL.
     pub(crate) truncates: bool,
     /// A directory is read as what it is: entries of 16 bytes. It may be
@@ -38,6 +41,7 @@ pub(crate) struct Abilities {
 pub(crate) const POSIX: Abilities = Abilities {
     name_bytes: 255,
     cuts_names: false,
+    renames: true,
     truncates: true,
     reads_directories: false,
     minds_slashes: true,
@@ -54,6 +58,7 @@ pub(crate) const POSIX: Abilities = Abilities {
 pub(crate) const MINIX: Abilities = Abilities {
     name_bytes: 14,
     cuts_names: true,
+    renames: true,
     truncates: false,
     reads_directories: true,
     minds_slashes: false,
@@ -64,4 +69,12 @@ pub(crate) const MINIX: Abilities = Abilities {
     changes_open_files: false,
     offsets_are_of_files: false,
     large_offsets: false,
+};
+
+/// Xenix 1.0: calls of the seventh edition, the same as those of Minix, which
+/// has one more.
+pub(crate) const XENIX: Abilities = Abilities {
+    renames: false,
+    has_zero: true,
+    ..MINIX
 };

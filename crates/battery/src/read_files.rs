@@ -1,0 +1,210 @@
+//! `read_files`: one file after the other, all of one size, on a file system
+//! that is fresh or that has aged: what seed 004 argues about, small and large
+//! files, fragmented or not.
+//!
+//! A file system ages as files come and go: before the program makes its own
+//! files it makes small ones, removes them in an order that is drawn, and makes
+//! others in their places, over and over. Where their blocks come from is the
+//! file system's own matter.
+
+use crate::blocks::{data, ensure_file, read_block, write_block};
+use crate::parameter::{Field, Value};
+use crate::program::ProgramError;
+use crate::random::Draws;
+use crate::worker::Worker;
+use diskperf_system::{Buffer, Errno, Open, System};
+use diskperf_timeline::Nanoseconds;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReadFiles {
+    pub(crate) file_bytes: u64,
+    pub(crate) churn: u64,
+    pub(crate) call_bytes: u64,
+}
+
+/// The mean of the sizes of files that come and go, in bytes: most files of
+/// the time have a few kilobytes (see `tree`).
+const CHURNED_MEAN_BYTES: f64 = 2048.0;
+/// No such file is larger.
+const CHURNED_MOST_BYTES: u64 = 16 << 10;
+/// Files that come and go, for each of these bytes of the program's own.
+const BYTES_PER_CHURNED: u64 = 2048;
+/// The random stream that they are drawn from.
+const CHURN_STREAM: u128 = 4;
+/// Files of a directory: more would be looked for longer than they are read.
+const PER_DIRECTORY: u64 = 30;
+
+impl ReadFiles {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![
+            Field {
+                name: "file_bytes",
+                meaning: "bytes of each file; one of --size, if that is less",
+                value: Value::Count(&mut self.file_bytes, 1, 1 << 40),
+            },
+            Field {
+                name: "churn",
+                meaning: "how often small files came and went before; 0 is a fresh file system",
+                value: Value::Count(&mut self.churn, 0, 100),
+            },
+            Field::call_bytes(&mut self.call_bytes, "bytes that one call reads at most"),
+        ]
+    }
+
+    /// The files and their lengths: all of one, but the last.
+    pub(crate) fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
+        let count = worker.size_bytes.div_ceil(self.file_bytes);
+        let length = |number| {
+            self.file_bytes
+                .min(worker.size_bytes - number * self.file_bytes)
+        };
+        let top = self.top(worker);
+        let path = |number| format!("{top}/{}/{number}", number / PER_DIRECTORY);
+        (0..count)
+            .map(|number| (path(number), length(number)))
+            .collect()
+    }
+
+    /// Each set of files has a directory of its own, for others.
+    fn top(&self, worker: &Worker) -> String {
+        worker.file(&format!("f{}-{}", self.file_bytes, self.churn))
+    }
+
+    /// Bytes of its files, and of those that came and went.
+    pub(crate) fn all_bytes(&self, size_bytes: u64) -> u64 {
+        let churned = match self.churn {
+            0 => 0,
+            // The mean, and as much again for blocks that are not full.
+            _ => churned_files(size_bytes) * 2 * CHURNED_MEAN_BYTES as u64,
+        };
+        // Blocks that are not full, and directories.
+        let files = size_bytes.div_ceil(self.file_bytes);
+        size_bytes + churned + files * 1024
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
+        let files = self.files(worker);
+        let made = match system.open(&files[0].0, Open::READ).await {
+            Ok(file) => {
+                system.close(file).await?;
+                true
+            }
+            Err(error) if error.errno() == Some(Errno::NoEntry) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if !made {
+            self.age(system, worker).await?;
+            make_directories(system, &self.top(worker), files.len() as u64).await?;
+        }
+        for (path, length) in &files {
+            ensure_file(system, worker, path, *length).await?;
+        }
+        Ok(())
+    }
+
+    /// Has small files come and go; none is left.
+    async fn age(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+        let mut draws = Draws::new(worker.seed, CHURN_STREAM);
+        let buffer = data(CHURNED_MOST_BYTES, worker.seed);
+        let count = churned_files(worker.size_bytes);
+        let top = worker.file("churn");
+        if self.churn > 0 {
+            make_directories(system, &top, count).await?;
+        }
+        let path = |number: u64| format!("{top}/{}/{number}", number / PER_DIRECTORY);
+        for _ in 0..self.churn {
+            for number in 0..count {
+                let bytes = (draws.exponential() * CHURNED_MEAN_BYTES) as u64;
+                let bytes = bytes.clamp(1, CHURNED_MOST_BYTES) as usize;
+                let file = system.open(&path(number), Open::CREATE).await?;
+                write_block(system, file, &buffer[..bytes], Nanoseconds::ZERO).await?;
+                system.close(file).await?;
+            }
+            let mut left: Vec<u64> = (0..count).collect();
+            while !left.is_empty() {
+                let gone = left.swap_remove(draws.below(left.len() as u64) as usize);
+                system.unlink(&path(gone)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn run(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        buffer: &mut Buffer,
+    ) -> Result<(), ProgramError> {
+        for (path, length) in self.files(worker) {
+            let how = Open::READ.direct(worker.direct);
+            let file = system.open(&path, how).await?;
+            for offset in (0..length).step_by(self.call_bytes as usize) {
+                let bytes = self.call_bytes.min(length - offset) as usize;
+                read_block(system, file, &mut buffer[..bytes], worker.think).await?;
+            }
+            system.close(file).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Those that so many files need; what is there already may stay.
+async fn make_directories(system: &mut System, top: &str, files: u64) -> Result<(), ProgramError> {
+    let below = (0..files.div_ceil(PER_DIRECTORY)).map(|number| format!("{top}/{number}"));
+    for path in [top.to_owned()].into_iter().chain(below) {
+        match system.mkdir(&path).await {
+            Err(error) if error.errno() != Some(Errno::Exists) => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn churned_files(size_bytes: u64) -> u64 {
+    size_bytes.div_ceil(BYTES_PER_CHURNED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReadFiles;
+    use crate::worker::{Medium, Worker};
+    use diskperf_timeline::Nanoseconds;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_files_are_the_size_together_and_have_names_of_their_own() {
+        let worker = Worker {
+            index: 0,
+            drive: 0,
+            medium: Medium::Directory,
+            folder: "foo/",
+            other: None,
+            size_bytes: 100_000,
+            direct: false,
+            seed: 1,
+            think: Nanoseconds::ZERO,
+        };
+        for file_bytes in [1, 1024, 2048, 99_999, 100_000, 1 << 30] {
+            let program = ReadFiles {
+                file_bytes,
+                churn: 0,
+                call_bytes: 8192,
+            };
+            let files = program.files(&worker);
+            let bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(bytes, worker.size_bytes, "{file_bytes}");
+            assert!(
+                files
+                    .iter()
+                    .all(|(_, bytes)| (1..=file_bytes).contains(bytes))
+            );
+            let names: BTreeSet<&String> = files.iter().map(|(path, _)| path).collect();
+            assert_eq!(names.len(), files.len());
+            assert!(program.all_bytes(worker.size_bytes) >= worker.size_bytes);
+        }
+    }
+}

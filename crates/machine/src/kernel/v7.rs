@@ -1,0 +1,239 @@
+//! The file system of the seventh edition, as Xenix 1.0 has it, under the
+//! system calls, the buffer cache and the drivers of the other UNIX kernel,
+//! which descends from it.
+//!
+//! - `layout`: what lies on a drive, and mkfs; without time;
+//! - `allocate`: blocks and inodes from the free lists (alloc, free, ialloc);
+//! - `inodes`: inodes in core (iget, iput, iupdat, itrunc);
+//! - `block_map` and `read_write`: bmap, readi, writei;
+//! - `names`: namei, and making and removing names;
+//! - `check`: what fsck checks.
+//!
+//! The bytes of inodes, directories and indirect blocks are those of their
+//! blocks, in the cache or on the drive. In core are the super block and the
+//! inodes in use.
+
+mod allocate;
+mod block_map;
+mod check;
+mod inodes;
+pub(crate) mod layout;
+mod names;
+mod read_write;
+#[cfg(test)]
+mod tests;
+
+use super::buffers::{BlockKey, BufferId, Page};
+use super::ffs::InodeNumber;
+use super::medium::Medium;
+use super::process::Process;
+use super::{InodeInCore, Kernel, Vnode};
+use layout::{Inode, SUPERBLOCK, Superblock};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub use check::V7Check;
+pub use layout::{BLOCK_BYTES, MkfsError, V7Parameters, room_bytes};
+
+/// Bytes of a block, as the buffer cache counts.
+const BLOCK: u32 = BLOCK_BYTES as u32;
+
+/// The part of a kernel that is the seventh edition's.
+pub(crate) struct V7 {
+    /// Of each volume that has a file system.
+    volumes: RefCell<Vec<Volume>>,
+}
+
+/// A mounted file system.
+pub(crate) struct Volume {
+    superblock: Superblock,
+    /// The super block was changed since it was written (s_fmod).
+    modified: bool,
+    /// Somebody reads or writes a block of the chain (s_flock).
+    free_list: Gate,
+    /// Somebody looks for free inodes (s_ilock).
+    inode_list: Gate,
+    inodes: BTreeMap<InodeNumber, CoreInode>,
+}
+
+impl Volume {
+    fn free_list(&mut self) -> &mut Gate {
+        &mut self.free_list
+    }
+
+    fn inode_list(&mut self) -> &mut Gate {
+        &mut self.inode_list
+    }
+}
+
+/// What one process at a time may go through.
+#[derive(Default)]
+struct Gate {
+    shut: bool,
+    waiters: Vec<Rc<Process>>,
+}
+
+/// An inode in use.
+#[derive(Default)]
+struct CoreInode {
+    /// None while it is being read.
+    inode: Option<Inode>,
+    core: InodeInCore,
+    readers: Vec<Rc<Process>>,
+}
+
+impl V7 {
+    /// Makes a file system on each of the media, and mounts it.
+    pub(crate) fn new(media: &mut [Medium], parameters: V7Parameters, bytes: &[u64]) -> Self {
+        let mount = |(medium, bytes): (&mut Medium, &u64)| {
+            let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
+            layout::mkfs(*bytes, parameters, &mut |block, contents| {
+                medium.write_bytes(at(block), contents);
+            })
+            .expect("the specification was checked");
+            let mut superblock = [0; BLOCK_BYTES];
+            medium.read_bytes(at(SUPERBLOCK), &mut superblock);
+            Volume {
+                superblock: Superblock::decode(&superblock),
+                modified: false,
+                free_list: Gate::default(),
+                inode_list: Gate::default(),
+                inodes: BTreeMap::new(),
+            }
+        };
+        Self {
+            volumes: RefCell::new(media.iter_mut().zip(bytes).map(mount).collect()),
+        }
+    }
+
+    /// How many volumes have file systems.
+    pub(crate) fn volumes(&self) -> usize {
+        self.volumes.borrow().len()
+    }
+
+    /// The inode's place in core.
+    pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+        let mut volumes = self.volumes.borrow_mut();
+        let inodes = &mut volumes[node.volume as usize].inodes;
+        let found = inodes.get_mut(&node.inode);
+        use_it(&mut found.expect("an inode in use is in core").core)
+    }
+}
+
+impl Kernel {
+    /// This kernel as the seventh edition.
+    ///
+    /// # Panics
+    ///
+    /// When it is another.
+    fn v7(&self) -> &V7 {
+        self.v7
+            .as_ref()
+            .expect("this computer runs the seventh edition")
+    }
+
+    fn v7_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
+        use_it(&mut self.v7().volumes.borrow_mut()[volume as usize])
+    }
+
+    /// Looks at an inode in use.
+    pub(crate) fn v7_inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
+        self.v7_volume(node.volume, |volume| {
+            let found = volume.inodes.get(&node.inode);
+            let inode = found.and_then(|found| found.inode.as_ref());
+            look(inode.expect("an inode in use is in core"))
+        })
+    }
+
+    /// Changes an inode in use.
+    fn v7_change<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
+        self.v7_volume(node.volume, |volume| {
+            volume.modified = true;
+            let found = volume.inodes.get_mut(&node.inode);
+            let found = found.expect("an inode in use is in core");
+            found.core.modified = true;
+            change(found.inode.as_mut().expect("an inode in use was read"))
+        })
+    }
+
+    /// A block of a volume.
+    fn v7_key(volume: u32, block: u32) -> BlockKey {
+        BlockKey {
+            volume,
+            fragment: block,
+        }
+    }
+
+    async fn v7_bread(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {
+        self.bread(process, Self::v7_key(volume, block), BLOCK)
+            .await
+    }
+
+    /// Looks at the bytes of a buffer of ours.
+    fn look_at<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
+        let buffers = self.buffers.borrow();
+        let page: Option<&Page> = buffers.all[id.0 as usize].page.as_ref();
+        look(page.expect("a block that was read is there"))
+    }
+
+    /// Waits until a gate is open, and shuts it.
+    async fn shut(&self, process: &Rc<Process>, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
+        loop {
+            let shut = self.v7_volume(volume, |volume| {
+                let gate = gate(volume);
+                if gate.shut {
+                    gate.waiters.push(Rc::clone(process));
+                    return true;
+                }
+                gate.shut = true;
+                false
+            });
+            if !shut {
+                return;
+            }
+            let from = self.sim.now();
+            self.park(process, "a free list that another process uses")
+                .await;
+            process.book(
+                diskperf_timeline::Stage::BufferWait,
+                process.runnable_at() - from,
+            );
+        }
+    }
+
+    fn open_gate(&self, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
+        let waiters = self.v7_volume(volume, |volume| {
+            let gate = gate(volume);
+            gate.shut = false;
+            std::mem::take(&mut gate.waiters)
+        });
+        for process in &waiters {
+            self.wake(process);
+        }
+    }
+
+    /// Writes the super block, and hands the inodes that were changed to their
+    /// blocks: what sync does before it writes what was delayed.
+    pub(crate) async fn v7_update(&self, process: &Rc<Process>, volume: u32) {
+        let bytes = self.v7_volume(volume, |volume| {
+            std::mem::take(&mut volume.modified).then(|| volume.superblock.encode())
+        });
+        if let Some(bytes) = bytes {
+            let key = Self::v7_key(volume, SUPERBLOCK);
+            let id = self.getblk(process, key, BLOCK).await;
+            self.buffers.borrow_mut().get(id).page = Some(bytes.into());
+            self.bwrite(process, id).await;
+        }
+        let changed = self.v7_volume(volume, |volume| {
+            let changed = volume
+                .inodes
+                .iter()
+                .filter(|(_, inode)| inode.core.modified);
+            changed.map(|(inode, _)| *inode).collect::<Vec<_>>()
+        });
+        for inode in changed {
+            self.v7_write_inode(process, Vnode { volume, inode }).await;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Reading and writing the blocks of a file (readi, writei).
+
+use super::super::errno::{Errno, Result};
+use super::super::ffs::Fragment;
+use super::super::process::{Context, Process};
+use super::super::{Kernel, Vnode};
+use super::layout::{BLOCK_BYTES, MOST_BYTES};
+use super::{BLOCK, BlockKey};
+use diskperf_timeline::Stage;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The part of a call's bytes that lies in one block of the file.
+struct Piece {
+    lbn: u32,
+    /// Where in the block.
+    within: Range<usize>,
+}
+
+/// Of the bytes from an offset on the first that lie in one block.
+fn piece(offset: u64, wanted: usize) -> Piece {
+    let start = (offset % BLOCK_BYTES as u64) as usize;
+    Piece {
+        lbn: (offset / BLOCK_BYTES as u64) as u32,
+        within: start..BLOCK_BYTES.min(start + wanted),
+    }
+}
+
+impl Kernel {
+    /// Reads from an offset of an inode; how much there was.
+    pub(crate) async fn v7_read(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (offset, into): (u64, &mut [u8]),
+    ) -> Result<usize> {
+        let size = self.v7_inode(node, |inode| u64::from(inode.size));
+        let left = size.saturating_sub(offset);
+        let wanted = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let mut done = 0;
+        while done < wanted {
+            let piece = piece(offset + done as u64, wanted - done);
+            let bytes = piece.within.len();
+            let part = &mut into[done..done + bytes];
+            self.v7_read_piece(process, node, (piece, part)).await?;
+            done += bytes;
+        }
+        Ok(done)
+    }
+
+    async fn v7_read_piece(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (piece, into): (Piece, &mut [u8]),
+    ) -> Result<()> {
+        let mapped = self.v7_map_for_reading(process, node, piece.lbn).await?;
+        let context = Context::Process(process);
+        let last = self.in_core(node, |core| {
+            std::mem::replace(&mut core.last_read, piece.lbn)
+        });
+        let copy = self.costs.copy(into.len());
+        let Some(block) = mapped.block else {
+            let clear = self.costs.clear(BLOCK_BYTES);
+            self.spend(context, Stage::Clear, clear).await;
+            self.spend(context, Stage::Copy, copy).await;
+            into.fill(0);
+            return Ok(());
+        };
+        let key = |block: Fragment| Self::v7_key(node.volume, block.0);
+        let sequential = self.costs.read_ahead && last + 1 == piece.lbn;
+        let id = match mapped.next.filter(|_| sequential) {
+            Some(next) => {
+                let (this, next) = ((key(block), BLOCK), (key(next), BLOCK));
+                self.breada(process, this, next).await
+            }
+            None => self.bread(process, key(block), BLOCK).await,
+        };
+        self.spend(context, Stage::Copy, copy).await;
+        self.look_at(id, |bytes| into.copy_from_slice(&bytes[piece.within]));
+        self.brelse(process, id).await;
+        Ok(())
+    }
+
+    /// Writes at an offset of an inode; how much was written, and whether that
+    /// is all. As the seventh edition does, a call that fails leaves what it
+    /// wrote, and says only that it failed.
+    pub(crate) async fn v7_write(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (offset, data): (u64, &[u8]),
+    ) -> (usize, Result<()>) {
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            if at >= MOST_BYTES {
+                return (done, Err(Errno::FileTooLarge));
+            }
+            let piece = piece(at, data.len() - done);
+            let bytes = piece.within.len();
+            let part = &data[done..done + bytes];
+            let written = self.v7_write_piece(process, node, (piece, part)).await;
+            if let Err(errno) = written {
+                return (done, Err(errno));
+            }
+            done += bytes;
+            let end = (at + bytes as u64) as u32;
+            self.v7_change(node, |inode| inode.size = inode.size.max(end));
+        }
+        (done, Ok(()))
+    }
+
+    async fn v7_write_piece(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        (piece, data): (Piece, &[u8]),
+    ) -> Result<()> {
+        let block = self.v7_map_for_writing(process, node, piece.lbn).await?;
+        let key = Self::v7_key(node.volume, block);
+        let whole = piece.within.len() == BLOCK_BYTES;
+        let id = if whole {
+            self.getblk(process, key, BLOCK).await
+        } else {
+            self.bread(process, key, BLOCK).await
+        };
+        let context = Context::Process(process);
+        let cost = self.costs.copy(data.len());
+        self.spend(context, Stage::Copy, cost).await;
+        if whole {
+            let page = self.pages.borrow_mut().of(data);
+            self.buffers.borrow_mut().get(id).page = Some(page);
+        } else {
+            self.edit(id, |bytes| bytes[piece.within].copy_from_slice(data));
+        }
+        self.bdwrite(process, id).await;
+        Ok(())
+    }
+
+    /// Blocks of the first `length` bytes of a file, as far as the cache and
+    /// the drive tell without time passing; none of a hole.
+    pub(crate) fn v7_blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
+        let count = length.div_ceil(BLOCK_BYTES as u64) as u32;
+        (0..count).map(|lbn| self.v7_block(node, lbn)).collect()
+    }
+
+    fn v7_block(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
+        let path = super::layout::path(lbn)?;
+        let mut block = self.v7_inode(node, |inode| inode.addresses[path[0]]);
+        for place in &path[1..] {
+            if block == 0 {
+                return None;
+            }
+            let bytes = self.v7_present(node.volume, block);
+            block = super::layout::long(&bytes, 4 * place);
+        }
+        (block != 0).then(|| Self::v7_key(node.volume, block))
+    }
+}

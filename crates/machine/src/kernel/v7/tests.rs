@@ -1,0 +1,5 @@
+//! The seventh edition's file system: its layout alone, and its allocator on
+//! a modelled computer.
+
+mod allocator;
+mod layout;

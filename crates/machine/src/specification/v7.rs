@@ -1,0 +1,73 @@
+//! The file system of the seventh edition, as the catalogue describes it.
+
+use super::DriveSpecification;
+use crate::catalogue::{Component, Reader, System};
+use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
+
+/// The most blocks of a cylinder that mkfs can order (MAXFN).
+const MOST_PER_CYLINDER: u64 = 500;
+
+/// Reads what mkfs is told, and makes sure that every drive takes it; none
+/// where programs have the drives by themselves.
+pub(super) fn read_filesystem(
+    system: &System,
+    drives: &[DriveSpecification],
+) -> Option<V7Parameters> {
+    let mut reader = system.reader(Component::Filesystem, None);
+    let kinds = [("v7", true), ("none", false)];
+    if !reader.choice("kind", &kinds, "which file system, if any") {
+        for key in ["gap_blocks", "cylinder_gap_sectors", "blocks_per_cylinder"] {
+            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+        }
+        reader.finish();
+        return None;
+    }
+    let blocks_per_cylinder = reader.integer(
+        "blocks_per_cylinder",
+        1..=MOST_PER_CYLINDER,
+        "blocks of a cylinder, as mkfs is told",
+    );
+    let gap_blocks = reader.integer(
+        "gap_blocks",
+        0..=MOST_PER_CYLINDER,
+        "blocks between one block of a file and the next: mkfs's gap, if that is a distance",
+    );
+    let cylinder_gap_sectors = reader.integer(
+        "cylinder_gap_sectors",
+        0..=MOST_PER_CYLINDER,
+        "sectors by which each cylinder starts later: mkfs's gap, if that is a delay",
+    );
+    for (key, gap) in [
+        ("gap_blocks", gap_blocks),
+        ("cylinder_gap_sectors", cylinder_gap_sectors),
+    ] {
+        if gap >= blocks_per_cylinder {
+            let message = format!("{gap} is no less than the {blocks_per_cylinder} of a cylinder");
+            let allowed = format!("0 to {}", blocks_per_cylinder - 1);
+            reader.fail_allowing(key, &message, &allowed);
+        }
+    }
+    let parameters = V7Parameters {
+        gap_blocks: gap_blocks as u32,
+        cylinder_gap_sectors: cylinder_gap_sectors as u32,
+        blocks_per_cylinder: blocks_per_cylinder as u32,
+    };
+    check_drives(&mut reader, drives, parameters);
+    reader.finish();
+    Some(parameters)
+}
+
+fn check_drives(reader: &mut Reader<'_>, drives: &[DriveSpecification], parameters: V7Parameters) {
+    for partition in drives.iter().flat_map(|drive| &drive.partitions) {
+        let sector_bytes = partition.label.sector_bytes as usize;
+        if sector_bytes != BLOCK_BYTES {
+            let message = format!("its blocks are sectors of {BLOCK_BYTES} bytes");
+            reader.fail("kind", &message);
+            return;
+        }
+        if let Err(error) = room_bytes(partition.bytes(), parameters) {
+            reader.fail("kind", &error.to_string());
+            return;
+        }
+    }
+}
