@@ -256,9 +256,11 @@ fn bytes_in_are_bytes_out() {
         read_on_drives(&machine, 1, blocks(name));
         let read = machine.statistics().drives[0].read_sectors - after_write.read_sectors;
         let beside = read * SECTOR_BYTES - payload;
-        // The inode's block, the directory's, and the indirect one.
+        // The inode's block, the directory's, and the indirect ones: four bytes
+        // for each block, which on Xenix is of 512.
+        let least = if name == modelled::XENIX { 1024 } else { 2048 };
         assert!(
-            (2 * 1024..=4 * BLOCK_BYTES as u64).contains(&beside),
+            (least..=4 * BLOCK_BYTES as u64 + payload / 100).contains(&beside),
             "{name}: {beside} bytes were read beside the file"
         );
     }

@@ -24,7 +24,7 @@ pub(crate) const MINIX: &str = "atarist-supra";
 pub(crate) const XENIX: &str = "pcat-st251";
 
 /// The systems of the catalogue.
-pub(crate) const SYSTEMS: [&str; 12] = [
+pub(crate) const SYSTEMS: [&str; 13] = [
     "vax780-sc780-eagle",
     "vax750-sc750-eagle",
     "vax780-uda50-ra81",
@@ -37,6 +37,7 @@ pub(crate) const SYSTEMS: [&str; 12] = [
     "sun3-cheetah-2344",
     SUNOS,
     MINIX,
+    XENIX,
 ];
 
 /// A system of the catalogue with these settings, each PATH=VALUE.
