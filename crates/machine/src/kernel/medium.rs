@@ -100,10 +100,20 @@ impl Medium {
 pub(crate) struct Pages {
     zeroes: Vec<Page>,
     recent: Vec<Option<Page>>,
+    changed: Vec<Option<Change>>,
 }
 
-/// Pages remembered; a power of two.
-const RECENT: usize = 256;
+/// A page that came of another when a part of it was written. Both are kept,
+/// and so neither changes any more.
+struct Change {
+    from: Page,
+    start: usize,
+    bytes: usize,
+    page: Page,
+}
+
+/// Pages and changes remembered; a power of two.
+const REMEMBERED: usize = 256;
 
 impl Pages {
     /// A page of zeroes.
@@ -121,21 +131,69 @@ impl Pages {
     /// are the same.
     pub(crate) fn of(&mut self, data: &[u8]) -> Page {
         if self.recent.is_empty() {
-            self.recent.resize(RECENT, None);
+            self.recent.resize(REMEMBERED, None);
         }
-        let mut hash = data.len() as u64;
-        for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {
-            let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        let slot = &mut self.recent[(hash >> 56) as usize % RECENT];
-        match slot {
+        match &mut self.recent[place(data, data.len())] {
             Some(page) if **page == *data => Rc::clone(page),
-            _ => {
-                let page: Page = data.into();
-                *slot = Some(Rc::clone(&page));
-                page
-            }
+            slot => Rc::clone(slot.insert(data.into())),
         }
     }
+
+    /// Writes a part of a page. A large part of a page that others share makes
+    /// the page that it made last time, if it is the same again.
+    pub(crate) fn change(&mut self, page: &mut Page, start: usize, data: &[u8]) {
+        let part = start..start + data.len();
+        if let Some(own) = Rc::get_mut(page) {
+            own[part].copy_from_slice(data);
+            return;
+        }
+        let make = |page: &Page| {
+            let mut contents: Page = Rc::from(&page[..]);
+            let own = Rc::get_mut(&mut contents).expect("nobody shares what was just made");
+            own[part.clone()].copy_from_slice(data);
+            contents
+        };
+        if data.len() < page.len() / LARGE_PART {
+            *page = make(page);
+            return;
+        }
+        if self.changed.is_empty() {
+            self.changed.resize_with(REMEMBERED, || None);
+        }
+        let slot = &mut self.changed[place(data, Rc::as_ptr(page).addr() ^ start)];
+        *page = match slot {
+            Some(last) if last.is(page, start, data) => Rc::clone(&last.page),
+            _ => {
+                let last = Change {
+                    from: Rc::clone(page),
+                    start,
+                    bytes: data.len(),
+                    page: make(page),
+                };
+                Rc::clone(&slot.insert(last).page)
+            }
+        };
+    }
+}
+
+/// What is smaller than a page by more than this is copied as it comes:
+/// remembering a page for each few bytes would be no gain.
+const LARGE_PART: usize = 4;
+
+impl Change {
+    fn is(&self, from: &Page, start: usize, data: &[u8]) -> bool {
+        Rc::ptr_eq(&self.from, from)
+            && (self.start, self.bytes) == (start, data.len())
+            && self.page[start..start + data.len()] == *data
+    }
+}
+
+/// Where something with this data is remembered, if it is.
+fn place(data: &[u8], besides: usize) -> usize {
+    let mut hash = besides as u64;
+    for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {
+        let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    (hash >> 56) as usize % REMEMBERED
 }

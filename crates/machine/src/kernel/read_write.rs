@@ -260,11 +260,8 @@ impl Kernel {
                 .page
                 .as_mut()
                 .expect("a block that was read is there");
-            if Rc::get_mut(page).is_none() {
-                *page = Rc::from(&page[..]);
-            }
-            let contents = Rc::get_mut(page).expect("nobody shares a page that was just made");
-            contents[piece.start as usize..piece.end() as usize].copy_from_slice(data);
+            let mut pages = self.pages.borrow_mut();
+            pages.change(page, piece.start as usize, data);
         }
         buffer.done = true;
     }
