@@ -113,7 +113,7 @@ struct Change {
 }
 
 /// Pages and changes remembered; a power of two.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 1024;
 
 impl Pages {
     /// A page of zeroes.
@@ -195,5 +195,5 @@ fn place(data: &[u8], besides: usize) -> usize {
         let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
         hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
-    (hash >> 56) as usize % REMEMBERED
+    (hash >> 48) as usize % REMEMBERED
 }
