@@ -3,8 +3,6 @@
 
 use crate::time::Time;
 use std::cell::Cell;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
 /// Which of two events of one [`Rank`] at the same nanosecond comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +74,11 @@ impl Turns {
 /// The bit of [`Turn::order`] that says [`Rank::Sleeper`].
 const SLEEPER: u64 = 1 << 63;
 
+/// What is due, the last first. Few things are due at a time (a clock's tick,
+/// what each drive and each channel does next): to move those that come before
+/// a new one takes less than to keep a heap.
 pub(crate) struct Queue<T> {
-    heap: BinaryHeap<Entry<T>>,
+    entries: Vec<Entry<T>>,
 }
 
 struct Entry<T> {
@@ -88,50 +89,28 @@ struct Entry<T> {
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
         Self {
-            heap: BinaryHeap::with_capacity(64),
+            entries: Vec::with_capacity(64),
         }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, turn: Turn, what: T) {
-        self.heap.push(Entry { turn, what });
+        let later = self.entries.partition_point(|entry| entry.turn > turn);
+        self.entries.insert(later, Entry { turn, what });
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        self.heap.pop().map(|entry| entry.what)
+        self.entries.pop().map(|entry| entry.what)
     }
 
     /// The first turn; [`Turn::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Turn {
-        self.heap.peek().map_or(Turn::NEVER, |entry| entry.turn)
+        self.entries.last().map_or(Turn::NEVER, |entry| entry.turn)
     }
 
     pub(crate) fn clear(&mut self) {
-        self.heap.clear();
+        self.entries.clear();
     }
 }
-
-// The heap gives its greatest element first; the greatest is the earliest.
-impl<T> Ord for Entry<T> {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.turn.cmp(&self.turn)
-    }
-}
-
-impl<T> PartialOrd for Entry<T> {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<T> Eq for Entry<T> {}

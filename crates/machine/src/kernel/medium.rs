@@ -197,3 +197,63 @@ fn place(data: &[u8], besides: usize) -> usize {
     }
     (hash >> 48) as usize % REMEMBERED
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(bytes: usize, with: u8) -> Page {
+        vec![with; bytes].into()
+    }
+
+    #[test]
+    fn the_same_change_makes_the_same_page() {
+        let mut pages = Pages::default();
+        let zeroes = pages.zeroes(8192);
+        let made: Vec<Page> = (0..3)
+            .map(|_| {
+                let mut page = Rc::clone(&zeroes);
+                pages.change(&mut page, 0, &[7; 4096]);
+                pages.change(&mut page, 4096, &[9; 4096]);
+                page
+            })
+            .collect();
+        assert!(made[0][..4096].iter().all(|byte| *byte == 7));
+        assert!(made[0][4096..].iter().all(|byte| *byte == 9));
+        assert!(Rc::ptr_eq(&made[0], &made[1]) && Rc::ptr_eq(&made[1], &made[2]));
+        assert_eq!(*zeroes, *filled(8192, 0), "a page that is shared stays");
+    }
+
+    #[test]
+    fn other_data_another_place_and_another_page_make_other_pages() {
+        let mut pages = Pages::default();
+        let (zeroes, ones) = (filled(8192, 0), filled(8192, 1));
+        // First and last bytes alike: what is remembered is found, and
+        // compared.
+        let mut middle = vec![7; 4096];
+        middle[2000] = 8;
+        for (from, start, data) in [
+            (&zeroes, 0, &vec![7; 4096]),
+            (&zeroes, 0, &middle),
+            (&zeroes, 4096, &middle),
+            (&ones, 4096, &middle),
+            (&ones, 100, &vec![3; 10]),
+            (&zeroes, 0, &vec![7; 4096]),
+        ] {
+            let mut expected = from.to_vec();
+            expected[start..start + data.len()].copy_from_slice(data);
+            let mut page = Rc::clone(from);
+            pages.change(&mut page, start, data);
+            assert_eq!(*page, *expected);
+        }
+    }
+
+    #[test]
+    fn a_page_of_ones_own_is_changed_in_place() {
+        let mut page = filled(4096, 1);
+        let at = Rc::as_ptr(&page);
+        Pages::default().change(&mut page, 512, &[2; 2048]);
+        assert_eq!(Rc::as_ptr(&page), at);
+        assert_eq!((page[511], page[512], page[2559], page[2560]), (1, 2, 2, 1));
+    }
+}
