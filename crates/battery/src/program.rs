@@ -410,6 +410,10 @@ impl Program {
     /// The same for a modelled computer, which compresses nothing: no longer
     /// than it must be, so that it stays in the host's first-level cache.
     pub fn short_buffer(&self, worker: &Worker) -> Buffer {
+        if self.is_of_a_tree() {
+            // It is used in parts, for the tape and for what goes with it.
+            return self.buffer(worker);
+        }
         blocks::data_of_one_call(self.buffer_bytes(), worker.seed)
     }
 
