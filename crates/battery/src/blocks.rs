@@ -16,7 +16,16 @@ const DATA_BYTES: usize = 256 << 10;
 /// whole number of calls long, its pages all there.
 pub(crate) fn data(call_bytes: u64, seed: u64) -> Buffer {
     let call_bytes = call_bytes as usize;
-    let mut buffer = Buffer::new(DATA_BYTES.div_ceil(call_bytes) * call_bytes);
+    random(DATA_BYTES.div_ceil(call_bytes) * call_bytes, seed)
+}
+
+/// The start of [`data`]: as much as one call moves.
+pub(crate) fn data_of_one_call(call_bytes: u64, seed: u64) -> Buffer {
+    random(call_bytes as usize, seed)
+}
+
+fn random(bytes: usize, seed: u64) -> Buffer {
+    let mut buffer = Buffer::new(bytes);
     Pcg64::new(u128::from(seed), DATA_STREAM).fill_bytes(&mut buffer);
     buffer
 }

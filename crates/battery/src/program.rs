@@ -417,12 +417,25 @@ impl Program {
 
     /// The buffer that the worker needs, filled.
     pub fn buffer(&self, worker: &Worker) -> Buffer {
-        let call_bytes = match &self.kind {
+        blocks::data(self.buffer_bytes(), worker.seed)
+    }
+
+    /// The same for a modelled computer, which compresses nothing: no longer
+    /// than it must be, so that it stays in the host's first-level cache.
+    pub fn short_buffer(&self, worker: &Worker) -> Buffer {
+        if self.is_of_a_tree() {
+            // It is used in parts, for the tape and for what goes with it.
+            return self.buffer(worker);
+        }
+        blocks::data_of_one_call(self.buffer_bytes(), worker.seed)
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        match &self.kind {
             // One call's worth to read into, one to write from.
             Kind::RandomMix(program) => 2 * program.sizes.largest(),
             _ => self.call_bytes(),
-        };
-        blocks::data(call_bytes, worker.seed)
+        }
     }
 
     /// What comes before the clock starts: files made, or removed.

@@ -12,7 +12,7 @@ use crate::populate::{self, CALL_BYTES, under};
 use crate::program::ProgramError;
 use crate::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
 use crate::tree::Tree;
-use diskperf_system::{File, Open, System};
+use diskperf_system::{Errno, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
@@ -193,8 +193,7 @@ impl Restore<'_> {
         let path = self.names.as_ref().and_then(|names| names.get(&inode));
         let path = path.ok_or(ProgramError::Tape("a file is in no directory"))?;
         let file = system.open(path, Open::CREATE).await?;
-        system.fchown(file).await?;
-        system.fchmod(file, FILE_MODE).await?;
+        own(system, file, path).await?;
         let mut left = size_bytes;
         while left > 0 {
             let length = self
@@ -213,6 +212,21 @@ impl Restore<'_> {
         self.files += 1;
         self.content_bytes += size_bytes;
         Ok(())
+    }
+}
+
+/// Gives a new file its owner and its mode: by the open file, or by its name on
+/// a system that is older than those calls.
+async fn own(system: &mut System, file: File, path: &str) -> Result<(), ProgramError> {
+    match system.fchown(file).await {
+        Err(error) if error.errno() == Some(Errno::Invalid) => {
+            system.chown(path).await?;
+            Ok(system.chmod(path, FILE_MODE).await?)
+        }
+        done => {
+            done?;
+            Ok(system.fchmod(file, FILE_MODE).await?)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine: what is due next, and who waits for it.
 
 use crate::clock::{Clock, Virtual};
-use crate::queue::{Queue, Rank, TieBreak};
+use crate::queue::{Queue, Rank, TieBreak, Turn, Turns};
 use crate::task::{Slot, TaskId};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
@@ -13,9 +13,15 @@ use std::task::{Context, Poll, Waker};
 /// One simulation. `E` is what hardware schedules for itself.
 pub struct Sim<E, C = Virtual> {
     now: Cell<Time>,
+    turns: Turns,
     queue: RefCell<Queue<Due<E>>>,
-    /// When the first of the queue is due: looked at far more often than the
-    /// queue changes.
+    /// The turn of the first of the queue.
+    next_queued: Cell<Turn>,
+    /// What the timer is set for, and its turn if it is set: it is moved far
+    /// more often than it runs out.
+    timer: Cell<Option<E>>,
+    timer_turn: Cell<Turn>,
+    /// When the first of both is due: looked at far more often still.
     next_due: Cell<Time>,
     /// Events that something in the foreground may be waiting for.
     foreground_events: Cell<usize>,
@@ -31,8 +37,6 @@ pub struct Sim<E, C = Virtual> {
 enum Due<E> {
     Wake(TaskId),
     Event(E),
-    /// What the timer was set for.
-    Timer(E),
     /// An event that goes on for ever, such as a clock's tick: alone it does
     /// not keep the simulation alive.
     Background(E),
@@ -84,7 +88,11 @@ impl<E, C: Clock> Sim<E, C> {
     pub fn with_clock(tie_break: TieBreak, clock: C) -> Self {
         Self {
             now: Cell::new(Time::ZERO),
-            queue: RefCell::new(Queue::new(tie_break)),
+            turns: Turns::new(tie_break),
+            queue: RefCell::new(Queue::new()),
+            next_queued: Cell::new(Turn::NEVER),
+            timer: Cell::new(None),
+            timer_turn: Cell::new(Turn::NEVER),
             next_due: Cell::new(Time::NEVER),
             foreground_events: Cell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -125,17 +133,20 @@ impl<E, C: Clock> Sim<E, C> {
             at >= self.now(),
             "a timer was set to {at}, which has passed"
         );
-        let mut queue = self.queue.borrow_mut();
-        queue.set_timer(at, Due::Timer(event));
-        self.next_due.set(queue.next());
+        self.timer.set(Some(event));
+        self.timer_turn.set(self.turns.give(at, Rank::Event));
+        self.next_due.set(at.min(self.next_queued.get().at));
     }
 
     /// Stops the timer.
     #[inline]
     pub fn stop_timer(&self) {
-        let mut queue = self.queue.borrow_mut();
-        queue.clear_timer();
-        self.next_due.set(queue.next());
+        self.timer_turn.set(Turn::NEVER);
+        self.next_due.set(self.next_queued.get().at);
+    }
+
+    fn timer_is_set(&self) -> bool {
+        self.timer_turn.get() != Turn::NEVER
     }
 
     /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
@@ -150,7 +161,9 @@ impl<E, C: Clock> Sim<E, C> {
             at >= self.now(),
             "an event was scheduled for {at}, which has passed"
         );
-        self.queue.borrow_mut().push(at, rank, due);
+        let turn = self.turns.give(at, rank);
+        self.queue.borrow_mut().push(turn, due);
+        self.next_queued.set(self.next_queued.get().min(turn));
         self.next_due.set(self.next_due.get().min(at));
     }
 
@@ -158,7 +171,7 @@ impl<E, C: Clock> Sim<E, C> {
     /// and no task is ready.
     #[inline]
     pub(crate) fn is_quiet_until(&self, to: Time) -> bool {
-        self.ready_count.get() == 0 && self.queue.borrow().next_but_timer() > to
+        self.ready_count.get() == 0 && self.next_queued.get().at > to
     }
 
     /// Moves time to `to` if nothing is due until then, that moment included,
@@ -169,8 +182,7 @@ impl<E, C: Clock> Sim<E, C> {
             return false;
         }
         debug_assert!(to >= self.now());
-        self.clock.advance(to);
-        self.now.set(to);
+        self.move_to(to);
         true
     }
 }
@@ -186,7 +198,7 @@ impl<E, C: Clock> Sim<E, C> {
         future: impl Future<Output = ()> + 'static,
     ) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
-        let id = TaskId(u32::try_from(tasks.len()).expect("fewer than 2^32 tasks"));
+        let id = TaskId::of_place(tasks.len());
         tasks.push(Slot {
             future: Some(Box::pin(future)),
             name: name.into(),
@@ -236,7 +248,7 @@ impl<E, C: Clock> Sim<E, C> {
     #[inline]
     pub fn wake(&self, task: TaskId) {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[task.0 as usize];
+        let slot = &mut tasks[task.place()];
         slot.woken = true;
         if !slot.queued && !slot.ended {
             slot.queued = true;
@@ -255,7 +267,7 @@ impl<E, C: Clock> Sim<E, C> {
     /// One poll of [`Sim::wait`].
     pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[self.current().0 as usize];
+        let slot = &mut tasks[self.current().place()];
         if std::mem::take(&mut slot.woken) {
             return Poll::Ready(());
         }
@@ -289,7 +301,7 @@ impl<E, C: Clock> Sim<E, C> {
     fn poll(&self, task: TaskId) {
         let future: Option<Pin<Box<dyn Future<Output = ()>>>> = {
             let mut tasks = self.tasks.borrow_mut();
-            let slot = &mut tasks[task.0 as usize];
+            let slot = &mut tasks[task.place()];
             slot.queued = false;
             slot.future.take()
         };
@@ -300,12 +312,12 @@ impl<E, C: Clock> Sim<E, C> {
             .poll(&mut Context::from_waker(Waker::noop()));
         self.current.set(None);
         match polled {
-            Poll::Pending => self.tasks.borrow_mut()[task.0 as usize].future = Some(future),
+            Poll::Pending => self.tasks.borrow_mut()[task.place()].future = Some(future),
             Poll::Ready(()) => {
                 // What the task owned goes while nothing is borrowed.
                 drop(future);
                 let mut tasks = self.tasks.borrow_mut();
-                let slot = &mut tasks[task.0 as usize];
+                let slot = &mut tasks[task.place()];
                 slot.ended = true;
                 if slot.foreground {
                     self.foreground_tasks.set(self.foreground_tasks.get() - 1);
@@ -333,7 +345,7 @@ impl<E, C: Clock> Sim<E, C> {
             if self.foreground_tasks.get() == 0 {
                 return Ok(());
             }
-            if self.foreground_events.get() == 0 && !self.queue.borrow().has_timer() {
+            if self.foreground_events.get() == 0 && !self.timer_is_set() {
                 return Err(self.deadlock());
             }
             self.step(&mut handle);
@@ -356,14 +368,20 @@ impl<E, C: Clock> Sim<E, C> {
 
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) {
-        let (at, due) = {
+        let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
+        self.move_to(timer.at.min(queued.at));
+        if timer < queued {
+            self.stop_timer();
+            handle(self.timer.take().expect("a timer that is set has an event"));
+            return;
+        }
+        let due = {
             let mut queue = self.queue.borrow_mut();
             let first = queue.pop().expect("a foreground event is queued");
-            self.next_due.set(queue.next());
+            self.next_queued.set(queue.next());
             first
         };
-        self.clock.advance(at);
-        self.now.set(at);
+        self.next_due.set(timer.at.min(self.next_queued.get().at));
         match due {
             Due::Wake(task) => {
                 self.foreground_events.set(self.foreground_events.get() - 1);
@@ -373,8 +391,14 @@ impl<E, C: Clock> Sim<E, C> {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 handle(event);
             }
-            Due::Timer(event) | Due::Background(event) => handle(event),
+            Due::Background(event) => handle(event),
         }
+    }
+
+    #[inline]
+    fn move_to(&self, at: Time) {
+        self.clock.advance(at);
+        self.now.set(at);
     }
 
     fn deadlock(&self) -> Deadlock {
@@ -398,6 +422,8 @@ impl<E, C: Clock> Sim<E, C> {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
         self.queue.borrow_mut().clear();
+        self.next_queued.set(Turn::NEVER);
+        self.stop_timer();
         self.next_due.set(Time::NEVER);
         self.ready.borrow_mut().clear();
         self.ready_count.set(0);

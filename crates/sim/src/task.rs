@@ -1,11 +1,26 @@
 //! Tasks: what has a program counter.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 
 /// A task of one simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(pub(crate) u32);
+pub struct TaskId(NonZeroU32);
+
+impl TaskId {
+    /// The task at this place among all.
+    pub(crate) fn of_place(place: usize) -> Self {
+        let number = u32::try_from(place + 1).expect("fewer than 2^32 tasks");
+        Self(NonZeroU32::new(number).expect("places are counted from 1"))
+    }
+
+    /// Its place among all.
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 pub(crate) struct Slot {
     /// Taken out while it is polled; gone for good when the task has ended.

@@ -142,7 +142,9 @@ impl Stage {
     /// For the two stages that only a real system has.
     #[inline]
     pub const fn index(self) -> usize {
-        match self {
+        // A number for each, and nothing else, is a table to look up; every
+        // span of time goes through here.
+        let index = match self {
             Self::User => 0,
             Self::SystemCall => 1,
             Self::Copy => 2,
@@ -164,7 +166,12 @@ impl Stage {
             Self::WriteSettle => 18,
             Self::HeadSwitch => 19,
             Self::RotationalLatency => 20,
-            Self::MissedRevolution(deadline) => 21 + deadline as usize,
+            Self::MissedRevolution(Deadline::Search) => 21,
+            Self::MissedRevolution(Deadline::TransferCommand) => 22,
+            Self::MissedRevolution(Deadline::DataLate) => 23,
+            Self::MissedRevolution(Deadline::ChannelHeld) => 24,
+            Self::MissedRevolution(Deadline::ReadAhead) => 25,
+            Self::MissedRevolution(Deadline::Interleave) => 26,
             Self::MediaTransfer => 27,
             Self::BusTransfer => 28,
             Self::CacheHit => 29,
@@ -173,7 +180,9 @@ impl Stage {
             Self::FlashErase => 32,
             Self::Completion => 33,
             Self::Think => 34,
-            Self::Device | Self::Unattributed => panic!("a model knows where its time went"),
-        }
+            Self::Device | Self::Unattributed => Self::COUNT,
+        };
+        assert!(index < Self::COUNT, "a model knows where its time went");
+        index
     }
 }

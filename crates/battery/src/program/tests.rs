@@ -70,3 +70,27 @@ fn sizes_that_do_not_fit_are_refused() {
     }
     assert_eq!(program.check(8 << 20), Ok(()));
 }
+
+/// What tree programs do with their buffer is not one call's worth.
+#[test]
+fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
+    let worker = Worker {
+        index: 0,
+        drive: 0,
+        medium: Medium::Directory,
+        folder: "",
+        other: None,
+        size_bytes: 8 << 20,
+        direct: false,
+        seed: 1983,
+        think: Nanoseconds::ZERO,
+    };
+    for (name, _) in Program::all() {
+        let program = Program::named(name).unwrap();
+        let (long, short) = (program.buffer(&worker), program.short_buffer(&worker));
+        let whole = program.is_of_a_tree() || long.len() == program.buffer_bytes() as usize;
+        assert!(short.len() as u64 >= program.call_bytes(), "{name}");
+        assert!(long.starts_with(&short), "{name}");
+        assert_eq!(short.len() == long.len(), whole, "{name}");
+    }
+}

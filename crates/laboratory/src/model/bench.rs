@@ -183,7 +183,7 @@ impl Bench {
                 let key = (program.file_name(), program.call_bytes(), seed);
                 let kept = buffers.borrow_mut().remove(&key);
                 let mut buffer =
-                    kept.unwrap_or_else(|| assignment.program.buffer(&assignment.worker));
+                    kept.unwrap_or_else(|| assignment.program.short_buffer(&assignment.worker));
                 let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
                 let outcome = measured(&mut system, &assignment, &mut buffer).await;
                 if outcome.is_err() {

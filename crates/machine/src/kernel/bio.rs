@@ -163,7 +163,7 @@ impl Kernel {
     }
 
     fn wake_for_buffer(&self, id: BufferId) {
-        let (own, any) = {
+        let (mut own, mut any) = {
             let mut buffers = self.buffers.borrow_mut();
             if buffers.get(id).waiters.is_empty() && buffers.waiters.is_empty() {
                 return;
@@ -171,9 +171,13 @@ impl Kernel {
             let own = std::mem::take(&mut buffers.get(id).waiters);
             (own, std::mem::take(&mut buffers.waiters))
         };
-        for process in own.iter().chain(&any) {
-            self.wake(process);
+        for process in own.drain(..).chain(any.drain(..)) {
+            self.wake(&process);
         }
+        // Their room is kept for the next who wait.
+        let mut buffers = self.buffers.borrow_mut();
+        buffers.get(id).waiters = own;
+        buffers.waiters = any;
     }
 
     /// Forgets every block that nobody uses and that is on its drive.
@@ -368,10 +372,11 @@ impl Kernel {
         if asynchronous {
             self.release(id);
         } else {
-            let waiters = std::mem::take(&mut self.buffers.borrow_mut().get(id).waiters);
-            for process in &waiters {
-                self.wake(process);
+            let mut waiters = std::mem::take(&mut self.buffers.borrow_mut().get(id).waiters);
+            for process in waiters.drain(..) {
+                self.wake(&process);
             }
+            self.buffers.borrow_mut().get(id).waiters = waiters;
         }
     }
 

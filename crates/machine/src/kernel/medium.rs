@@ -100,10 +100,20 @@ impl Medium {
 pub(crate) struct Pages {
     zeroes: Vec<Page>,
     recent: Vec<Option<Page>>,
+    changed: Vec<Option<Change>>,
 }
 
-/// Pages remembered; a power of two.
-const RECENT: usize = 256;
+/// A page that came of another when a part of it was written. Both are kept,
+/// and so neither changes any more.
+struct Change {
+    from: Page,
+    start: usize,
+    bytes: usize,
+    page: Page,
+}
+
+/// Pages and changes remembered; a power of two.
+const REMEMBERED: usize = 1024;
 
 impl Pages {
     /// A page of zeroes.
@@ -121,21 +131,129 @@ impl Pages {
     /// are the same.
     pub(crate) fn of(&mut self, data: &[u8]) -> Page {
         if self.recent.is_empty() {
-            self.recent.resize(RECENT, None);
+            self.recent.resize(REMEMBERED, None);
         }
-        let mut hash = data.len() as u64;
-        for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {
-            let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        let slot = &mut self.recent[(hash >> 56) as usize % RECENT];
-        match slot {
+        match &mut self.recent[place(data, data.len())] {
             Some(page) if **page == *data => Rc::clone(page),
-            _ => {
-                let page: Page = data.into();
-                *slot = Some(Rc::clone(&page));
-                page
-            }
+            slot => Rc::clone(slot.insert(data.into())),
         }
+    }
+
+    /// Writes a part of a page. A large part of a page that others share makes
+    /// the page that it made last time, if it is the same again.
+    pub(crate) fn change(&mut self, page: &mut Page, start: usize, data: &[u8]) {
+        let part = start..start + data.len();
+        if let Some(own) = Rc::get_mut(page) {
+            own[part].copy_from_slice(data);
+            return;
+        }
+        let make = |page: &Page| {
+            let mut contents: Page = Rc::from(&page[..]);
+            let own = Rc::get_mut(&mut contents).expect("nobody shares what was just made");
+            own[part.clone()].copy_from_slice(data);
+            contents
+        };
+        if data.len() < page.len() / LARGE_PART {
+            *page = make(page);
+            return;
+        }
+        if self.changed.is_empty() {
+            self.changed.resize_with(REMEMBERED, || None);
+        }
+        let slot = &mut self.changed[place(data, Rc::as_ptr(page).addr() ^ start)];
+        *page = match slot {
+            Some(last) if last.is(page, start, data) => Rc::clone(&last.page),
+            _ => {
+                let last = Change {
+                    from: Rc::clone(page),
+                    start,
+                    bytes: data.len(),
+                    page: make(page),
+                };
+                Rc::clone(&slot.insert(last).page)
+            }
+        };
+    }
+}
+
+/// What is smaller than a page by more than this is copied as it comes:
+/// remembering a page for each few bytes would be no gain.
+const LARGE_PART: usize = 4;
+
+impl Change {
+    fn is(&self, from: &Page, start: usize, data: &[u8]) -> bool {
+        Rc::ptr_eq(&self.from, from)
+            && (self.start, self.bytes) == (start, data.len())
+            && self.page[start..start + data.len()] == *data
+    }
+}
+
+/// Where something with this data is remembered, if it is.
+fn place(data: &[u8], besides: usize) -> usize {
+    let mut hash = besides as u64;
+    for word in [data.first_chunk::<8>(), data.last_chunk::<8>()] {
+        let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    (hash >> 48) as usize % REMEMBERED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(bytes: usize, with: u8) -> Page {
+        vec![with; bytes].into()
+    }
+
+    #[test]
+    fn the_same_change_makes_the_same_page() {
+        let mut pages = Pages::default();
+        let zeroes = pages.zeroes(8192);
+        let made: Vec<Page> = (0..3)
+            .map(|_| {
+                let mut page = Rc::clone(&zeroes);
+                pages.change(&mut page, 0, &[7; 4096]);
+                pages.change(&mut page, 4096, &[9; 4096]);
+                page
+            })
+            .collect();
+        assert!(made[0][..4096].iter().all(|byte| *byte == 7));
+        assert!(made[0][4096..].iter().all(|byte| *byte == 9));
+        assert!(Rc::ptr_eq(&made[0], &made[1]) && Rc::ptr_eq(&made[1], &made[2]));
+        assert_eq!(*zeroes, *filled(8192, 0), "a page that is shared stays");
+    }
+
+    #[test]
+    fn other_data_another_place_and_another_page_make_other_pages() {
+        let mut pages = Pages::default();
+        let (zeroes, ones) = (filled(8192, 0), filled(8192, 1));
+        // First and last bytes alike: what is remembered is found, and
+        // compared.
+        let mut middle = vec![7; 4096];
+        middle[2000] = 8;
+        for (from, start, data) in [
+            (&zeroes, 0, &vec![7; 4096]),
+            (&zeroes, 0, &middle),
+            (&zeroes, 4096, &middle),
+            (&ones, 4096, &middle),
+            (&ones, 100, &vec![3; 10]),
+            (&zeroes, 0, &vec![7; 4096]),
+        ] {
+            let mut expected = from.to_vec();
+            expected[start..start + data.len()].copy_from_slice(data);
+            let mut page = Rc::clone(from);
+            pages.change(&mut page, start, data);
+            assert_eq!(*page, *expected);
+        }
+    }
+
+    #[test]
+    fn a_page_of_ones_own_is_changed_in_place() {
+        let mut page = filled(4096, 1);
+        let at = Rc::as_ptr(&page);
+        Pages::default().change(&mut page, 512, &[2; 2048]);
+        assert_eq!(Rc::as_ptr(&page), at);
+        assert_eq!((page[511], page[512], page[2559], page[2560]), (1, 2, 2, 1));
     }
 }

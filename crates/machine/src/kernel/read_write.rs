@@ -255,9 +255,11 @@ impl Kernel {
             let page = self.pages.borrow_mut().of(data);
             self.buffers.borrow_mut().get(id).page = Some(page);
         } else {
-            self.edit(id, |bytes| {
-                bytes[piece.start as usize..piece.end() as usize].copy_from_slice(data);
-            });
+            let mut buffers = self.buffers.borrow_mut();
+            let page = &mut buffers.get(id).page;
+            let page = page.as_mut().expect("a block that was read is there");
+            let mut pages = self.pages.borrow_mut();
+            pages.change(page, piece.start as usize, data);
         }
         self.buffers.borrow_mut().get(id).done = true;
     }

@@ -177,7 +177,8 @@ impl Kernel {
         let adaptor = hp.units.borrow()[drive].adaptor;
         let found = hp.units.borrow()[drive].found.is_some();
         let searches = hardware.controllers[adaptor].massbus().configured() > 1 && !found;
-        match hp_search_slot(&hardware, &hp.config, drive, first).filter(|_| searches) {
+        let slot = searches.then(|| hp_search_slot(&hardware, &hp.config, drive, first));
+        match slot.flatten() {
             Some(slot) => {
                 let (controller, mut parts) = hardware.controller(adaptor);
                 let around = self.surroundings();
