@@ -138,7 +138,7 @@ impl Caching {
     }
 }
 
-/// What the cache did, of one class of accesses.
+/// What the cache did, of one class of accesses, since the computer was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     /// Reads.
@@ -149,6 +149,11 @@ pub struct CacheStatistics {
     pub sectors: u64,
     /// Of these, how many were in the cache when the command was decoded.
     pub sectors_held: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Times that the arm was given to one of several commands that waited for
+    /// it, of which the first was of this class.
+    pub choices: u64,
 }
 
 /// The controller's state.
@@ -252,9 +257,11 @@ impl Vme {
         !self.done.is_empty()
     }
 
-    /// What the cache did, by [`AccessClass`].
-    pub fn statistics(&self) -> [CacheStatistics; 3] {
-        self.statistics
+    /// What the cache did, by [`AccessClass`]; nothing of a controller that has
+    /// none.
+    pub fn statistics(&self) -> Option<[CacheStatistics; 3]> {
+        let keeps = !matches!(self.config.caching, Caching::None);
+        keeps.then_some(self.statistics)
     }
 
     /// Takes a command.
@@ -399,6 +406,8 @@ impl Vme {
         (place, mut command): (usize, Command),
     ) {
         self.absorb(place, around.now());
+        let class = parts.transfers[command.id.0 as usize].class;
+        self.statistics[class as usize].writes += 1;
         let drive = self.units[place].drive;
         match &self.config.caching {
             Caching::Tracks {
