@@ -301,9 +301,9 @@ impl Vme {
 
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &parts.transfers[id.0 as usize];
-        let transfer = transfer.clone();
-        let transfer = &transfer;
         let place = self.place_of(transfer.drive);
+        let geometry = parts.drives[transfer.drive].geometry();
+        let track_sectors = geometry.sectors_per_track(0);
         let command = Command {
             id,
             next: transfer.sector,
@@ -311,7 +311,7 @@ impl Vme {
             ready: around.now(),
             enough: around.now(),
             write: transfer.write,
-            policy: self.policy(around.now(), transfer, place),
+            policy: self.policy((around.now(), track_sectors), transfer, place),
         };
         if command.write {
             self.write(around, parts, (place, command));
@@ -322,16 +322,16 @@ impl Vme {
 
     /// What is done for a transfer: what its class has, or what the controller
     /// chooses.
-    fn policy(&mut self, now: Time, transfer: &Transfer, place: usize) -> Policy {
+    fn policy(&mut self, around: (Time, u32), transfer: &Transfer, place: usize) -> Policy {
         if !self.config.caching.adapts() {
             return self.config.caching.policy(transfer.class);
         }
         let watch = &mut self.units[place].watch;
-        if transfer.write {
-            return watch.write(u64::from(transfer.sectors));
-        }
         let end = transfer.sector + u64::from(transfer.sectors);
-        watch.read(now, transfer.class, (transfer.sector, end))
+        match transfer.write {
+            true => watch.write(around, (transfer.sector, end)),
+            false => watch.read(around, transfer.class, (transfer.sector, end)),
+        }
     }
 
     fn place_of(&self, drive: usize) -> usize {
