@@ -6,6 +6,7 @@
 //! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
 //! and a [`Recorder`] what was measured. Nothing here prints.
 
+pub mod adaptive;
 pub mod catalogue;
 pub mod clean;
 mod drive;

@@ -20,4 +20,4 @@ pub use kernel::rendezvous::Rendezvous;
 pub use machine::{Circumstances, Machine};
 pub use session::Session;
 
-pub use diskperf_sim::{Deadlock, TieBreak, Time, Waiting};
+pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};

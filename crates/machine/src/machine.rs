@@ -6,7 +6,7 @@ use crate::hardware::controller::Controller;
 use crate::hardware::controller::acsi::Acsi;
 use crate::hardware::controller::massbus::Massbus;
 use crate::hardware::controller::uda50::Uda50;
-use crate::hardware::controller::vme::Vme;
+use crate::hardware::controller::vme::{CacheStatistics, Vme};
 use crate::hardware::controller::wd1003::Wd1003;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
 use crate::hardware::{Hardware, Surroundings};
@@ -197,6 +197,16 @@ impl Machine {
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         self.kernel.statistics.borrow().clone()
+    }
+
+    /// What the caches of the controllers that have one did, by the number of
+    /// the controller.
+    pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
+        let hardware = self.kernel.hardware.borrow();
+        let numbered = hardware.controllers.iter().enumerate();
+        numbered
+            .filter_map(|(number, controller)| Some((number, controller.cache_statistics()?)))
+            .collect()
     }
 
     /// What each drive has done.

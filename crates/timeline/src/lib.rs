@@ -19,7 +19,7 @@ pub use environment::{Device, Environment, Filesystem, Place};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use ledger::Ledger;
 pub use protocol::{CacheMode, Protocol, Statistic};
-pub use repetition::{DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use repetition::{ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
 pub use request::{Request, Span};
 pub use run::{Modelled, Overhead, ProgramResult, Run, RunState, World};
 pub use stage::{Deadline, Stage};

@@ -97,6 +97,64 @@ pub struct DeviceTraffic {
     pub busy_ms: u64,
 }
 
+/// What the cache of a modelled controller did for one class of accesses during
+/// a repetition, what comes before its timed part included: for all of the
+/// machine's accesses, not the program's alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerCache {
+    /// The controller, counted from 1.
+    pub controller: u32,
+    /// The class: `raw`, `file` or `file_part`.
+    pub class: String,
+    /// Commands that read.
+    pub reads: u64,
+    /// Of these, how many the arm did not have to begin anything for: all was
+    /// in the cache, or was passing under the heads.
+    pub hits: u64,
+    /// Sectors read.
+    pub sectors: u64,
+    /// Of these, how many were in the cache when the command was decoded.
+    pub sectors_held: u64,
+}
+
+impl ControllerCache {
+    /// Hits in percent of the reads.
+    pub fn hit_percent(&self) -> f64 {
+        percent(self.hits, self.reads)
+    }
+
+    /// Sectors held in percent of the sectors read.
+    pub fn held_percent(&self) -> f64 {
+        percent(self.sectors_held, self.sectors)
+    }
+
+    /// Adds up what is of one controller and class.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: Vec<Self> = Vec::new();
+        for one in all {
+            let same =
+                |sum: &&mut Self| (sum.controller, &sum.class) == (one.controller, &one.class);
+            match sums.iter_mut().find(same) {
+                None => sums.push(one.clone()),
+                Some(sum) => {
+                    sum.reads += one.reads;
+                    sum.hits += one.hits;
+                    sum.sectors += one.sectors;
+                    sum.sectors_held += one.sectors_held;
+                }
+            }
+        }
+        sums
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        _ => 100.0 * part as f64 / whole as f64,
+    }
+}
+
 /// One repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
@@ -109,6 +167,10 @@ pub struct Repetition {
     pub residency: Option<Residency>,
     /// The counters of the devices underneath.
     pub devices: Vec<DeviceTraffic>,
+    /// The caches of the controllers underneath, by controller and class; only
+    /// a modelled one tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controller_caches: Vec<ControllerCache>,
 }
 
 impl Repetition {
@@ -218,6 +280,22 @@ fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn caches_add_up_by_controller_and_class() {
+        let one = |class: &str, hits| ControllerCache {
+            controller: 1,
+            class: class.to_owned(),
+            reads: 4,
+            hits,
+            sectors: 64,
+            sectors_held: 16,
+        };
+        let sums = ControllerCache::sum(&[one("raw", 1), one("file", 4), one("raw", 2)]);
+        let percents: Vec<_> = sums.iter().map(ControllerCache::hit_percent).collect();
+        assert_eq!(percents, [37.5, 100.0]);
+        assert_eq!(sums[0].held_percent(), 25.0);
+    }
 
     fn worker(drive: u32, started_ms: u64, elapsed_ms: u64, kib: u64) -> WorkerMeasure {
         WorkerMeasure {

@@ -3,7 +3,7 @@
 
 use crate::environment::Environment;
 use crate::protocol::{CacheMode, Protocol};
-use crate::repetition::Repetition;
+use crate::repetition::{ControllerCache, Repetition};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -98,6 +98,11 @@ impl ProgramResult {
         self.repetitions
             .iter()
             .filter(|repetition| !repetition.discarded)
+    }
+
+    /// What controllers' caches did in the repetitions that count, added up.
+    pub fn controller_caches(&self) -> Vec<ControllerCache> {
+        ControllerCache::sum(self.kept().flat_map(|one| &one.controller_caches))
     }
 
     /// The name with the parameters that tell it from its siblings:

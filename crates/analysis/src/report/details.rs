@@ -7,7 +7,9 @@ use super::view::{Row, View};
 use crate::cache::device_share;
 use crate::summary::Percentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
-use diskperf_timeline::{Device, Environment, Filesystem, Nanoseconds, Repetition, Run};
+use diskperf_timeline::{
+    ControllerCache, Device, Environment, Filesystem, Nanoseconds, Repetition, Run,
+};
 
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -21,6 +23,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks.extend(remarks(views));
     for view in views {
         blocks.extend(latencies(view));
+        blocks.extend(controller_caches(view));
         blocks.extend(repetitions(view));
     }
     blocks
@@ -158,6 +161,42 @@ fn latencies(view: &View) -> Vec<Block> {
     vec![
         Block::Section("Latency per call, over all kept repetitions".to_owned()),
         Block::Grid(grid),
+    ]
+}
+
+/// One row per program, controller and class of accesses; nothing where no
+/// controller tells.
+fn controller_caches(view: &View) -> Vec<Block> {
+    let mut titles = Vec::new();
+    let mut found = Vec::new();
+    for row in &view.rows {
+        for one in row.result.controller_caches() {
+            titles.push(format!(
+                "{}, controller {}, {}",
+                row.title, one.controller, one.class
+            ));
+            found.push(one);
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let column = |heading: &str, of: &dyn Fn(&ControllerCache) -> String| {
+        Column::figures(heading, found.iter().map(of).collect())
+    };
+    let columns = vec![
+        column("reads", &|one| one.reads.to_string()),
+        column("hits", &|one| format!("{:.2}%", one.hit_percent())),
+        column("sectors", &|one| one.sectors.to_string()),
+        column("held", &|one| format!("{:.2}%", one.held_percent())),
+    ];
+    let heading = "Controllers' caches, over all kept repetitions: reads that the arm began nothing for, and sectors that were held when the command was decoded";
+    vec![
+        Block::Section(heading.to_owned()),
+        Block::Grid(Grid {
+            key: Column::words("program, controller, class of accesses", titles),
+            groups: vec![Group::of("", columns)],
+        }),
     ]
 }
 

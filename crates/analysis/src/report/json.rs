@@ -8,8 +8,8 @@ use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
-    CacheMode, DeviceTraffic, Environment, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult,
-    Protocol, Repetition, Residency, RunState, WorkerMeasure, World,
+    CacheMode, ControllerCache, DeviceTraffic, Environment, Ledger, Modelled, Nanoseconds,
+    Overhead, ProgramResult, Protocol, Repetition, Residency, RunState, WorkerMeasure, World,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -104,6 +104,8 @@ struct RepetitionJson<'a> {
     cache_verdict: CacheVerdict,
     residency: Option<Residency>,
     devices: &'a [DeviceTraffic],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    controller_caches: &'a [ControllerCache],
     workers: Vec<WorkerJson>,
 }
 
@@ -229,6 +231,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         cache_verdict: CacheVerdict::of_repetition(one, mode),
         residency: one.residency,
         devices: &one.devices,
+        controller_caches: &one.controller_caches,
         workers: one.workers.iter().map(worker).collect(),
     }
 }

@@ -4,11 +4,12 @@ use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_machine::hardware::controller::vme::{AccessClass, CacheStatistics};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::Repetition;
+use diskperf_timeline::{ControllerCache, Repetition};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -194,16 +195,41 @@ impl Bench {
                 outcomes.borrow_mut()[number] = Some(outcome);
             });
         }
+        let caches = self.machine.caches();
         self.machine.run().map_err(LaboratoryError::work)?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
         let mut repetition = collect(outcomes.collect());
-        // Workers count volumes; rates are of drives, of which several volumes
-        // may be parts.
-        for worker in repetition.iter_mut().flat_map(|one| &mut one.workers) {
-            worker.drive = self.drive_of_volume[worker.drive as usize];
+        if let Ok(one) = &mut repetition {
+            // Workers count volumes; rates are of drives, of which several
+            // volumes may be parts.
+            for worker in &mut one.workers {
+                worker.drive = self.drive_of_volume[worker.drive as usize];
+            }
+            one.controller_caches = self.caches_since(&caches);
         }
         Ok(repetition)
+    }
+
+    /// What the controllers' caches did since, for the classes that were read.
+    fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
+        let mut all = Vec::new();
+        for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
+            for class in AccessClass::ALL {
+                let (now, before) = (now[class as usize], before[class as usize]);
+                if now.reads > before.reads {
+                    all.push(ControllerCache {
+                        controller: number as u32 + 1,
+                        class: class.name().to_owned(),
+                        reads: now.reads - before.reads,
+                        hits: now.hits - before.hits,
+                        sectors: now.sectors - before.sectors,
+                        sectors_held: now.sectors_held - before.sectors_held,
+                    });
+                }
+            }
+        }
+        all
     }
 
     /// Checks every file system as fsck does.

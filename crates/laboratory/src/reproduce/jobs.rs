@@ -5,7 +5,7 @@ use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use diskperf_battery::{Medium, Program};
-use diskperf_timeline::{CacheMode, Nanoseconds, Repetition};
+use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Repetition};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,6 +53,8 @@ pub(crate) struct Figure {
     pub(crate) processor: Nanoseconds,
     /// Of that, for the driver: its routines in processes and in handlers.
     pub(crate) driver: Nanoseconds,
+    /// What controllers' caches did in the kept repetitions.
+    pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
 /// The figures of a job's programs, or why there are none.
@@ -201,6 +203,9 @@ impl Job {
             missed: spent.missed,
             processor: spent.processor,
             driver: spent.driver,
+            controller_caches: ControllerCache::sum(
+                kept.iter().flat_map(|one| &one.controller_caches),
+            ),
         })
     }
 }

@@ -11,7 +11,7 @@ use acsi::{Acsi, AcsiEvent};
 use diskperf_sim::TaskId;
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
-use vme::{Vme, VmeEvent};
+use vme::{CacheStatistics, Vme, VmeEvent};
 use wd1003::{Wd1003, Wd1003Event};
 
 /// A controller, of one of the kinds that there are.
@@ -70,6 +70,14 @@ impl Controller {
             ) => {
                 panic!("an event reached a controller of another kind")
             }
+        }
+    }
+
+    /// What its cache did, if it has one that counts.
+    pub fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
+        match self {
+            Self::Vme(vme) => vme.statistics(),
+            Self::Massbus(_) | Self::Uda50(_) | Self::Wd1003(_) | Self::Acsi(_) => None,
         }
     }
 

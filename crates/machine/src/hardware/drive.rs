@@ -211,6 +211,19 @@ impl Drive {
     }
 
     fn passage(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
+        self.passage_by_runs(now, (sector, count), write, |_, _, _| ())
+    }
+
+    /// The same; told of each run of sectors that lie side by side: when it
+    /// begins, its sectors, and the slots of its track.
+    #[inline]
+    fn passage_by_runs(
+        &mut self,
+        now: Time,
+        (sector, count): (u64, u32),
+        write: bool,
+        mut run: impl FnMut(Time, u32, Slots),
+    ) -> Passage {
         let place = self.mechanics.geometry.locate(sector);
         let to_track = self.way(place.cylinder, place.head, write);
         let arrived = now + to_track.total();
@@ -227,6 +240,7 @@ impl Drive {
             transfer: Time::ZERO,
         };
         if place.contiguous >= count {
+            run(arrived + latency, count, slots);
             passage.transfer = self.rotation.slots(count, slots);
         } else {
             self.further(
@@ -235,6 +249,7 @@ impl Drive {
                 place,
                 write,
                 &mut passage,
+                run,
             );
         }
         passage
@@ -249,6 +264,7 @@ impl Drive {
         first: Place,
         write: bool,
         passage: &mut Passage,
+        mut each: impl FnMut(Time, u32, Slots),
     ) {
         let mut at = start;
         let mut place = first;
@@ -257,6 +273,7 @@ impl Drive {
             let run = place.contiguous.min(count - done);
             let slots = self.mechanics.geometry.division(place.cylinder);
             let span = self.rotation.slots(run, slots);
+            each(at, run, slots);
             passage.transfer += span;
             at += span;
             done += run;
@@ -323,11 +340,27 @@ impl Drive {
     ///
     /// When there was none.
     pub fn sectors_pass(&mut self) -> Vec<Time> {
+        self.sectors_pass_after(0)
+    }
+
+    /// The same, without the first so many sectors.
+    ///
+    /// # Panics
+    ///
+    /// When there was none.
+    pub fn sectors_pass_after(&mut self, first: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
-        let pass = (1..=last.count)
-            .map(|count| last.at + self.first_part(last, count).total())
-            .collect();
+        (self.cylinder, self.head) = (last.cylinder, last.head);
+        let rotation = self.rotation;
+        let mut before = 0;
+        let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
+        let all = (last.sector, last.count);
+        self.passage_by_runs(last.at, all, last.write, |begins, run, slots| {
+            let wanted = first.saturating_sub(before).min(run) + 1..=run;
+            pass.extend(wanted.map(|count| begins + rotation.slots(count, slots)));
+            before += run;
+        });
         (self.cylinder, self.head) = after;
         pass
     }
@@ -348,11 +381,10 @@ impl Drive {
     pub fn cut_short(&mut self, now: Time) {
         let last = self.last.expect("a transfer is under way");
         assert!(now <= last.ends, "a transfer that has ended was cut short");
+        let pass = self.sectors_pass();
         let all = self.first_part(last, last.count);
-        let mut done = 1;
-        while done < last.count && last.at + self.first_part(last, done + 1).total() <= now {
-            done += 1;
-        }
+        // One has passed in any case.
+        let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
         let passed = self.first_part(last, done);
         self.busy.unbook(&all);
         self.busy.book(&passed);

@@ -2,6 +2,7 @@
 //! interrupts wake.
 
 mod acsi;
+mod drive;
 mod massbus;
 mod uda50;
 mod vme;

@@ -1,9 +1,9 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    CacheMode, Device, DeviceTraffic, Environment, Filesystem, Histogram, Ledger, Nanoseconds,
-    Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState, Statistic,
-    WorkerMeasure, World,
+    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem, Histogram, Ledger,
+    Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    Statistic, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -94,6 +94,14 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             read_bytes: random.below(1 << 40),
             written_bytes: random.below(1 << 40),
             busy_ms: random.below(1000),
+        }],
+        controller_caches: vec![ControllerCache {
+            controller: 1,
+            class: "raw".to_owned(),
+            reads: random.below(1 << 40),
+            hits: random.below(1 << 40),
+            sectors: random.below(1 << 40),
+            sectors_held: random.below(1 << 40),
         }],
     }
 }

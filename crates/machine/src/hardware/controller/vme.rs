@@ -138,7 +138,7 @@ impl Caching {
     }
 }
 
-/// What the cache did, of one class of accesses.
+/// What the cache did, of one class of accesses, since the computer was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
     /// Reads.
@@ -149,6 +149,11 @@ pub struct CacheStatistics {
     pub sectors: u64,
     /// Of these, how many were in the cache when the command was decoded.
     pub sectors_held: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Times that the arm was given to one of several commands that waited for
+    /// it, of which the first was of this class.
+    pub choices: u64,
 }
 
 /// The controller's state.
@@ -252,9 +257,11 @@ impl Vme {
         !self.done.is_empty()
     }
 
-    /// What the cache did, by [`AccessClass`].
-    pub fn statistics(&self) -> [CacheStatistics; 3] {
-        self.statistics
+    /// What the cache did, by [`AccessClass`]; nothing of a controller that has
+    /// none.
+    pub fn statistics(&self) -> Option<[CacheStatistics; 3]> {
+        let keeps = !matches!(self.config.caching, Caching::None);
+        keeps.then_some(self.statistics)
     }
 
     /// Takes a command.
@@ -294,9 +301,9 @@ impl Vme {
 
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &parts.transfers[id.0 as usize];
-        let transfer = transfer.clone();
-        let transfer = &transfer;
         let place = self.place_of(transfer.drive);
+        let geometry = parts.drives[transfer.drive].geometry();
+        let track_sectors = geometry.sectors_per_track(0);
         let command = Command {
             id,
             next: transfer.sector,
@@ -304,7 +311,7 @@ impl Vme {
             ready: around.now(),
             enough: around.now(),
             write: transfer.write,
-            policy: self.policy(around.now(), transfer, place),
+            policy: self.policy((around.now(), track_sectors), transfer, place),
         };
         if command.write {
             self.write(around, parts, (place, command));
@@ -315,16 +322,16 @@ impl Vme {
 
     /// What is done for a transfer: what its class has, or what the controller
     /// chooses.
-    fn policy(&mut self, now: Time, transfer: &Transfer, place: usize) -> Policy {
+    fn policy(&mut self, around: (Time, u32), transfer: &Transfer, place: usize) -> Policy {
         if !self.config.caching.adapts() {
             return self.config.caching.policy(transfer.class);
         }
         let watch = &mut self.units[place].watch;
-        if transfer.write {
-            return watch.write(u64::from(transfer.sectors));
-        }
         let end = transfer.sector + u64::from(transfer.sectors);
-        watch.read(now, transfer.class, (transfer.sector, end))
+        match transfer.write {
+            true => watch.write(around, (transfer.sector, end)),
+            false => watch.read(around, transfer.class, (transfer.sector, end)),
+        }
     }
 
     fn place_of(&self, drive: usize) -> usize {
@@ -399,6 +406,8 @@ impl Vme {
         (place, mut command): (usize, Command),
     ) {
         self.absorb(place, around.now());
+        let class = parts.transfers[command.id.0 as usize].class;
+        self.statistics[class as usize].writes += 1;
         let drive = self.units[place].drive;
         match &self.config.caching {
             Caching::Tracks {

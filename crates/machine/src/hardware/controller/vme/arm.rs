@@ -191,6 +191,10 @@ impl Vme {
     fn next_command(&mut self, parts: &Parts<'_>, place: usize) -> Option<Command> {
         let unit = &mut self.units[place];
         let first = unit.waiting.front()?;
+        if unit.waiting.len() > 1 {
+            let class = parts.transfers[first.id.0 as usize].class;
+            self.statistics[class as usize].choices += 1;
+        }
         let sorts = match first.write {
             true => first.policy.sort_writes,
             false => first.policy.sort_reads,
@@ -403,5 +407,8 @@ fn mark_way(
         arm,
         Deadline::TransferCommand,
     );
-    transfer.request.mark(late, moment(begins));
+    // A sector that is caught just in time begins less than a rounding before
+    // the arm is said to be there.
+    let begins = moment(begins).max(transfer.request.marked());
+    transfer.request.mark(late, begins);
 }

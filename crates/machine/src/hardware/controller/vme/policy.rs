@@ -36,7 +36,7 @@ impl AccessClass {
 }
 
 /// The bits of one class of accesses, and how far it reads ahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Policy {
     /// SEA: look for sectors in the cache.
     pub search: bool,
@@ -115,6 +115,64 @@ impl Policy {
         self.ahead_priority || !self.across_cylinders
     }
 
+    /// The bits as they are written: `SEA|XHD`, or `0` for none.
+    pub fn text(mut self) -> String {
+        let bits = self.bits();
+        let set = bits.into_iter().filter(|(_, bit)| **bit);
+        let names: Vec<&str> = set.map(|(name, _)| name).collect();
+        match names.is_empty() {
+            true => "0".to_owned(),
+            false => names.join("|"),
+        }
+    }
+
+    /// Every policy that does not contradict itself, with each of these
+    /// distances.
+    pub fn all(distances: &[u32]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for mask in 0..256_u32 {
+            let mut policy = Self::default();
+            for (place, (_, bit)) in policy.bits().into_iter().enumerate() {
+                *bit = mask & (1 << place) != 0;
+            }
+            if policy.check().is_ok() {
+                all.extend(distances.iter().map(|distance| Self {
+                    ahead_sectors: *distance,
+                    ..policy
+                }));
+            }
+        }
+        all
+    }
+
+    /// What of it can show, where no write came (`writes`) and no two commands
+    /// waited for the arm (`choices`): two policies of which this is the same do
+    /// the same. The result need not be one that could be given.
+    pub fn effective(self, writes: bool, choices: bool) -> Self {
+        let ahead_sectors = match self.search {
+            true => self.ahead_sectors,
+            // Without a search nothing is read ahead.
+            false => 0,
+        };
+        let ahead = ahead_sectors > 0;
+        Self {
+            search: self.search,
+            save_reads: self.save_reads,
+            // It is looked at only through `keeps_arm`, and that only where a
+            // write waits.
+            ahead_priority: ahead && writes && self.across_cylinders && self.ahead_priority,
+            save_writes: writes && self.save_writes,
+            sort_reads: choices && self.sort_reads,
+            sort_writes: choices && writes && self.sort_writes,
+            across_heads: ahead && self.across_heads,
+            across_cylinders: match ahead {
+                true => self.across_cylinders,
+                false => writes && !self.keeps_arm(),
+            },
+            ahead_sectors,
+        }
+    }
+
     /// Bits that contradict each other.
     fn check(&self) -> Result<(), String> {
         let needs = [
@@ -162,6 +220,34 @@ mod tests {
                 ..Policy::default()
             }
         );
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        for policy in Policy::all(&[0, 30]) {
+            assert_eq!(
+                Policy::parse(&policy.text(), policy.ahead_sectors).unwrap(),
+                policy
+            );
+        }
+    }
+
+    #[test]
+    fn of_the_1536_settings_600_do_not_contradict_themselves() {
+        let all = Policy::all(&[0, 10, 30, 60, 100, 244]);
+        assert_eq!(all.len(), 600);
+        let effective = |writes, choices| {
+            let mut shows: Vec<Policy> = Vec::new();
+            for policy in &all {
+                let one = policy.effective(writes, choices);
+                if !shows.contains(&one) {
+                    shows.push(one);
+                }
+            }
+            shows.len()
+        };
+        assert_eq!(effective(true, true), 4 + 16 * (5 * 4 + 2));
+        assert_eq!(effective(false, false), 1 + 2 * (5 * 3 + 1));
     }
 
     #[test]

@@ -188,9 +188,8 @@ impl Vme {
         }
         let first = stream.sectors[0].0;
         let ends = drive.resize((limit - first) as u32);
-        let passes = drive.sectors_pass();
-        let more = (end..limit).map(|sector| (sector, passes[(sector - first) as usize]));
-        stream.sectors.extend(more);
+        let passes = drive.sectors_pass_after((end - first) as u32);
+        stream.sectors.extend((end..limit).zip(passes));
         assert!(
             stream.ends() == ends,
             "a stream ends when its last sector has passed"

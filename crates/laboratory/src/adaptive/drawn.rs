@@ -1,0 +1,171 @@
+//! Workloads drawn at random: how many programs at once, which, how far apart,
+//! past the file system or through it, in sequence or not, with which calls,
+//! and how much of it writes.
+
+use super::workload::{Part, Workload};
+use diskperf_machine::{Stream, Streams};
+use diskperf_timeline::units::{MIB, format_size};
+
+/// Cylinders and sectors of a cylinder of the drive.
+const CYLINDERS: u64 = 620;
+const CYLINDER_SECTORS: u64 = 27 * 67;
+/// Cylinders of each partition.
+const PARTITION_CYLINDERS: u64 = 80;
+
+/// Bytes that a program in sequence moves, and requests of one at random: a few
+/// seconds of either.
+const SEQUENCE_BYTES: u64 = 4 * MIB;
+const RANDOM_REQUESTS: u64 = 240;
+const TREE_BYTES: u64 = 12 * MIB;
+
+/// So many workloads; the same of the same seed.
+pub fn drawn(seed: u64, count: usize) -> Vec<Workload> {
+    (0..count)
+        .map(|number| {
+            let mut stream = Streams::new(seed).stream(&format!("workload {number}"));
+            workload(&mut stream, number)
+        })
+        .collect()
+}
+
+fn pick<'a, T: ?Sized>(stream: &mut Stream, of: &[&'a T]) -> &'a T {
+    of[stream.below(of.len() as u64) as usize]
+}
+
+fn workload(stream: &mut Stream, number: usize) -> Workload {
+    let raw = stream.chance(0.5);
+    let volumes = 1 + stream.below(3);
+    let slot = CYLINDERS / volumes;
+    let mut partitions = Vec::new();
+    let mut parts = Vec::new();
+    let mut names = Vec::new();
+    for volume in 0..volumes {
+        let cylinder = volume * slot + stream.below(slot - PARTITION_CYLINDERS);
+        let sectors = PARTITION_CYLINDERS * CYLINDER_SECTORS;
+        partitions.push(format!("[{cylinder}, {sectors}]"));
+        let (part, name) = part(stream, raw);
+        parts.push(part);
+        names.push(name);
+    }
+    let mut settings = vec![format!("drive.1.partitions=[{}]", partitions.join(", "))];
+    if raw {
+        settings.push("filesystem=none".to_owned());
+    }
+    Workload {
+        name: format!(
+            "{}. {}: {}",
+            number + 1,
+            if raw { "raw" } else { "file" },
+            names.join(" + ")
+        ),
+        settings,
+        other: false,
+        phases: vec![parts],
+        counts_first: false,
+    }
+}
+
+/// A program, and what it does in words.
+fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
+    let think_ns = *pick(stream, &[&"0", &"0", &"2000000", &"10000000"]);
+    let (mut part, mut name) = match stream.below(10) {
+        0..=2 => sequential(stream, raw),
+        3..=4 => scan(stream, raw),
+        5..=7 => random(stream),
+        8 if raw => copied(stream),
+        8 => fsck(stream),
+        _ => match stream.chance(0.5) {
+            true => copied(stream),
+            false => rewritten(stream),
+        },
+    };
+    if think_ns != "0" {
+        part.program
+            .set("think_ns", think_ns)
+            .expect("it is a number");
+        name += &format!(" thinking {} ms", think_ns.trim_end_matches("000000"));
+    }
+    (part, name)
+}
+
+fn call_bytes(stream: &mut Stream, raw: bool) -> &'static str {
+    match raw {
+        true => pick(stream, &["2048", "4096", "8192", "16384", "34304", "65536"]),
+        false => pick(stream, &["1024", "4096", "8192", "16384"]),
+    }
+}
+
+fn sequential(stream: &mut Stream, raw: bool) -> (Part, String) {
+    let call_bytes = call_bytes(stream, raw);
+    let parameters = [("call_bytes", call_bytes), ("destination", "null")];
+    let part = Part::new("copy", SEQUENCE_BYTES, &parameters);
+    (part, format!("read by {call_bytes}"))
+}
+
+fn scan(stream: &mut Stream, raw: bool) -> (Part, String) {
+    let call_bytes = call_bytes(stream, raw);
+    let readers = *pick(stream, &[&"2", &"3", &"4"]);
+    let areas = *pick(stream, &[&"same", &"different"]);
+    let offset_ms = *pick(stream, &[&"0", &"100", &"500"]);
+    let parameters = [
+        ("call_bytes", call_bytes),
+        ("readers", readers),
+        ("areas", areas),
+        ("offset_ms", offset_ms),
+    ];
+    let part = Part::new("scan", SEQUENCE_BYTES / 4, &parameters);
+    let name = format!("{readers} readers of {areas} areas by {call_bytes}, {offset_ms} ms apart");
+    (part, name)
+}
+
+fn random(stream: &mut Stream) -> (Part, String) {
+    let (sizes, mean_bytes) = *pick(
+        stream,
+        &[
+            &("2048:1", 2048),
+            &("4096:1,8192:1", 6144),
+            &("8192:1", 8192),
+            &("1024:2,8192:1,32768:1", 10_752),
+        ],
+    );
+    let write_share = *pick(stream, &[&"0", &"0", &"0.2", &"0.5"]);
+    let local_share = *pick(stream, &[&"0", &"0.5", &"0.9"]);
+    let local_bytes = *pick(stream, &[&"16K", &"64K", &"1M"]);
+    let area_bytes = *pick(stream, &[&MIB, &(4 * MIB), &(12 * MIB)]);
+    let area = area_bytes.to_string();
+    let parameters = [
+        ("sizes", sizes),
+        ("write_share", write_share),
+        ("local_share", local_share),
+        ("local_bytes", local_bytes),
+        ("area_bytes", area.as_str()),
+        ("align_bytes", "1024"),
+    ];
+    let part = Part::new("random_mix", RANDOM_REQUESTS * mean_bytes, &parameters);
+    let name = format!(
+        "at random {sizes} in {}, {write_share} writes, {local_share} within {local_bytes}",
+        format_size(area_bytes)
+    );
+    (part, name)
+}
+
+fn copied(stream: &mut Stream) -> (Part, String) {
+    let call_bytes = *pick(stream, &[&"8192", &"16384", &"34304"]);
+    let parameters = [("call_bytes", call_bytes), ("destination", "same")];
+    let part = Part::new("copy", SEQUENCE_BYTES / 2, &parameters);
+    (part, format!("copied by {call_bytes}"))
+}
+
+fn rewritten(stream: &mut Stream) -> (Part, String) {
+    let call_bytes = *pick(stream, &[&"4096", &"8192", &"16384"]);
+    let parameters = [("call_bytes", call_bytes)];
+    let part = Part::new("rewrite_8192", SEQUENCE_BYTES / 2, &parameters);
+    (part, format!("written over by {call_bytes}"))
+}
+
+fn fsck(stream: &mut Stream) -> (Part, String) {
+    let checkers = *pick(stream, &[&"1", &"2"]);
+    let parameters = [("checkers", checkers), ("offset_ms", "1000")];
+    let part = Part::new("fsck", TREE_BYTES, &parameters);
+    (part, format!("{checkers} fsck"))
+}

@@ -1,0 +1,109 @@
+//! Fixed settings of one workload: each that can show is run once.
+
+use super::{AccessClass, CacheStatistics, Chooser, Policies, Policy, Rig, Took, Workload};
+use crate::error::LaboratoryError;
+
+/// The distances of the search, in sectors: those of the text, and others in
+/// between.
+pub const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
+
+/// What has been run of one workload.
+pub struct Fixed {
+    rig: Rig,
+    known: Vec<(Policies, Took)>,
+}
+
+impl Fixed {
+    /// Nothing yet.
+    pub fn new(rig: Rig) -> Self {
+        Self {
+            rig,
+            known: Vec::new(),
+        }
+    }
+
+    /// Which one.
+    pub fn workload(&self) -> &Workload {
+        &self.rig.workload
+    }
+
+    /// Machines that were run.
+    pub fn runs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How long it takes with these policies: known, where a run never asked
+    /// for anything in which its own differ from these, and else run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::run`].
+    pub fn took(&mut self, policies: Policies) -> Result<Took, LaboratoryError> {
+        let same = |(other, took): &&(Policies, Took)| {
+            effective(policies, &took.seen) == effective(*other, &took.seen)
+        };
+        if let Some((_, took)) = self.known.iter().find(same) {
+            return Ok(*took);
+        }
+        let took = self.rig.run(Chooser::Driver(policies))?;
+        self.known.push((policies, took));
+        Ok(took)
+    }
+
+    /// Searches from a setting that is the same for all classes: one bit or the
+    /// distance of one class at a time, the best of all such steps, until none
+    /// is better.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::run`].
+    pub fn by_class(
+        &mut self,
+        (policy, took): (Policy, Took),
+    ) -> Result<(Policies, Took), LaboratoryError> {
+        let mut best = ([policy; AccessClass::ALL.len()], took);
+        loop {
+            let here = best;
+            for class in AccessClass::ALL {
+                for step in steps(here.0[class as usize]) {
+                    let mut policies = here.0;
+                    policies[class as usize] = step;
+                    let took = self.took(policies)?;
+                    let seconds = |took: &Took| took.counted_s(self.workload());
+                    if seconds(&took) < seconds(&best.1) {
+                        best = (policies, took);
+                    }
+                }
+            }
+            if best.0 == here.0 {
+                return Ok(best);
+            }
+        }
+    }
+}
+
+/// Policies that differ from one in a bit or in the distance.
+pub(super) fn steps(policy: Policy) -> Vec<Policy> {
+    let all = Policy::all(&DISTANCES).into_iter();
+    all.filter(|other| {
+        let (mut one, mut other) = (policy, *other);
+        let distance = usize::from(one.ahead_sectors != other.ahead_sectors);
+        let bits = one.bits().into_iter().zip(other.bits());
+        let bits = bits.filter(|((_, one), (_, other))| **one != **other);
+        bits.count() + distance == 1
+    })
+    .collect()
+}
+
+/// What of policies can show in a run that saw this.
+fn effective(policies: Policies, seen: &[CacheStatistics; 3]) -> Policies {
+    let writes = seen.iter().any(|class| class.writes > 0);
+    let choices = seen.iter().any(|class| class.choices > 0);
+    let mut shows = policies.map(|policy| policy.effective(writes, choices));
+    for (policy, class) in shows.iter_mut().zip(seen) {
+        if class.reads + class.writes == 0 {
+            *policy = Policy::default();
+        }
+    }
+    shows
+}

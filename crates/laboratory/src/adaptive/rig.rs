@@ -1,0 +1,126 @@
+//! A machine to run a workload on, as often as wanted.
+
+use super::{Chooser, Part, Took, Workload};
+use crate::error::LaboratoryError;
+use crate::measured::Task;
+use crate::model::bench::{Bench, Usage};
+use crate::model::computer::Computer;
+use crate::model::settings;
+use diskperf_battery::Medium;
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_machine::hardware::controller::vme::Caching;
+use diskperf_machine::specification::{ControllerSpecification, Specification};
+use diskperf_timeline::{CacheMode, Repetition};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SYSTEM: &str = "sun3-rimfire-2344";
+
+/// Of all random choices of the machines: the year of the text.
+const MACHINE_SEED: u64 = 1987;
+
+/// A workload, and the computer that it is run on.
+pub struct Rig {
+    /// What is run.
+    pub workload: Workload,
+    computer: Computer,
+    stop: Arc<AtomicBool>,
+}
+
+impl Rig {
+    /// Reads the computer.
+    ///
+    /// # Errors
+    ///
+    /// A setting of the workload that the computer refuses, a program that does
+    /// not fit it.
+    pub fn new(
+        catalogue: &Catalogue,
+        workload: &Workload,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, LaboratoryError> {
+        let computer = Computer::read(catalogue, SYSTEM, &settings(&workload.settings)?)?;
+        for part in workload.phases.iter().flatten() {
+            part.program.check(part.size_bytes)?;
+        }
+        Ok(Self {
+            workload: workload.clone(),
+            computer,
+            stop: Arc::clone(stop),
+        })
+    }
+
+    /// Runs the workload twice on a new machine.
+    ///
+    /// # Errors
+    ///
+    /// What a program fails with, and the user's end of it.
+    pub fn run(&self, chooser: Chooser) -> Result<Took, LaboratoryError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(LaboratoryError::Interrupted);
+        }
+        let mut specification = self.computer.specification.clone();
+        choose(&mut specification, chooser);
+        let usage = Usage {
+            drives: self.workload.volumes(),
+            other: self.workload.other,
+            seed: MACHINE_SEED,
+            phase: 0,
+            speed_difference: 0.0,
+            time_calls: false,
+            drop_all_caches: false,
+            stop: Arc::clone(&self.stop),
+        };
+        let bench = Bench::build(&specification, usage)?;
+        let mut passes_s = [0.0; 2];
+        for pass in &mut passes_s {
+            for phase in &self.workload.phases {
+                *pass += self.phase(&bench, phase)?;
+            }
+        }
+        let (_, seen) = bench.machine.caches()[0];
+        Ok(Took { passes_s, seen })
+    }
+
+    /// Runs programs at once, each on a volume of its own; seconds until all
+    /// have ended.
+    fn phase(&self, bench: &Bench, parts: &[Part]) -> Result<f64, LaboratoryError> {
+        let asked = match self.computer.medium() {
+            Medium::Device => CacheMode::Direct,
+            Medium::Directory | Medium::File => CacheMode::Cold,
+        };
+        let mut assignments = Vec::new();
+        for (volume, part) in parts.iter().enumerate() {
+            let task = Task {
+                program: &part.program,
+                cache: part.program.cache_mode(asked),
+                size_bytes: part.size_bytes,
+            };
+            let all = bench.assignments(task).into_iter();
+            assignments.extend(all.filter(|one| one.worker.drive as usize == volume));
+        }
+        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        let repetition: Repetition = bench
+            .repetition(assignments, &moved)?
+            .map_err(LaboratoryError::work)?;
+        Ok(repetition.elapsed().seconds())
+    }
+}
+
+/// Puts what is chosen, or who chooses, into the first controller.
+fn choose(specification: &mut Specification, chooser: Chooser) {
+    let controller = &mut specification.attachments[0].controller;
+    let ControllerSpecification::Vme(config) = controller else {
+        panic!("the Rimfire is a controller for the VMEbus")
+    };
+    let Caching::Sectors {
+        policies, adaptive, ..
+    } = &mut config.caching
+    else {
+        panic!("the Rimfire keeps sectors")
+    };
+    match chooser {
+        Chooser::Driver(chosen) => *policies = chosen,
+        Chooser::Controller => *adaptive = true,
+    }
+}

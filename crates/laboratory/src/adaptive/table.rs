@@ -1,0 +1,99 @@
+//! The comparison, as a page.
+
+use super::{OverAll, Policies, Policy, Row, Set, Took};
+use std::fmt::Write;
+
+/// What the page begins with.
+pub const PREAMBLE: &str = "\
+# A controller that chooses its cache bits by itself
+
+Made by `bench/adaptive`, never by hand. On the modelled `sun3-rimfire-2344`, each
+workload with `controller.adaptive`, with all 600 of the 1,536 combinations of the
+eight bits and 0, 10, 30, 60, 100 or 244 sectors of read-ahead that do not
+contradict themselves, the same for all three classes of accesses, and then class
+by class (raw / file / file_part): from the best, the best step of one bit or one
+distance of one class, until none is better. Settings that could not show, because
+a run never asked for what they differ in, are not run again.
+
+Seconds until all programs have ended, in the second of two passes; of changes in
+mid-run, in the first. \"Of the best\" is the best setting's time over the adaptive
+controller's, 100 % where it is as fast, more where it is faster. \"At first\" is
+the same of the first pass, in which it had everything to learn.
+
+";
+
+/// A section of the page: its rows, and what is best over all of them.
+pub fn table(title: &str, set: &Set) -> String {
+    let mut page = format!("## {title}\n\n");
+    page += "| workload | adaptive, s | best for all classes, s | | best by class, s | | of the best | at first |\n";
+    page += "|---|---:|---:|---|---:|---|---:|---:|\n";
+    for row in &set.rows {
+        page += &line(row);
+    }
+    let OverAll {
+        policy,
+        ratio,
+        by_class: searched,
+    } = &set.over_all;
+    let least = set
+        .rows
+        .iter()
+        .min_by(|one, other| one.share_of_best().total_cmp(&other.share_of_best()));
+    if let Some(least) = least {
+        let _ = write!(
+            page,
+            "\nLeast of the best: {}, {}. ",
+            percent(least.share_of_best()),
+            least.workload().name
+        );
+    }
+    let _ = write!(
+        page,
+        "Geometric mean over all: the fixed setting that is best over all, {}, takes {ratio:.3} times as long as the controller that adapts",
+        text(policy)
+    );
+    if let Some((policies, ratio)) = searched {
+        let policies = by_class(policies);
+        let _ = write!(
+            page,
+            "; searched from there class by class, {policies}, {ratio:.3} times"
+        );
+    }
+    let _ = write!(page, ". Machines run: {}.\n\n", set.runs());
+    page
+}
+
+fn line(row: &Row) -> String {
+    let seconds = |took: &Took| format!("{:.2}", took.counted_s(row.workload()));
+    let first = match row.workload().counts_first {
+        true => String::new(),
+        false => percent(row.share_at_first()),
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {first} |\n",
+        row.workload().name.replace('|', "\\|"),
+        seconds(&row.adaptive),
+        seconds(&row.best.1),
+        text(&row.best.0),
+        seconds(&row.by_class.1),
+        match row.by_class.0 == [row.best.0; 3] {
+            true => "the same".to_owned(),
+            false => by_class(&row.by_class.0),
+        },
+        percent(row.share_of_best()),
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn text(policy: &Policy) -> String {
+    let bits = policy.text().replace('|', "\\|");
+    format!("{bits} {}", policy.ahead_sectors)
+}
+
+fn by_class(policies: &Policies) -> String {
+    let all: Vec<String> = policies.iter().map(text).collect();
+    all.join(" / ")
+}

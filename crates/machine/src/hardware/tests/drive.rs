@@ -1,0 +1,37 @@
+//! A drive alone. These fail when a sector of a transfer passes at another time
+//! than a transfer that ends with it does.
+
+use super::*;
+use crate::hardware::drive::Drive;
+
+/// Over ends of tracks and cylinders.
+#[test]
+fn each_sector_passes_when_a_transfer_up_to_it_ends() {
+    let now = Time(12_345_678);
+    let (first, count) = (40_u64, 3 * SLOTS);
+    let mut whole = drive(0);
+    whole.transfer(now, first, count, false);
+    let pass = whole.sectors_pass();
+    assert_eq!(pass.len(), count as usize);
+    for done in 1..=count {
+        let ends = now + drive(0).transfer(now, first, done, false).total();
+        assert_eq!(pass[done as usize - 1], ends, "after {done} sectors");
+        let rest = whole.sectors_pass_after(done);
+        assert_eq!(rest, pass[done as usize..]);
+    }
+}
+
+#[test]
+fn what_is_cut_short_has_moved_what_passed() {
+    let now = Time(12_345_678);
+    let bytes = |drive: &Drive| drive.busy().bytes;
+    let mut whole = drive(0);
+    whole.transfer(now, 40, 3 * SLOTS, false);
+    let pass = whole.sectors_pass();
+    for done in [1, 7, 8, 9, 60, 3 * SLOTS as usize - 1] {
+        let mut cut = drive(0);
+        cut.transfer(now, 40, 3 * SLOTS, false);
+        cut.cut_short(pass[done - 1]);
+        assert_eq!(bytes(&cut), 512 * done as u64, "after {done} sectors");
+    }
+}
