@@ -268,7 +268,7 @@ fn lists_come_in_all_formats() {
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
         ("suites", 4, "ffs83"),
-        ("programs", 12, "random_mix"),
+        ("programs", 13, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {

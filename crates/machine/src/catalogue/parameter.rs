@@ -83,6 +83,7 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_tracks", "tracks"),
     ("_cylinder", "cylinder number"),
     ("_cylinders", "cylinders"),
+    ("_heads", "heads"),
     ("_blocks", "blocks"),
     ("_percent", "percent"),
     ("_share", "share"),
