@@ -85,7 +85,12 @@ proptest! {
         let none = calculate(&quiet, all).unwrap();
         let more = calculate(&with_more(&inputs, which), all).unwrap();
         for (one, other) in none.factors.iter().zip(&more.factors) {
-            prop_assert!(other.kb_per_s <= one.kb_per_s * (1.0 + 1e-9), "{:?} {:?}", one, other);
+            // A revolution lost earlier lets the services behind it catch up, so
+            // that some later sector may be in time: the same, to what counts.
+            prop_assert!(
+                other.kb_per_s <= one.kb_per_s * (1.0 + EQUAL_SHARE),
+                "{:?} {:?}", one, other
+            );
         }
     }
 
