@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod formatting;
 pub mod interleave;
 pub mod layers;
+pub mod perfetto;
 pub mod report;
 pub mod statistics;
 pub mod summary;

@@ -185,4 +185,49 @@ impl Stage {
         assert!(index < Self::COUNT, "a model knows where its time went");
         index
     }
+
+    /// Its name; of a missed revolution, with the deadline.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::SystemCall => "system_call",
+            Self::Copy => "copy",
+            Self::Clear => "clear",
+            Self::Allocate => "allocate",
+            Self::CacheLookup => "cache_lookup",
+            Self::Driver => "driver",
+            Self::Interrupt => "interrupt",
+            Self::CpuWait => "cpu_wait",
+            Self::MemoryContention => "memory_contention",
+            Self::BufferWait => "buffer_wait",
+            Self::DriverQueue => "driver_queue",
+            Self::ControllerQueue => "controller_queue",
+            Self::ChannelWait => "channel_wait",
+            Self::BusWait => "bus_wait",
+            Self::Command => "command",
+            Self::Seek => "seek",
+            Self::Settle => "settle",
+            Self::WriteSettle => "write_settle",
+            Self::HeadSwitch => "head_switch",
+            Self::RotationalLatency => "rotational_latency",
+            Self::MissedRevolution(Deadline::Search) => "missed_revolution: search",
+            Self::MissedRevolution(Deadline::TransferCommand) => {
+                "missed_revolution: transfer_command"
+            }
+            Self::MissedRevolution(Deadline::DataLate) => "missed_revolution: data_late",
+            Self::MissedRevolution(Deadline::ChannelHeld) => "missed_revolution: channel_held",
+            Self::MissedRevolution(Deadline::ReadAhead) => "missed_revolution: read_ahead",
+            Self::MissedRevolution(Deadline::Interleave) => "missed_revolution: interleave",
+            Self::MediaTransfer => "media_transfer",
+            Self::BusTransfer => "bus_transfer",
+            Self::CacheHit => "cache_hit",
+            Self::FlashRead => "flash_read",
+            Self::FlashProgram => "flash_program",
+            Self::FlashErase => "flash_erase",
+            Self::Completion => "completion",
+            Self::Think => "think",
+            Self::Device => "device",
+            Self::Unattributed => "unattributed",
+        }
+    }
 }

@@ -25,6 +25,11 @@ impl Asking<'_> {
         own.iter().chain(self.settings).cloned().collect()
     }
 
+    /// The settings of a case that is what is tried, whatever the user sets.
+    pub(super) fn under(&self, own: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
+        self.settings.iter().cloned().chain(own).collect()
+    }
+
     /// One program on the first drive of a system, one round to clear the cache
     /// and two that count.
     pub(super) fn job(

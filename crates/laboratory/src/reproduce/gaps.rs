@@ -9,7 +9,6 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::catalogue::Setting;
 use std::sync::Arc;
 
 const SYSTEM: &str = "pcat-st251";
@@ -210,7 +209,7 @@ fn job(asking: &Asking<'_>, case: &Case) -> Result<Job, LaboratoryError> {
         ("filesystem.cylinder_gap_sectors", case.cylinder_gap),
     ]);
     // What is tried is the case, whatever else is set.
-    let all: Vec<Setting> = asking.settings.iter().cloned().chain(own).collect();
+    let all = asking.under(own);
     let computer = Arc::new(Computer::read(asking.catalogue, SYSTEM, &all)?);
     let mut program = Program::named("read_files").expect("the battery has read_files");
     for (key, value) in [

@@ -26,12 +26,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
         };
         // The cell's interleave is the cell: it comes after the user's.
         let interleave = Setting::new("drive.interleave", &interleave.to_string());
-        let all: Vec<Setting> = asking
-            .settings
-            .iter()
-            .cloned()
-            .chain([interleave])
-            .collect();
+        let all = asking.under([interleave]);
         let computer = Computer::read(asking.catalogue, &target, &by_itself(&all))?;
         ids.push(id.clone());
         let size_bytes = TRACKS * track_bytes();

@@ -155,25 +155,29 @@ fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
         "drive.1.revectored_tracks",
         &format!("[{}]", pairs.join(", ")),
     );
-    let settings: Vec<Setting> = asking.settings.iter().cloned().chain([moved]).collect();
+    let settings = asking.under([moved]);
     let with_bad = Asking {
         settings: &settings,
         ..*asking
     };
     // Partition a has cylinder 8, and u3 is h.
-    let mut findings = Vec::new();
-    let mut most: f64 = 0.0;
-    for (what, row, size) in [
+    let cases = [
         (
             "partition a read, 1 cylinder",
             row("dd if=/dev/rXX0a of=/dev/null"),
             CYLINDER_SECTORS * SECTOR_BYTES,
         ),
         ("a file copied to u3, 8k", row(COPY_OVER), 8192),
-    ] {
-        let whole = asking.rates(&[row.job(asking, CHEETAH, size)?])?[0];
-        let forwarded = with_bad.rates(&[row.job(&with_bad, CHEETAH, size)?])?[0];
-        let change = 100.0 * (forwarded / whole - 1.0);
+    ];
+    let mut jobs = Vec::new();
+    for (_, row, size) in cases {
+        jobs.push(row.job(asking, CHEETAH, size)?);
+        jobs.push(row.job(&with_bad, CHEETAH, size)?);
+    }
+    let mut findings = Vec::new();
+    let mut most: f64 = 0.0;
+    for ((what, ..), pair) in cases.iter().zip(asking.rates(&jobs)?.chunks(2)) {
+        let change = 100.0 * (pair[1] / pair[0] - 1.0);
         most = most.max(change.abs());
         findings.push(Finding::new(what, change, "%"));
     }
