@@ -112,7 +112,11 @@ fn requests_that_make_no_sense_say_what_does() {
         ),
         (
             &["--on", VAX, "--size", "1G"],
-            &["not enough space", "partition"],
+            &["not enough space", "--set drive.partition_sectors=N"],
+        ),
+        (
+            &["--on", SUN, "--size", "1G"],
+            &["not enough space", "--set drive.partitions="],
         ),
         (&["--on", VAX, "--direct"], &["cannot run", "O_DIRECT"]),
         (

@@ -444,7 +444,7 @@ impl ModelPlan {
             for drive in 0..self.drives + usize::from(self.other) {
                 let room = computer.room_bytes(drive);
                 if needed > room {
-                    return Err(no_room(&self.target, drive, needed, room));
+                    return Err(no_room((&self.target, computer), drive, needed, room));
                 }
             }
         }
@@ -528,9 +528,19 @@ fn other(medium: Medium) -> Medium {
     }
 }
 
-fn no_room(target: &str, drive: usize, needed: u64, room: u64) -> LaboratoryError {
+fn no_room(
+    (target, computer): (&str, &Computer),
+    drive: usize,
+    needed: u64,
+    room: u64,
+) -> LaboratoryError {
+    let mut parameters = computer.parameters.iter();
+    let larger = match parameters.any(|parameter| parameter.path.ends_with(".partitions")) {
+        true => "drive.partitions=[[CYLINDER, SECTORS], ...]",
+        false => "drive.partition_sectors=N",
+    };
     LaboratoryError::Request(format!(
-        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set drive.partition_sectors=N)",
+        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set {larger})",
         format_size(needed),
         drive + 1,
         format_size(room)
