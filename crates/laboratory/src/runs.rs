@@ -68,11 +68,27 @@ fn document(runs: &[Run]) -> serde_json::Result<String> {
     })
 }
 
+/// The same, with the error of the system.
+pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
+    write(path, &document(runs)?)
+}
+
+/// Writes a page of a report, or any other text.
+///
+/// # Errors
+///
+/// A file that cannot be written, which is then as it was before.
+pub fn write_text(path: &Path, text: &str) -> Result<(), LaboratoryError> {
+    write(path, text).map_err(|why| LaboratoryError::File {
+        path: path.to_owned(),
+        reason: format!("cannot be written: {why}; name a file in a directory that you may write to"),
+    })
+}
+
 /// Writes beside the file and renames, so that no half-written file is seen.
 /// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
 /// written to as it is, and stays what it is.
-pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
-    let text = document(runs)?;
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::OpenOptions::new()

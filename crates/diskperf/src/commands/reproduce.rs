@@ -7,6 +7,7 @@ use crate::progress::MachinesProgress;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
+use diskperf_laboratory::runs::write_text;
 use std::process::ExitCode;
 
 /// The accuracy card.
@@ -25,6 +26,9 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let card = reproduce_with(&catalogue, &options, &|done, of| progress.show(done, of))?;
     drop(progress);
+    if let Some(path) = &arguments.report {
+        write_text(path, &report::html::card(&card))?;
+    }
     print(&report::card(
         &card,
         arguments.machines.format.into(),

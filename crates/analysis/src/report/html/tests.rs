@@ -1,0 +1,2 @@
+use super::*;
+use crate::fixtures::{ffs83, seqread89};
