@@ -28,6 +28,7 @@ mod rename;
 pub mod rendezvous;
 pub mod serial;
 pub mod statistics;
+mod tracing;
 pub(crate) mod update;
 pub mod v7;
 mod vnode;
@@ -76,6 +77,8 @@ pub struct Kernel {
     pub(crate) minix: Option<Minix>,
     /// The file systems of the seventh edition, where the kernel is that.
     pub(crate) v7: Option<V7>,
+    /// What is recorded, if anything.
+    pub(crate) tracing: Option<RefCell<tracing::Tracing>>,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }
@@ -149,10 +152,7 @@ impl Kernel {
             let from = self.sim.now();
             self.park(process, "an inode that another process uses")
                 .await;
-            process.book(
-                diskperf_timeline::Stage::BufferWait,
-                process.runnable_at() - from,
-            );
+            process.book_wait(diskperf_timeline::Stage::BufferWait, from);
         }
     }
 
@@ -184,9 +184,12 @@ impl Kernel {
         (sector, geometry.locate(sector).cylinder)
     }
 
-    /// Counts a transfer that has ended.
-    pub(crate) fn count_transfer(&self, transfer: &Transfer) {
+    /// Counts a transfer that has ended, for which somebody waited or nobody.
+    pub(crate) fn count_transfer(&self, hardware: &Hardware, id: TransferId, awaited: bool) {
+        let transfer = &hardware.transfers[id.0 as usize];
         self.statistics.borrow_mut().count(transfer);
+        let drive = &hardware.drives[transfer.drive];
+        self.trace_request(id, transfer, drive, awaited);
     }
 
     /// The time that this machine takes for what takes the machine of speed 1

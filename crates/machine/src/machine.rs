@@ -23,6 +23,7 @@ use crate::specification::{
     ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
 };
 use diskperf_sim::{Deadlock, Processor, Sim, Streams, TieBreak, Time};
+use diskperf_timeline::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -42,6 +43,8 @@ pub struct Circumstances {
     pub speed_difference: f64,
     /// See [`TieBreak`].
     pub tie_break: TieBreak,
+    /// Whether what happens is recorded, for [`Machine::take_trace`].
+    pub trace: bool,
 }
 
 impl Default for Circumstances {
@@ -52,6 +55,7 @@ impl Default for Circumstances {
             phase: 0,
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
+            trace: false,
         }
     }
 }
@@ -124,6 +128,7 @@ impl Machine {
             pages: RefCell::default(),
             minix,
             v7,
+            tracing: circumstances.trace.then(RefCell::default),
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
         let machine = Self { kernel };
@@ -192,6 +197,12 @@ impl Machine {
     /// The present moment.
     pub fn now(&self) -> Time {
         self.kernel.sim.now()
+    }
+
+    /// What was recorded since the start, or since this was asked last; nothing
+    /// unless it was asked for.
+    pub fn take_trace(&self) -> Option<Trace> {
+        self.kernel.take_trace()
     }
 
     /// What was counted so far.

@@ -6,7 +6,7 @@ mod modelled;
 
 use diskperf_machine::{Circumstances, Machine, Rendezvous, TieBreak};
 use diskperf_system::{Errno, Error, Open, System};
-use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace, WorkerMeasure};
 use modelled::{ANY_SYSTEM, SYSTEMS, ports, ports_alone, specification};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,6 +27,7 @@ struct History {
     statistics: diskperf_machine::kernel::statistics::Statistics,
     busy: String,
     ended: Nanoseconds,
+    trace: Option<Trace>,
 }
 
 impl History {
@@ -36,6 +37,7 @@ impl History {
             statistics: machine.statistics(),
             busy: format!("{:?} {:?}", machine.drives_busy(), machine.processor_busy()),
             ended: Nanoseconds(machine.now().0),
+            trace: machine.take_trace(),
         }
     }
 }
@@ -228,6 +230,61 @@ fn every_nanosecond_of_a_worker_is_booked() {
                 assert_eq!(moved, (blocks(name) * BLOCK_BYTES) as u64);
             }
         }
+    }
+}
+
+/// Recording changes nothing, and what is recorded of a program is its ledger
+/// laid out in time.
+#[test]
+fn a_trace_is_the_ledger_in_time() {
+    for name in SYSTEMS {
+        let drives = specification(name, &[]).volumes.len().min(2);
+        let traced = Circumstances {
+            trace: true,
+            ..circumstances(drives)
+        };
+        let mut history = write_then_read(name, traced);
+        let trace = history.trace.take().expect("it was asked for");
+        assert_eq!(
+            history,
+            write_then_read(name, circumstances(drives)),
+            "{name}"
+        );
+        let mut recorded: Vec<_> = trace
+            .processes
+            .iter()
+            .map(|process| {
+                let mut table = [0; Stage::COUNT];
+                for (stage, from, until) in process.parts() {
+                    table[stage.index()] += until.0 - from.0;
+                }
+                Ledger::from_table(&table).entries().to_vec()
+            })
+            .collect();
+        for measure in &history.measures {
+            let place = recorded
+                .iter()
+                .position(|one| one == measure.ledger.entries());
+            recorded.remove(place.unwrap_or_else(|| panic!("{name}: no such process")));
+        }
+        for request in &trace.requests {
+            assert!(request.slot < request.slots && request.completed() > request.issued);
+            assert!(
+                request
+                    .uses
+                    .iter()
+                    .all(|used| used.at >= request.completed())
+            );
+        }
+        let brought = trace
+            .requests
+            .iter()
+            .filter(|request| !request.uses.is_empty());
+        let minix = specification(name, &[]).kernel.minix.is_some();
+        assert!(
+            minix || brought.count() > blocks(name) / 2,
+            "{name}: blocks are used"
+        );
     }
 }
 

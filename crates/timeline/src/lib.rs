@@ -13,6 +13,7 @@ pub mod repetition;
 pub mod request;
 pub mod run;
 pub mod stage;
+pub mod trace;
 pub mod units;
 
 pub use environment::{Device, Environment, Filesystem, Place};
@@ -23,4 +24,5 @@ pub use repetition::{ControllerCache, DeviceTraffic, Repetition, Residency, Work
 pub use request::{Request, Span};
 pub use run::{Modelled, Overhead, ProgramResult, Run, RunState, World};
 pub use stage::{Deadline, Stage};
+pub use trace::Trace;
 pub use units::Nanoseconds;

@@ -1,6 +1,7 @@
 //! A request for a transfer, from the moment it is issued until it completes.
 
 use crate::{Nanoseconds, Stage};
+use serde::{Deserialize, Serialize};
 
 /// One request, tiled by its spans.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +11,7 @@ pub struct Request {
 }
 
 /// A part of a request's time; it starts where the one before it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// What the time went to.
     pub stage: Stage,

@@ -19,6 +19,8 @@ const STARTS: u32 = 32;
 const SECTORS: u32 = 400;
 /// The first of them find drive and interrupts as they never are later.
 const LEFT_OUT: u32 = 16;
+/// How many are counted of each start.
+pub(super) const COUNTED: f64 = (SECTORS - LEFT_OUT) as f64;
 /// Points of the lattice, a prime, and its generator: powers of it are the
 /// steps of the coordinates.
 const POINTS: u64 = 16_381;
@@ -154,11 +156,10 @@ impl Processor {
                 served_ms += ends_ms - begins_ms;
             }
         }
-        let counted = f64::from(SECTORS - LEFT_OUT);
         Lateness {
-            missed_share: f64::from(missed) / counted,
-            lost_revolutions: lost / counted,
-            service_ms: served_ms / counted,
+            missed_share: f64::from(missed) / COUNTED,
+            lost_revolutions: lost / COUNTED,
+            service_ms: served_ms / COUNTED,
         }
     }
 }

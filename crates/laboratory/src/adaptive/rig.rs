@@ -69,6 +69,7 @@ impl Rig {
             speed_difference: 0.0,
             time_calls: false,
             drop_all_caches: false,
+            trace: false,
             stop: Arc::clone(&self.stop),
         };
         let bench = Bench::build(&specification, usage)?;

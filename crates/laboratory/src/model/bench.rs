@@ -9,7 +9,7 @@ use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, Repetition};
+use diskperf_timeline::{ControllerCache, Repetition, Trace};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -38,6 +38,8 @@ pub(crate) struct Usage {
     pub(crate) time_calls: bool,
     /// Drop every cache before each repetition.
     pub(crate) drop_all_caches: bool,
+    /// Whether what happens is recorded, for [`Bench::take_trace`].
+    pub(crate) trace: bool,
     /// Set when the user ends the run.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -78,6 +80,7 @@ impl Bench {
             volumes: usage.drives + usize::from(usage.other),
             phase: usage.phase,
             speed_difference: usage.speed_difference,
+            trace: usage.trace,
             ..Circumstances::default()
         };
         let volumes = circumstances.volumes;
@@ -209,6 +212,12 @@ impl Bench {
             one.controller_caches = self.caches_since(&caches);
         }
         Ok(repetition)
+    }
+
+    /// What happened since the machine was built, or since this was asked last;
+    /// nothing unless [`Usage::trace`].
+    pub(crate) fn take_trace(&self) -> Option<Trace> {
+        self.machine.take_trace()
     }
 
     /// What the controllers' caches did since, for the classes that were read.

@@ -142,6 +142,7 @@ fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         speed_difference: two_drives().speed_difference_share,
         time_calls: plan.time_calls,
         drop_all_caches: plan.drop_all_caches,
+        trace: false,
         stop: Arc::clone(stop),
     }
 }

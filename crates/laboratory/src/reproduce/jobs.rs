@@ -150,6 +150,7 @@ impl Job {
             speed_difference: self.speed_difference,
             time_calls: false,
             drop_all_caches: false,
+            trace: false,
             stop: Arc::clone(stop),
         };
         let bench = Bench::build(&self.computer.specification, usage)?;

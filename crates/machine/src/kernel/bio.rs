@@ -79,7 +79,7 @@ impl Kernel {
                 self.buffers.borrow_mut().waiters.push(Rc::clone(process));
                 let from = self.sim.now();
                 self.park(process, "a free buffer").await;
-                process.book(Stage::BufferWait, process.runnable_at() - from);
+                process.book_wait(Stage::BufferWait, from);
                 continue;
             };
             self.buffers.borrow_mut().take(id);
@@ -223,6 +223,7 @@ impl Kernel {
             self.start(Context::Process(process), id, false).await;
             self.biowait(process, id).await;
         }
+        self.trace_use(id, process);
         id
     }
 
@@ -259,6 +260,7 @@ impl Kernel {
         match started {
             Some(id) => {
                 self.biowait(process, id).await;
+                self.trace_use(id, process);
                 id
             }
             None => self.bread(process, key, bytes).await,
@@ -353,8 +355,10 @@ impl Kernel {
             transfer
                 .request
                 .mark(Stage::Completion, moment(self.sim.now()));
-            self.count_transfer(transfer);
-            transfer.write
+            let write = transfer.write;
+            let awaited = !self.buffers.borrow().all[id.0 as usize].asynchronous;
+            self.count_transfer(&hardware, id.transfer(), awaited);
+            write
         };
         // What goes past the cache is moved by who asked for it.
         if !self.buffers.borrow().is_raw(id) {

@@ -81,6 +81,7 @@ impl Account {
     /// That of a process.
     pub(crate) fn of(kernel: &Kernel, process: &Process) -> Self {
         let (ledger, user, system) = process.account(kernel.sim.now());
+        kernel.trace_process(process);
         let tick = 1_000_000_000 / kernel.costs.clock_hz;
         Self {
             ledger,
@@ -504,7 +505,8 @@ impl Kernel {
         self.release_processor();
         let from = self.sim.now();
         self.sim.sleep_until(at).await;
-        process.book(Stage::Think, self.sim.now() - from);
+        let now = self.sim.now();
+        process.book(Stage::Think, now, now - from);
         self.regain(process).await;
     }
 }

@@ -131,7 +131,7 @@ impl Kernel {
         pipe.state.borrow_mut().waiting.push(Rc::clone(process));
         let from = self.sim.now();
         self.park(process, "the other end of a pipe").await;
-        process.book(Stage::Think, process.runnable_at() - from);
+        process.book_wait(Stage::Think, from);
     }
 
     fn wake_pipe(&self, pipe: &Pipe) {

@@ -4,8 +4,9 @@ use super::Kernel;
 use crate::event::Event;
 use crate::hardware::moment;
 use diskperf_sim::{Level, TaskId, Time};
+use diskperf_timeline::trace::Tiling;
 use diskperf_timeline::{Ledger, Request, Stage};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -35,6 +36,10 @@ pub struct Process {
     opened: Cell<Time>,
     /// Bytes that drives were told to read for it since then.
     storage_read: Cell<u64>,
+    /// Whether [`Process::tiling`] is kept.
+    is_traced: Cell<bool>,
+    /// What was booked since then, in time.
+    tiling: RefCell<Tiling>,
 }
 
 /// Who runs kernel code: a process, whose time it is, or an interrupt.
@@ -99,6 +104,8 @@ impl Process {
             ledger: [const { Cell::new(0) }; Stage::COUNT],
             opened: Cell::new(Time::ZERO),
             storage_read: Cell::new(0),
+            is_traced: Cell::new(false),
+            tiling: RefCell::default(),
         })
     }
 
@@ -116,11 +123,26 @@ impl Process {
         self.runnable_at.get()
     }
 
-    /// Books a span of its time.
+    /// Books a span of its time that ended at `until`.
     #[inline]
-    pub(crate) fn book(&self, stage: Stage, span: Time) {
+    pub(crate) fn book(&self, stage: Stage, until: Time, span: Time) {
         let booked = &self.ledger[stage.index()];
         booked.set(booked.get() + span.0);
+        if self.is_traced.get() {
+            let mut tiling = self.tiling.borrow_mut();
+            tiling.add(stage, moment(until), span.0);
+        }
+    }
+
+    /// Books its waiting, from then until it was made ready to run.
+    pub(crate) fn book_wait(&self, stage: Stage, from: Time) {
+        let until = self.runnable_at();
+        self.book(stage, until, until - from);
+    }
+
+    /// When its account was opened, and what was booked since then.
+    pub(crate) fn traced(&self) -> (Time, Tiling) {
+        (self.opened.get(), self.tiling.borrow().clone())
     }
 
     /// What was booked to a stage so far.
@@ -132,10 +154,14 @@ impl Process {
     pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
         let (from, to) = (moment(from), moment(to));
         if request.issued() <= from && request.marked() >= to {
-            request.between(from, to, |stage, ns| self.book(stage, Time(ns)));
+            let mut at = Time(from.0);
+            request.between(from, to, |stage, ns| {
+                at += Time(ns);
+                self.book(stage, at, Time(ns));
+            });
         } else {
             // The buffer was not under way but in use by somebody.
-            self.book(Stage::BufferWait, Time(to.0 - from.0));
+            self.book(Stage::BufferWait, Time(to.0), Time(to.0 - from.0));
         }
     }
 
@@ -147,6 +173,7 @@ impl Process {
         self.ticks.set((0, 0));
         self.opened.set(now);
         self.storage_read.set(0);
+        self.tiling.take();
     }
 
     /// Counts what a drive is told to read for it.
@@ -204,6 +231,7 @@ impl Kernel {
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
         process.opened.set(self.sim.now());
+        process.is_traced.set(self.tracing.is_some());
         self.processes.borrow_mut().push(Rc::clone(process));
         self.make_ready(process, false);
         self.wait_for_processor(process, "the processor").await;
@@ -245,9 +273,13 @@ impl Kernel {
         if stage == Stage::Driver {
             self.driver_time.set(self.driver_time.get() + cost);
         }
-        if let Context::Process(process) = context {
-            process.book(stage, cost);
-            process.book(Stage::MemoryContention, slowed);
+        match context {
+            Context::Process(process) => {
+                let now = self.sim.now();
+                process.book(stage, now - slowed, cost);
+                process.book(Stage::MemoryContention, now, slowed);
+            }
+            Context::Handler => self.trace_handler(stage, cost + slowed),
         }
         true
     }
@@ -266,10 +298,18 @@ impl Kernel {
         if stage == Stage::Driver {
             self.driver_time.set(self.driver_time.get() + usage.work);
         }
-        if let Context::Process(process) = context {
-            process.book(stage, usage.work);
-            process.book(Stage::Interrupt, usage.interrupted);
-            process.book(Stage::MemoryContention, usage.slowed);
+        let now = self.sim.now();
+        match context {
+            Context::Process(process) => {
+                let slowed = now - usage.interrupted;
+                process.book(stage, slowed - usage.slowed, usage.work);
+                process.book(Stage::MemoryContention, slowed, usage.slowed);
+                process.book(Stage::Interrupt, now, usage.interrupted);
+            }
+            Context::Handler => {
+                let took = usage.work + usage.interrupted + usage.slowed;
+                self.trace_handler(stage, took);
+            }
         }
         Poll::Ready(())
     }
@@ -278,7 +318,7 @@ impl Kernel {
     pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
         let interrupted = self.processor.unmask(&self.sim, level).await;
         if let Context::Process(process) = context {
-            process.book(Stage::Interrupt, interrupted);
+            process.book(Stage::Interrupt, self.sim.now(), interrupted);
         }
     }
 
@@ -317,7 +357,8 @@ impl Kernel {
     }
 
     fn book_cpu_wait(&self, process: &Process) {
-        process.book(Stage::CpuWait, self.sim.now() - process.runnable_at());
+        let now = self.sim.now();
+        process.book(Stage::CpuWait, now, now - process.runnable_at());
     }
 
     /// A process that sleeps is ready to run again.

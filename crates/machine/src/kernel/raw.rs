@@ -159,7 +159,7 @@ impl Kernel {
                 self.sim.now()
             };
             self.park(process, "a drive's raw transfer").await;
-            process.book(Stage::BufferWait, process.runnable_at() - from);
+            process.book_wait(Stage::BufferWait, from);
         }
     }
 }

@@ -70,7 +70,7 @@ impl Kernel {
         }
         let from = self.sim.now();
         self.park(process, "the other workers").await;
-        process.book(Stage::Think, process.runnable_at() - from);
+        process.book_wait(Stage::Think, from);
         // Who was released has met the others, even if one of them fails
         // before it runs again.
         let state = meeting.state.borrow();

@@ -108,7 +108,7 @@ impl Kernel {
             }
             let from = self.sim.now();
             self.park(process, "writes to end").await;
-            process.book(Stage::BufferWait, process.runnable_at() - from);
+            process.book_wait(Stage::BufferWait, from);
         }
     }
 }

@@ -195,10 +195,7 @@ impl Kernel {
             let from = self.sim.now();
             self.park(process, "a free list that another process uses")
                 .await;
-            process.book(
-                diskperf_timeline::Stage::BufferWait,
-                process.runnable_at() - from,
-            );
+            process.book_wait(diskperf_timeline::Stage::BufferWait, from);
         }
     }
 

@@ -34,6 +34,11 @@ impl Angle {
         Self(Self::of_slot(slot + 1, slots).0 % CIRCLE)
     }
 
+    /// In parts of [`CIRCLE`].
+    pub fn parts(self) -> u64 {
+        self.0
+    }
+
     /// A share of a revolution, in parts of 2^32.
     pub fn of_share(share: u32) -> Self {
         Self(((u128::from(CIRCLE) * u128::from(share)) >> 32) as u64)
@@ -147,6 +152,11 @@ impl Rotation {
     /// The time of one revolution, to the next whole nanosecond.
     pub fn period(&self) -> Time {
         self.turning(CIRCLE)
+    }
+
+    /// The same, exactly.
+    pub fn exact_period_ns(&self) -> f64 {
+        CIRCLE as f64 / self.speed.get() as f64
     }
 
     /// The angle at a moment.

@@ -191,7 +191,7 @@ impl Kernel {
             .request
             .mark(Stage::Completion, moment(self.sim.now()));
         errand.mark_transfer(transfer);
-        self.count_transfer(transfer);
+        self.count_transfer(&hardware, id, true);
     }
 
     fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {

@@ -49,7 +49,7 @@ impl Kernel {
             let from = self.sim.now();
             self.park(process, "an inode that another process reads")
                 .await;
-            process.book(Stage::BufferWait, process.runnable_at() - from);
+            process.book_wait(Stage::BufferWait, from);
         }
     }
 

@@ -1,0 +1,119 @@
+//! Recording what happens, for those who want to see it.
+
+use super::Kernel;
+use super::buffers::BufferId;
+use super::process::Process;
+use crate::hardware::drive::{CIRCLE, Drive};
+use crate::hardware::{Transfer, TransferId, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::trace::{
+    Purpose, Trace, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
+};
+use diskperf_timeline::{Nanoseconds, Stage};
+
+/// What was recorded so far.
+#[derive(Default)]
+pub(crate) struct Tracing {
+    trace: Trace,
+    /// Of each transfer's place, the last request that completed there.
+    latest: Vec<Option<usize>>,
+}
+
+impl Tracing {
+    fn add(&mut self, id: TransferId, request: TracedRequest) {
+        let place = id.0 as usize;
+        if self.latest.len() <= place {
+            self.latest.resize(place + 1, None);
+        }
+        self.latest[place] = Some(self.trace.requests.len());
+        self.trace.requests.push(request);
+    }
+}
+
+impl Kernel {
+    /// What was recorded since the last time this was asked.
+    pub(crate) fn take_trace(&self) -> Option<Trace> {
+        let mut taken = self.tracing.as_ref()?.take().trace;
+        let hardware = self.hardware.borrow();
+        taken.drives = hardware.drives.iter().map(traced_drive).collect();
+        Some(taken)
+    }
+
+    /// A transfer completed.
+    pub(crate) fn trace_request(
+        &self,
+        id: TransferId,
+        transfer: &Transfer,
+        drive: &Drive,
+        awaited: bool,
+    ) {
+        let Some(tracing) = &self.tracing else { return };
+        let place = drive.geometry().locate(transfer.sector);
+        tracing.borrow_mut().add(
+            id,
+            TracedRequest {
+                drive: transfer.drive as u32,
+                sector: transfer.sector,
+                sectors: transfer.sectors,
+                purpose: match (transfer.write, awaited) {
+                    (false, true) => Purpose::Read,
+                    (false, false) => Purpose::ReadAhead,
+                    (true, true) => Purpose::Write,
+                    (true, false) => Purpose::WriteBehind,
+                },
+                cylinder: place.cylinder,
+                head: place.head,
+                slot: place.slot,
+                slots: place.slots,
+                issued: transfer.request.issued(),
+                spans: transfer.request.spans().to_vec(),
+                uses: Vec::new(),
+            },
+        );
+    }
+
+    /// A process has got a block that a transfer brought.
+    pub(crate) fn trace_use(&self, id: BufferId, process: &Process) {
+        let Some(tracing) = &self.tracing else { return };
+        let Tracing { trace, latest } = &mut *tracing.borrow_mut();
+        if let Some(Some(request)) = latest.get(id.0 as usize) {
+            trace.requests[*request].uses.push(TracedUse {
+                process: process.pid as u32,
+                at: moment(self.sim.now()),
+            });
+        }
+    }
+
+    /// A handler of an interrupt has worked up to now.
+    pub(crate) fn trace_handler(&self, stage: Stage, took: Time) {
+        let Some(tracing) = &self.tracing else { return };
+        let until = moment(self.sim.now());
+        if took > Time::ZERO {
+            tracing.borrow_mut().trace.handlers.push(TracedWork {
+                stage,
+                from: Nanoseconds(until.0 - took.0),
+                until,
+            });
+        }
+    }
+
+    /// A program's timed part has ended.
+    pub(crate) fn trace_process(&self, process: &Process) {
+        let Some(tracing) = &self.tracing else { return };
+        let (opened, tiling) = process.traced();
+        tracing.borrow_mut().trace.processes.push(TracedProcess {
+            number: process.pid as u32,
+            opened: moment(opened),
+            spans: tiling.tiled(moment(opened)),
+        });
+    }
+}
+
+fn traced_drive(drive: &Drive) -> TracedDrive {
+    let rotation = drive.rotation();
+    TracedDrive {
+        revolution_ns: rotation.exact_period_ns(),
+        phase: rotation.angle(Time::ZERO).parts() as f64 / CIRCLE as f64,
+        sector_bytes: drive.geometry().sector_bytes(),
+    }
+}

@@ -1,0 +1,221 @@
+//! All that happened on a modelled computer between two moments, as those who
+//! did it recorded it: what pictures and explanations are made of.
+
+use crate::{Nanoseconds, Span, Stage};
+use serde::{Deserialize, Serialize};
+
+/// What was recorded of one repetition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The drives, by number.
+    pub drives: Vec<TracedDrive>,
+    /// Every request that completed, in the order of completion.
+    pub requests: Vec<TracedRequest>,
+    /// Programs, in the order in which their timed parts ended.
+    pub processes: Vec<TracedProcess>,
+    /// What handlers of interrupts did, by their ends. One that another came
+    /// in between lasts from its start to its end.
+    pub handlers: Vec<TracedWork>,
+}
+
+/// How a drive turned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TracedDrive {
+    /// One revolution.
+    pub revolution_ns: f64,
+    /// The share of a revolution that it was turned by at time 0.
+    pub phase: f64,
+    /// Bytes of a sector.
+    pub sector_bytes: u32,
+}
+
+impl TracedDrive {
+    /// The revolutions that it has made since angle 0 passed the heads last
+    /// before time 0; the fraction is the angle under the heads.
+    pub fn revolutions(&self, at: Nanoseconds) -> f64 {
+        at.0 as f64 / self.revolution_ns + self.phase
+    }
+}
+
+/// Who wants a request done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Somebody waits for what is read.
+    Read,
+    /// It may be wanted soon.
+    ReadAhead,
+    /// Somebody waits until it is written.
+    Write,
+    /// Nobody waits for it.
+    WriteBehind,
+}
+
+/// One request of one drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TracedRequest {
+    /// The drive.
+    pub drive: u32,
+    /// Its first sector, from the start of the drive.
+    pub sector: u64,
+    /// How many.
+    pub sectors: u32,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The cylinder of its first sector.
+    pub cylinder: u32,
+    /// The head.
+    pub head: u32,
+    /// The slot, of [`Self::slots`] that its track is divided into, as turned
+    /// by the skews.
+    pub slot: u32,
+    /// How many slots that track has.
+    pub slots: u32,
+    /// When it was issued.
+    pub issued: Nanoseconds,
+    /// What its time went to, without gap from the issue to the completion.
+    pub spans: Vec<Span>,
+    /// Who used what it brought, and when; once for each time that somebody
+    /// came for it.
+    pub uses: Vec<TracedUse>,
+}
+
+impl TracedRequest {
+    /// When it completed.
+    pub fn completed(&self) -> Nanoseconds {
+        self.spans.last().map_or(self.issued, |span| span.until)
+    }
+
+    /// Its spans with their starts.
+    pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+        parts(self.issued, &self.spans)
+    }
+}
+
+/// A block that a request brought found its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedUse {
+    /// The process, by its number.
+    pub process: u32,
+    /// When it had it.
+    pub at: Nanoseconds,
+}
+
+/// A program's timed part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TracedProcess {
+    /// The process, by its number.
+    pub number: u32,
+    /// When the timed part began.
+    pub opened: Nanoseconds,
+    /// What its time went to, without gap until the timed part ended.
+    pub spans: Vec<Span>,
+}
+
+impl TracedProcess {
+    /// When it ended.
+    pub fn ended(&self) -> Nanoseconds {
+        self.spans.last().map_or(self.opened, |span| span.until)
+    }
+
+    /// Its spans with their starts.
+    pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+        parts(self.opened, &self.spans)
+    }
+}
+
+/// Work in a handler of an interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedWork {
+    /// What was done.
+    pub stage: Stage,
+    /// When it began.
+    pub from: Nanoseconds,
+    /// When it ended.
+    pub until: Nanoseconds,
+}
+
+fn parts(
+    from: Nanoseconds,
+    spans: &[Span],
+) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
+    spans.iter().scan(from, |at, span| {
+        let from = std::mem::replace(at, span.until);
+        Some((span.stage, from, span.until))
+    })
+}
+
+/// Spans that are booked in another order than they passed in: who waits books
+/// the waiting when it is over, and what came after it before.
+#[derive(Clone, Debug, Default)]
+pub struct Tiling {
+    parts: Vec<(Nanoseconds, Nanoseconds, Stage)>,
+}
+
+impl Tiling {
+    /// A span that ended at `until`.
+    pub fn add(&mut self, stage: Stage, until: Nanoseconds, ns: u64) {
+        if ns > 0 {
+            self.parts.push((Nanoseconds(until.0 - ns), until, stage));
+        }
+    }
+
+    /// The spans in their order, those of the same stage joined.
+    ///
+    /// # Panics
+    ///
+    /// When they do not follow each other without gap from `opened` on.
+    pub fn tiled(mut self, opened: Nanoseconds) -> Vec<Span> {
+        self.parts.sort_by_key(|(from, _, _)| *from);
+        let mut spans: Vec<Span> = Vec::with_capacity(self.parts.len());
+        let mut at = opened;
+        for (from, until, stage) in self.parts {
+            assert!(
+                from == at,
+                "a span of {stage:?} starts at {from:?}, and the one before it ends at {at:?}"
+            );
+            at = until;
+            match spans.last_mut() {
+                Some(last) if last.stage == stage => last.until = until,
+                _ => spans.push(Span { stage, until }),
+            }
+        }
+        spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_may_be_booked_late() {
+        let mut tiling = Tiling::default();
+        tiling.add(Stage::User, Nanoseconds(15), 5);
+        tiling.add(Stage::CpuWait, Nanoseconds(30), 5);
+        tiling.add(Stage::Copy, Nanoseconds(30), 0);
+        tiling.add(Stage::Seek, Nanoseconds(20), 5);
+        tiling.add(Stage::Seek, Nanoseconds(25), 5);
+        let span = |stage, until| Span {
+            stage,
+            until: Nanoseconds(until),
+        };
+        assert_eq!(
+            tiling.tiled(Nanoseconds(10)),
+            [
+                span(Stage::User, 15),
+                span(Stage::Seek, 25),
+                span(Stage::CpuWait, 30)
+            ]
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "ends at")]
+    fn a_gap_is_no_tiling() {
+        let mut tiling = Tiling::default();
+        tiling.add(Stage::User, Nanoseconds(15), 5);
+        tiling.add(Stage::Copy, Nanoseconds(20), 4);
+        tiling.tiled(Nanoseconds(10));
+    }
+}
