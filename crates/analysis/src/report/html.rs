@@ -14,12 +14,15 @@ mod heat_map;
 mod latency;
 mod libraries;
 mod page;
+mod platter;
 mod repeat;
 mod scatter;
 mod throughput;
 mod waterfall;
 
 pub use chart::{Chart, ROWS};
+pub use heat_map::Surface;
+pub use platter::Picture;
 
 use super::details;
 use super::run_table;
@@ -37,6 +40,11 @@ pub struct Reported {
     pub run: Run,
     /// What documents print of the same programs on the same system.
     pub printed: Vec<Printed>,
+    /// Of each result, in their order, what its drives did; nothing where
+    /// nobody can tell.
+    pub pictures: Vec<Option<Picture>>,
+    /// Why there are no pictures, where there might be some.
+    pub no_pictures: Option<String>,
 }
 
 /// A published figure of a program.
@@ -111,8 +119,8 @@ pub fn page(reported: &[Reported]) -> String {
     page.blocks(&run_table::tables(&views));
     page.remarks(&run_table::remarks(&views));
     page.html(&figures(&throughput::charts(&views, reported)));
-    for view in &views {
-        one_run(&mut page, view, views.len() > 1);
+    for (view, one) in views.iter().zip(reported) {
+        one_run(&mut page, view, one, views.len() > 1);
     }
     page.finish()
 }
@@ -126,12 +134,17 @@ fn heading(view: &View<'_>) -> String {
 }
 
 /// What is said of a run by itself.
-fn one_run(page: &mut Page, view: &View<'_>, among_others: bool) {
+fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));
         page.facts(view);
     }
-    page.html(&figures(&call_sizes::chart(view).into_iter().collect::<Vec<_>>()));
+    platters(page, view, reported);
+    let curves: Vec<Chart> = call_sizes::chart(view)
+        .map(Chart::wide)
+        .into_iter()
+        .collect();
+    page.html(&figures(&curves));
     let ledgers = waterfall::charts(view);
     if !ledgers.is_empty() {
         page.part("Where the time went");
@@ -155,6 +168,41 @@ fn one_run(page: &mut Page, view: &View<'_>, among_others: bool) {
     page.html(&repeat::repeat(view.run));
 }
 
+/// Pictures of the programs that lose the most to missed revolutions; where
+/// none loses any, of the first.
+fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
+    let mut found: Vec<(String, &Picture)> = Vec::new();
+    for row in &view.rows {
+        let place = view
+            .run
+            .results
+            .iter()
+            .position(|one| std::ptr::eq(one, row.result));
+        let picture = place.and_then(|place| reported.pictures.get(place)?.as_ref());
+        found.extend(picture.map(|picture| (titled(view, row), picture)));
+    }
+    found.sort_by(|(_, a), (_, b)| b.lost_share().total_cmp(&a.lost_share()));
+    let losing = found
+        .iter()
+        .filter(|(_, one)| one.lost_share() >= SHOWN_SHARE);
+    let shown = losing.count().clamp(1, MOST_PICTURES).min(found.len());
+    if shown > 0 || reported.no_pictures.is_some() {
+        page.part("What the platter did");
+    }
+    if let Some(reason) = &reported.no_pictures {
+        page.paragraph(reason);
+    }
+    for (number, (title, picture)) in found.into_iter().take(shown).enumerate() {
+        let name = format!("platter-{}-{number}", slug(&view.run.id));
+        page.html(&platter::figure(picture, &name, &title));
+    }
+}
+
+/// Pictures of one run, and the share of its time that a program loses to
+/// missed revolutions to be worth one.
+const MOST_PICTURES: usize = 3;
+const SHOWN_SHARE: f64 = 0.01;
+
 /// The accuracy card.
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
@@ -168,7 +216,8 @@ pub fn card(card: &Card) -> String {
 /// What trying every value of some parameters found.
 pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&tuned.what);
-    page.html(&figures(&heat_map::charts(tuned)));
+    let surface = Surface::of(tuned).chart();
+    page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
     page.blocks(&super::tuning::blocks(tuned));
     page.finish()
 }

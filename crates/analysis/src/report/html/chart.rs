@@ -30,6 +30,7 @@ impl Chart {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "description": title,
             "width": "container",
+            "autosize": { "type": "fit-x", "contains": "padding" },
             "data": { "values": rows },
         });
         let (Value::Object(all), Value::Object(view)) = (&mut spec, view) else {

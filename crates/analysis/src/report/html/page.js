@@ -16,7 +16,7 @@
   const words = { labelColor: "var(--ink)", titleColor: "var(--quiet)", titleFontWeight: "normal" };
   const config = {
     background: null,
-    font: "inherit",
+    font: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
     axis: { ...lines, ...words, labelLimit: 220, labelFontSize: 11 },
     legend: { ...words, labelLimit: 260, orient: "top", direction: "horizontal", columns: { expr: "width > 520 ? 3 : 1" } },
     header: words,
@@ -41,6 +41,7 @@
         console.error(error);
       }
     }
+    root.dataset.ms = Math.round(performance.now());
     root.dataset.drawn = figures.length;
   };
   requestAnimationFrame(() => setTimeout(() => draw().catch((error) => {

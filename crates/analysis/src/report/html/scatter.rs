@@ -20,8 +20,16 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
     let both = || card.cells.iter().filter(|cell| both(cell).is_some());
     let errors: Vec<&Cell> = both().filter(|cell| !shares(cell)).collect();
     [
-        logarithmic("throughput", "Throughput in KB/s", &both().filter(rates).collect::<Vec<_>>()),
-        logarithmic("others", "Other quantities", &both().filter(others).collect::<Vec<_>>()),
+        logarithmic(
+            "throughput",
+            "Throughput in KB/s",
+            &both().filter(rates).collect::<Vec<_>>(),
+        ),
+        logarithmic(
+            "others",
+            "Other quantities",
+            &both().filter(others).collect::<Vec<_>>(),
+        ),
         linear(&both().filter(shares).collect::<Vec<_>>()),
         by_system(&errors),
     ]
@@ -124,14 +132,19 @@ fn logarithmic(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
     }
     let (low, high) = extent(cells);
     let (low, high) = (low * 0.8, high * 1.25);
-    let edge = |printed: f64| {
-        json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) })
-    };
+    let edge = |printed: f64| json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) });
     let scale = json!({ "type": "log", "domain": [low, high], "nice": false, "clamp": true });
     let view = scatter(json!([edge(low), edge(high)]), &scale, "");
     Some(
-        Chart::new(&format!("accuracy-{name}"), format!("{title}: printed against modelled"), rows, view)
-            .caption("Both axes are logarithmic; the grey band is 10 % to each side of what was printed."),
+        Chart::new(
+            &format!("accuracy-{name}"),
+            format!("{title}: printed against modelled"),
+            rows,
+            view,
+        )
+        .caption(
+            "Both axes are logarithmic; the grey band is 10 % to each side of what was printed.",
+        ),
     )
 }
 
@@ -142,9 +155,7 @@ fn linear(cells: &[&Cell]) -> Option<Chart> {
     }
     let (_, high) = extent(cells);
     let high = high * 1.05;
-    let edge = |printed: f64| {
-        json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS })
-    };
+    let edge = |printed: f64| json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS });
     let scale = json!({ "domain": [0, high], "nice": false, "clamp": true });
     let band = json!([edge(0.0), edge(BAND_POINTS), edge(high)]);
     Some(
@@ -169,9 +180,12 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
     if rows.is_empty() {
         return None;
     }
+    let mut systems: Vec<&str> = cells.iter().map(|cell| system(cell)).collect();
+    systems.sort_unstable();
+    systems.dedup();
     let limit = 100.0 * BAND_SHARE;
     let view = json!({
-        "height": { "step": 20 },
+        "height": 20 * systems.len(),
         "layer": [
             {
                 "data": { "values": [{ "low": -limit, "high": limit }] },
@@ -196,8 +210,13 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
         ],
     });
     Some(
-        Chart::new("accuracy-errors", "Errors by system and document".to_owned(), rows, view)
-            .caption("Every figure but CPU shares; the grey band is 10 % to each side.")
-            .wide(),
+        Chart::new(
+            "accuracy-errors",
+            "Errors by system and document".to_owned(),
+            rows,
+            view,
+        )
+        .caption("Every figure but CPU shares; the grey band is 10 % to each side.")
+        .wide(),
     )
 }

@@ -13,6 +13,15 @@ use serde_json::{Value, json};
 /// factor get charts of their own, for the smaller would not be seen.
 const LARGEST_FACTOR: f64 = 25.0;
 
+/// What the name of a printed series begins with.
+const PRINTED: &str = "printed: ";
+
+/// Colours that can be seen on white and on black.
+const OF_PRINTED: &str = "#8b9299";
+const OF_RUNS: [&str; 8] = [
+    "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
+];
+
 /// One bar.
 struct Bar {
     program: String,
@@ -69,12 +78,12 @@ fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
     let shown = |row: &&Row| row.summary.kept > 0 && !pivot::shows(row.result);
     let mut bars = Vec::new();
     for row in view.rows.iter().filter(shown) {
-        let program = program(view, row);
+        let program = super::titled(view, row);
         let printed = reported.printed.iter().filter(|one| one.is_of(row.result));
         for printed in printed {
             bars.push(Bar {
                 program: program.clone(),
-                series: format!("printed: {}", printed.published),
+                series: format!("{PRINTED}{}", printed.published),
                 kb_per_s: printed.kb_per_s,
                 interval: None,
                 label: match printed.cpu_percent {
@@ -101,19 +110,6 @@ fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
     bars
 }
 
-/// The program, with the file system and the drives where a run has several.
-fn program(view: &View<'_>, row: &Row<'_>) -> String {
-    let mut program = row.title.clone();
-    let rows = || view.rows.iter().map(|other| other.result);
-    if rows().any(|other| other.filesystem != row.result.filesystem) {
-        program += &format!(" {}", row.result.filesystem);
-    }
-    match row.result.drives {
-        1 => program,
-        drives => format!("{program}, {drives} drives"),
-    }
-}
-
 /// Puts runs together that one scale can show.
 fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
@@ -133,14 +129,44 @@ fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     charts
 }
 
+/// The series in their order, and a colour for each: grey is what was printed.
+fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
+    let mut series: Vec<&str> = Vec::new();
+    for bar in bars {
+        if !series.contains(&bar.series.as_str()) {
+            series.push(&bar.series);
+        }
+    }
+    let mut others = OF_RUNS.iter().cycle();
+    let colour = |one: &&str| match one.starts_with(PRINTED) {
+        true => OF_PRINTED,
+        false => others.next().copied().unwrap_or(OF_PRINTED),
+    };
+    let colours = series.iter().map(colour).collect();
+    (series, colours)
+}
+
+fn programs(bars: &[Bar]) -> usize {
+    let mut programs: Vec<&str> = bars.iter().map(|bar| bar.program.as_str()).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    programs.len()
+}
+
 fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
     let rows: Vec<Value> = bars.iter().map(Bar::row).collect();
     let title = match of_suite {
         0 => format!("{suite}: throughput"),
         _ => format!("{suite}: throughput, on another scale"),
     };
-    let view = json!({
-        "height": { "step": 18, "for": "offset" },
+    let (series, colours) = colours(bars);
+    let ends = bars
+        .iter()
+        .map(|bar| bar.interval.map_or(bar.kb_per_s, |(_, high)| high));
+    // What is written behind the longest bar takes so many pixels.
+    let room = format!("{} * width / max(width - 80, 90)", ends.fold(0.0, f64::max));
+    let mut view = json!({
+        "height": 18 * bars.len() + 10 * programs(bars),
         "encoding": {
             "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
                    "axis": { "ticks": false, "domain": false, "labelPadding": 8 } },
@@ -151,17 +177,11 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
                 "name": ROWS,
                 "mark": { "type": "bar", "tooltip": { "content": "data" } },
                 "encoding": {
-                    "x": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s" },
+                    "x": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
+                           "axis": { "tickCount": { "expr": "max(2, width / 70)" } },
+                           "scale": { "nice": false, "domainMax": { "expr": room } } },
                     "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
-                               "scale": { "scheme": "tableau10" } },
-                },
-            },
-            {
-                "transform": [{ "filter": "isValid(datum.low)" }],
-                "mark": { "type": "rule", "strokeWidth": 1.5 },
-                "encoding": {
-                    "x": { "field": "low", "type": "quantitative" },
-                    "x2": { "field": "high" },
+                               "scale": { "domain": series, "range": colours } },
                 },
             },
             {
@@ -177,6 +197,18 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
             "as": "label_at",
         }],
     });
+    if bars.iter().any(|bar| bar.interval.is_some())
+        && let Some(layers) = view["layer"].as_array_mut()
+    {
+        layers.push(json!({
+            "transform": [{ "filter": "isValid(datum.low)" }],
+            "mark": { "type": "rule", "strokeWidth": 1.5 },
+            "encoding": {
+                "x": { "field": "low", "type": "quantitative" },
+                "x2": { "field": "high" },
+            },
+        }));
+    }
     Chart::new(&format!("throughput-{number}"), title, rows, view)
         .caption(
             "KB/s until the last call returned, with the CPU share of the elapsed time; the line \
