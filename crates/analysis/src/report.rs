@@ -7,6 +7,7 @@ mod details;
 mod document;
 mod figures;
 mod formatting;
+pub mod html;
 mod interleave;
 mod json;
 mod pivot;

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Try every value of some parameters of a modelled system, and show the best and the cliff
     Tune(TuneArguments),
+    /// Write runs as one HTML file: tables, charts, and how to repeat them
+    Report(ReportArguments),
     /// Calculate an interleave factor from a few times, or how long formatting takes
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, and what the catalogue has
@@ -188,6 +190,9 @@ pub(crate) struct ReproduceArguments {
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
+    /// Write the card as a page to this file too
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
 }
@@ -332,6 +337,19 @@ pub(crate) struct ExportArguments {
     /// The file; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) runs: Vec<String>,
+    /// The page, which needs nothing beside it
+    #[arg(long, short, value_name = "FILE.html")]
+    pub(crate) output: PathBuf,
+    /// Lay this folder over the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -2,10 +2,12 @@
 
 mod calculate;
 mod catalogue;
+mod pages;
 mod reproduce;
 mod tune;
 
 pub(crate) use calculate::calculate;
+pub(crate) use pages::report;
 pub(crate) use reproduce::reproduce;
 pub(crate) use tune::tune;
 

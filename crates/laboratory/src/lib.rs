@@ -22,6 +22,7 @@ mod pilot;
 pub mod plan;
 pub mod recorder;
 mod repetition;
+pub mod report;
 pub mod reproduce;
 pub mod request;
 pub mod runs;

@@ -7,6 +7,13 @@ use crate::accuracy::{Bar, Card, Cell, FreeParameter, Parameters, Quantity, Stat
 
 /// The card as a report.
 pub(super) fn blocks(card: &Card) -> Vec<Block> {
+    let (mut blocks, cells) = halves(card);
+    blocks.extend(cells);
+    blocks
+}
+
+/// What is said of the whole card, and all that is in it.
+pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
     let mut blocks = vec![Block::Heading(format!(
         "Accuracy: {}",
         card.documents.join(", ")
@@ -16,6 +23,12 @@ pub(super) fn blocks(card: &Card) -> Vec<Block> {
         blocks.push(Block::Section("How near".to_owned()));
         blocks.push(Block::List(card.bars.iter().map(bar).collect()));
     }
+    (blocks, of_cells(card))
+}
+
+/// The tables, and what is said of single cells, statements and parameters.
+fn of_cells(card: &Card) -> Vec<Block> {
+    let mut blocks = Vec::new();
     for (published, table) in tables(card) {
         let cells: Vec<&Cell> = card
             .cells

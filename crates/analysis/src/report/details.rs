@@ -30,7 +30,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
 }
 
 /// How the run was made.
-fn origin(run: &Run) -> Vec<String> {
+pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
         format!("command line: {}", run.command_line.join(" ")),
@@ -45,7 +45,7 @@ fn origin(run: &Run) -> Vec<String> {
     lines
 }
 
-fn environment(machine: &Environment) -> Vec<String> {
+pub(super) fn environment(machine: &Environment) -> Vec<String> {
     let unknown = |text: &str| {
         if text.is_empty() {
             "unknown".to_owned()
@@ -72,7 +72,7 @@ fn environment(machine: &Environment) -> Vec<String> {
     lines
 }
 
-fn filesystem(one: &Filesystem) -> String {
+pub(super) fn filesystem(one: &Filesystem) -> String {
     format!(
         "file system: {} of {}-byte blocks on {}, mounted at {} ({}), {} of {} free",
         one.kind,
@@ -85,7 +85,7 @@ fn filesystem(one: &Filesystem) -> String {
     )
 }
 
-fn device(one: &Device) -> String {
+pub(super) fn device(one: &Device) -> String {
     let mut facts = vec![format_size(one.size_bytes)];
     facts.extend(one.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
@@ -121,7 +121,7 @@ fn device(one: &Device) -> String {
 }
 
 /// One row per program and kind of call.
-fn latencies(view: &View) -> Vec<Block> {
+pub(super) fn latencies(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found: Vec<Percentiles> = Vec::new();
     for row in &view.rows {
@@ -166,7 +166,7 @@ fn latencies(view: &View) -> Vec<Block> {
 
 /// One row per program, controller and class of accesses; nothing where no
 /// controller tells.
-fn controller_caches(view: &View) -> Vec<Block> {
+pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
     for row in &view.rows {
@@ -201,7 +201,7 @@ fn controller_caches(view: &View) -> Vec<Block> {
 }
 
 /// One row per repetition, the discarded ones in parentheses.
-fn repetitions(view: &View) -> Vec<Block> {
+pub(super) fn repetitions(view: &View) -> Vec<Block> {
     let all: Vec<(&Row, usize, &Repetition)> = view
         .rows
         .iter()

@@ -1,0 +1,226 @@
+//! Reports as one HTML file that needs nothing beside it: text and tables of
+//! the other forms of output, charts by Vega-Lite, whose libraries are in the
+//! page, and pictures of platters.
+//!
+//! The specifications of the charts stand by themselves ([`charts`]): whatever
+//! draws Vega-Lite draws them.
+
+mod blocks;
+mod call_sizes;
+mod chart;
+mod escape;
+mod family;
+mod heat_map;
+mod latency;
+mod libraries;
+mod page;
+mod platter;
+mod repeat;
+mod scatter;
+mod throughput;
+mod waterfall;
+
+pub use chart::{Chart, ROWS};
+pub use heat_map::Surface;
+pub use platter::Picture;
+
+use super::details;
+use super::run_table;
+use super::view::{Row, View};
+use crate::accuracy::Card;
+use crate::tuning::Tuned;
+use chart::{figures, slug};
+use diskperf_timeline::{ProgramResult, Run, World};
+use page::Page;
+
+/// A run, with what is known of it that it does not hold itself.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    /// The run.
+    pub run: Run,
+    /// What documents print of the same programs on the same system.
+    pub printed: Vec<Printed>,
+    /// Of each result, in their order, what its drives did; nothing where
+    /// nobody can tell.
+    pub pictures: Vec<Option<Picture>>,
+    /// Why there are no pictures, where there might be some.
+    pub no_pictures: Option<String>,
+}
+
+/// A published figure of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Printed {
+    /// The document and the table.
+    pub published: String,
+    /// The program.
+    pub program: String,
+    /// The file system, as a run names it.
+    pub filesystem: String,
+    /// Drives that ran it at once.
+    pub drives: u32,
+    /// KB/s, the sum of all drives.
+    pub kb_per_s: f64,
+    /// CPU share.
+    pub cpu_percent: Option<f64>,
+}
+
+impl Printed {
+    fn is_of(&self, result: &ProgramResult) -> bool {
+        self.program == result.program
+            && self.filesystem == result.filesystem
+            && self.drives == result.drives
+    }
+}
+
+/// All charts of these runs.
+pub fn charts(reported: &[Reported]) -> Vec<Chart> {
+    let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
+    let views = View::of_all(&runs);
+    let mut charts = throughput::charts(&views, reported);
+    charts.extend(views.iter().flat_map(of_run));
+    charts
+}
+
+/// The charts of one run by itself.
+fn of_run(view: &View<'_>) -> Vec<Chart> {
+    let curves = call_sizes::chart(view).into_iter();
+    let charts = curves.chain(waterfall::charts(view));
+    charts.chain(latency::chart(view)).collect()
+}
+
+/// A program, with the file system and the drives where its run has several.
+fn titled(view: &View<'_>, row: &Row<'_>) -> String {
+    let mut title = row.title.clone();
+    let others = || view.rows.iter().map(|other| other.result);
+    if others().any(|other| other.filesystem != row.result.filesystem) {
+        title += &format!(" {}", row.result.filesystem);
+    }
+    match row.result.drives {
+        1 => title,
+        drives => format!("{title}, {drives} drives"),
+    }
+}
+
+/// The report on runs.
+pub fn page(reported: &[Reported]) -> String {
+    let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
+    let views = View::of_all(&runs);
+    let title = match views.as_slice() {
+        [view] => format!("{} on {}", view.run.suite, view.name),
+        _ => format!("{} runs", views.len()),
+    };
+    let mut page = Page::new(&title);
+    if views.len() > 1 {
+        page.contents(views.iter().map(|view| (anchor(view), heading(view))));
+        page.section("results", "Results");
+    } else {
+        views.iter().for_each(|view| page.facts(view));
+    }
+    page.blocks(&run_table::tables(&views));
+    page.remarks(&run_table::remarks(&views));
+    page.html(&figures(&throughput::charts(&views, reported)));
+    for (view, one) in views.iter().zip(reported) {
+        one_run(&mut page, view, one, views.len() > 1);
+    }
+    page.finish()
+}
+
+fn anchor(view: &View<'_>) -> String {
+    format!("run-{}", slug(&view.run.id))
+}
+
+fn heading(view: &View<'_>) -> String {
+    format!("{} on {}", view.run.suite, view.name)
+}
+
+/// What is said of a run by itself.
+fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
+    if among_others {
+        page.section(&anchor(view), &heading(view));
+        page.facts(view);
+    }
+    platters(page, view, reported);
+    let curves: Vec<Chart> = call_sizes::chart(view)
+        .map(Chart::wide)
+        .into_iter()
+        .collect();
+    page.html(&figures(&curves));
+    let ledgers = waterfall::charts(view);
+    if !ledgers.is_empty() {
+        page.part("Where the time went");
+        page.html(&figures(&ledgers));
+    }
+    let latency: Vec<Chart> = latency::chart(view).map(Chart::wide).into_iter().collect();
+    if !latency.is_empty() {
+        page.part("How long calls took");
+        page.html(&figures(&latency));
+        page.folded("The same in figures", &details::latencies(view));
+    }
+    let caches = details::controller_caches(view);
+    page.blocks(&caches);
+    page.folded("Every repetition", &details::repetitions(view));
+    page.part(match view.run.world {
+        World::Host => "The machine that it was measured on",
+        World::Model => "The machine that was modelled",
+    });
+    page.list(&repeat::environment(view.run));
+    page.part("How to repeat it");
+    page.html(&repeat::repeat(view.run));
+}
+
+/// Pictures of the programs that lose the most to missed revolutions; where
+/// none loses any, of the first.
+fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
+    let mut found: Vec<(String, &Picture)> = Vec::new();
+    for row in &view.rows {
+        let place = view
+            .run
+            .results
+            .iter()
+            .position(|one| std::ptr::eq(one, row.result));
+        let picture = place.and_then(|place| reported.pictures.get(place)?.as_ref());
+        found.extend(picture.map(|picture| (titled(view, row), picture)));
+    }
+    found.sort_by(|(_, a), (_, b)| b.lost_share().total_cmp(&a.lost_share()));
+    let losing = found
+        .iter()
+        .filter(|(_, one)| one.lost_share() >= SHOWN_SHARE);
+    let shown = losing.count().clamp(1, MOST_PICTURES).min(found.len());
+    if shown > 0 || reported.no_pictures.is_some() {
+        page.part("What the platter did");
+    }
+    if let Some(reason) = &reported.no_pictures {
+        page.paragraph(reason);
+    }
+    for (number, (title, picture)) in found.into_iter().take(shown).enumerate() {
+        let name = format!("platter-{}-{number}", slug(&view.run.id));
+        page.html(&platter::figure(picture, &name, &title));
+    }
+}
+
+/// Pictures of one run, and the share of its time that a program loses to
+/// missed revolutions to be worth one.
+const MOST_PICTURES: usize = 3;
+const SHOWN_SHARE: f64 = 0.01;
+
+/// The accuracy card.
+pub fn card(card: &Card) -> String {
+    let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
+    let (summary, rest) = super::card::halves(card);
+    page.blocks(&summary);
+    page.html(&figures(&scatter::charts(card)));
+    page.blocks(&rest);
+    page.finish()
+}
+
+/// What trying every value of some parameters found.
+pub fn tuned(tuned: &Tuned) -> String {
+    let mut page = Page::new(&tuned.what);
+    let surface = Surface::of(tuned).chart();
+    page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
+    page.blocks(&super::tuning::blocks(tuned));
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests;

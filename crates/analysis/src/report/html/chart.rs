@@ -1,0 +1,122 @@
+//! A chart: a Vega-Lite specification with a name and words.
+
+use super::escape;
+use serde_json::{Value, json};
+
+/// The name of the layer that draws one mark for each row of a chart's data.
+pub const ROWS: &str = "rows";
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What kind of chart of what, in letters, digits and hyphens: unique in a
+    /// report.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What it shows, and how to read it.
+    pub caption: String,
+    /// The specification: complete, with its data, and without colours of a
+    /// page. Its layer [`ROWS`] draws one mark for each row of data.
+    pub spec: Value,
+    /// Whether it wants the whole width of a page.
+    pub wide: bool,
+}
+
+impl Chart {
+    /// A chart of `rows`; `view` has its encodings and layers.
+    pub(super) fn new(name: &str, title: String, rows: Vec<Value>, view: Value) -> Self {
+        let mut spec = json!({
+            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "description": title,
+            "width": "container",
+            "autosize": { "type": "fit-x", "contains": "padding" },
+            "data": { "values": rows },
+        });
+        let (Value::Object(all), Value::Object(view)) = (&mut spec, view) else {
+            unreachable!("both are written as objects");
+        };
+        all.extend(view);
+        Self {
+            name: name.to_owned(),
+            title,
+            caption: String::new(),
+            spec,
+            wide: false,
+        }
+    }
+
+    pub(super) fn caption(mut self, caption: &str) -> Self {
+        caption.clone_into(&mut self.caption);
+        self
+    }
+
+    pub(super) fn wide(mut self) -> Self {
+        self.wide = true;
+        self
+    }
+
+    /// How many rows of data it has.
+    pub fn rows(&self) -> usize {
+        self.spec["data"]["values"].as_array().map_or(0, Vec::len)
+    }
+
+    pub(super) fn figure(&self) -> String {
+        figure_with(
+            &self.title,
+            &self.caption,
+            &format!(
+                "<div class=\"chart\"></div><script type=\"application/json\">{}</script>",
+                escape::json(&self.spec)
+            ),
+            &format!(
+                "data-chart=\"{}\" data-rows=\"{}\"{}",
+                escape::text(&self.name),
+                self.rows(),
+                if self.wide { " class=\"wide\"" } else { "" }
+            ),
+        )
+    }
+}
+
+/// A figure with its words above it; `attributes` and `content` are HTML.
+pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes: &str) -> String {
+    format!(
+        "<figure {attributes}><figcaption><b>{}</b>{}</figcaption>{content}</figure>\n",
+        escape::text(title),
+        escape::text(caption)
+    )
+}
+
+/// Figures that stand beside each other where there is room.
+pub(super) fn figures(charts: &[Chart]) -> String {
+    if charts.is_empty() {
+        return String::new();
+    }
+    let all: String = charts.iter().map(Chart::figure).collect();
+    format!("<div class=\"charts\">\n{all}</div>\n")
+}
+
+/// A name for a chart from words that anybody may have written.
+pub(super) fn slug(words: &str) -> String {
+    let mut slug = String::new();
+    for character in words.chars() {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character.to_ascii_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_slug_has_nothing_to_escape() {
+        assert_eq!(
+            super::slug("<b>seqread layer=null</b> 8K/1K"),
+            "b-seqread-layer-null-b-8k-1k"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Text that means nothing to HTML, whoever wrote it.
+
+/// As the text of an element, or the value of a quoted attribute.
+pub(super) fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            // What no HTML may hold.
+            '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f' => out.push('\u{fffd}'),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// JSON as the text of a `script` element, which nothing but `</script` and
+/// `<!--` ends: both begin with a character that only strings hold.
+pub(super) fn json(value: &serde_json::Value) -> String {
+    let mut out = String::new();
+    for character in value.to_string().chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out += &format!("\\u{:04x}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    #[test]
+    fn nothing_ends_an_element_or_an_attribute() {
+        assert_eq!(
+            super::text("<script>alert('a & \"b\"')</script>\u{1}"),
+            "&lt;script&gt;alert(&#39;a &amp; &quot;b&quot;&#39;)&lt;/script&gt;\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let value = json!({"</script><!--": ["<![CDATA[", "&amp;", "\u{2028}", "a\"b\\"]});
+        let text = super::json(&value);
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,140 @@
+//! Stages by the part of a system that spends them, with a colour each.
+
+use diskperf_timeline::Stage;
+
+/// The part of a system that spends time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Family {
+    Processor,
+    Memory,
+    Queue,
+    Controller,
+    Arm,
+    Rotation,
+    Missed,
+    Media,
+    Other,
+}
+
+impl Family {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Processor,
+        Self::Memory,
+        Self::Queue,
+        Self::Controller,
+        Self::Arm,
+        Self::Rotation,
+        Self::Missed,
+        Self::Media,
+        Self::Other,
+    ];
+
+    pub(super) fn of(stage: Stage) -> Self {
+        match stage {
+            Stage::User
+            | Stage::SystemCall
+            | Stage::Copy
+            | Stage::Clear
+            | Stage::Allocate
+            | Stage::CacheLookup
+            | Stage::Driver
+            | Stage::Interrupt
+            | Stage::Completion => Self::Processor,
+            Stage::CpuWait | Stage::MemoryContention | Stage::BufferWait => Self::Memory,
+            Stage::DriverQueue | Stage::ControllerQueue | Stage::ChannelWait | Stage::BusWait => {
+                Self::Queue
+            }
+            Stage::Command | Stage::BusTransfer | Stage::CacheHit => Self::Controller,
+            Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch => Self::Arm,
+            Stage::RotationalLatency => Self::Rotation,
+            Stage::MissedRevolution(_) => Self::Missed,
+            Stage::MediaTransfer
+            | Stage::FlashRead
+            | Stage::FlashProgram
+            | Stage::FlashErase
+            | Stage::Device => Self::Media,
+            Stage::Think | Stage::Unattributed => Self::Other,
+        }
+    }
+
+    /// The words of a legend.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Processor => "processor",
+            Self::Memory => "waiting for processor, memory, buffer",
+            Self::Queue => "queue, channel, bus",
+            Self::Controller => "controller, bus transfer",
+            Self::Arm => "arm and heads",
+            Self::Rotation => "rotational latency",
+            Self::Missed => "missed revolution",
+            Self::Media => "media transfer",
+            Self::Other => "other",
+        }
+    }
+
+    /// The variable of the page's style that holds its colour.
+    pub(super) fn variable(self) -> &'static str {
+        match self {
+            Self::Processor => "--processor",
+            Self::Memory => "--memory",
+            Self::Queue => "--queue",
+            Self::Controller => "--controller",
+            Self::Arm => "--arm",
+            Self::Rotation => "--rotation",
+            Self::Missed => "--missed",
+            Self::Media => "--media",
+            Self::Other => "--other",
+        }
+    }
+
+    /// A colour that can be seen on white and on black.
+    pub(super) fn colour(self) -> &'static str {
+        match self {
+            Self::Processor => "#4c78a8",
+            Self::Memory => "#86a8cf",
+            Self::Queue => "#9d6fb0",
+            Self::Controller => "#3f9c98",
+            Self::Arm => "#c9992e",
+            Self::Rotation => "#e8883a",
+            Self::Missed => "#d8403d",
+            Self::Media => "#479b3c",
+            Self::Other => "#8b9299",
+        }
+    }
+}
+
+/// A stage in words.
+pub(super) fn words(stage: Stage) -> String {
+    // The name in JSON is the name in the contracts: `seek`, or
+    // `{"missed_revolution": "search"}`.
+    let name = serde_json::to_value(stage).unwrap_or_default();
+    match name {
+        serde_json::Value::String(name) => name.replace('_', " "),
+        serde_json::Value::Object(of) => of
+            .into_iter()
+            .map(|(name, cause)| {
+                let cause = cause.as_str().unwrap_or_default();
+                format!("{}: {}", name.replace('_', " "), cause.replace('_', " "))
+            })
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::Deadline;
+
+    #[test]
+    fn stages_have_words() {
+        assert_eq!(words(Stage::RotationalLatency), "rotational latency");
+        assert_eq!(
+            words(Stage::MissedRevolution(Deadline::TransferCommand)),
+            "missed revolution: transfer command"
+        );
+        for stage in Stage::ALL {
+            assert!(!words(stage).is_empty(), "{stage:?}");
+        }
+    }
+}

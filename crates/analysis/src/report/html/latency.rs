@@ -1,0 +1,109 @@
+//! How long calls took: percentiles on an axis that gives the slowest one in
+//! ten thousand as much room as the others.
+
+use super::chart::{Chart, ROWS, slug};
+use crate::report::view::View;
+use diskperf_timeline::{Histogram, ProgramResult, WorkerMeasure};
+use serde_json::{Value, json};
+
+/// Shares of the calls that are slower: half of them to one in ten thousand,
+/// eight steps to each factor of ten.
+const STEPS_PER_TENTH: i32 = 8;
+
+/// One curve for each program and kind of call; none where no call was timed.
+pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
+    let mut rows = Vec::new();
+    for row in &view.rows {
+        let kinds: [(&str, fn(&WorkerMeasure) -> &Histogram); 2] = [
+            ("read", |worker| &worker.read_latency),
+            ("write", |worker| &worker.write_latency),
+        ];
+        for (kind, of) in kinds {
+            let merged = merged(row.result, of);
+            let series = format!("{}, {kind}", super::titled(view, row));
+            rows.extend(curve(&series, &merged));
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let drawn = json!({
+        "height": 280,
+        "encoding": {
+            "x": {
+                "field": "slower_share", "type": "quantitative", "title": "calls that took no longer",
+                "scale": { "type": "log", "domain": [1, 0.0001], "nice": false },
+                "axis": { "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001],
+                          "labelExpr": "format(100 - 100 * datum.value, '~r') + '%'" },
+            },
+            "y": {
+                "field": "ms", "type": "quantitative", "title": "milliseconds",
+                "scale": { "type": "log" }, "axis": { "format": "~g", "tickCount": 6 },
+            },
+            "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                       "scale": { "scheme": "tableau10" } },
+        },
+        "layer": [
+            { "mark": { "type": "line", "strokeWidth": 2, "interpolate": "step-before" } },
+            { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
+                                      "tooltip": { "content": "data" } } },
+        ],
+    });
+    let name = format!("latency-{}", slug(&view.run.id));
+    let title = "Latency of a call".to_owned();
+    Some(Chart::new(&name, title, rows, drawn).caption(
+        "Over all kept repetitions. To the right are the slowest calls: one in a hundred at 99%, \
+         one in ten thousand at 99.99%.",
+    ))
+}
+
+fn merged(result: &ProgramResult, of: fn(&WorkerMeasure) -> &Histogram) -> Histogram {
+    let mut merged = Histogram::new();
+    for worker in result.kept().flat_map(|one| &one.workers) {
+        merged.merge(of(worker));
+    }
+    merged
+}
+
+/// Percentiles, as far as there are calls to tell them by.
+fn curve(series: &str, histogram: &Histogram) -> Vec<Value> {
+    let calls = histogram.count();
+    let shares = (0..=4 * STEPS_PER_TENTH)
+        .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));
+    shares
+        .filter(|share| calls > 0 && share * calls as f64 >= 0.999)
+        .map(|share| {
+            let percentile = 100.0 - 100.0 * share;
+            json!({
+                "series": series,
+                "percentile": percentile,
+                "slower_share": share,
+                "ms": histogram.percentile(percentile).0.max(1) as f64 / 1e6,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::Nanoseconds;
+
+    #[test]
+    fn a_curve_ends_where_the_calls_do() {
+        let few: Histogram = (1..=100).map(Nanoseconds).collect();
+        let curve = curve("few", &few);
+        let last = curve.last().unwrap();
+        assert!((last["percentile"].as_f64().unwrap() - 99.0).abs() < 1e-9);
+        assert_eq!(last["ms"], 99.0 / 1e6);
+        assert_eq!(curve.len(), 1 + 2 * STEPS_PER_TENTH as usize);
+    }
+
+    #[test]
+    fn ten_thousand_calls_reach_the_end_of_the_axis() {
+        let many: Histogram = (1..=10_000).map(Nanoseconds).collect();
+        let last = curve("many", &many).pop().unwrap();
+        assert!((last["percentile"].as_f64().unwrap() - 99.99).abs() < 1e-9);
+        assert!(super::curve("none", &Histogram::new()).is_empty());
+    }
+}

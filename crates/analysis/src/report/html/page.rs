@@ -1,0 +1,124 @@
+//! The page itself: what stands around the content.
+
+use super::{blocks, escape, libraries};
+use crate::report::document::Block;
+use crate::report::run_table;
+use crate::report::view::View;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Nothing may be fetched from anywhere. Vega compiles its expressions, for
+/// which it needs `unsafe-eval`.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
+                      'unsafe-eval'; img-src data:";
+
+/// A page as far as it is written.
+pub(super) struct Page {
+    title: String,
+    body: String,
+}
+
+impl Page {
+    pub(super) fn new(title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            body: format!(
+                "<p class=\"quiet\">diskperf</p>\n<h1>{}</h1>\n",
+                escape::text(title)
+            ),
+        }
+    }
+
+    /// Links to sections: name and title of each.
+    pub(super) fn contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
+        self.body += "<nav>";
+        for (anchor, title) in sections {
+            self.body += &format!("<a href=\"#{anchor}\">{}</a> ", escape::text(&title));
+        }
+        self.body += "</nav>\n";
+    }
+
+    /// Begins a section that links lead to.
+    pub(super) fn section(&mut self, anchor: &str, title: &str) {
+        self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::text(title));
+    }
+
+    /// Begins a part of a section.
+    pub(super) fn part(&mut self, title: &str) {
+        self.body += &format!("<h3>{}</h3>\n", escape::text(title));
+    }
+
+    /// What a run is.
+    pub(super) fn facts(&mut self, view: &View<'_>) {
+        for block in run_table::heading(view) {
+            // The heading is the page's, or the section's.
+            match block {
+                Block::Heading(title) => {
+                    self.body += &format!("<p class=\"quiet\">{}</p>\n", escape::text(&title));
+                }
+                other => self.blocks(&[other]),
+            }
+        }
+    }
+
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        self.body += &blocks::html(blocks);
+    }
+
+    /// Blocks that are less important than what they stand under.
+    pub(super) fn remarks(&mut self, blocks: &[Block]) {
+        self.body += &format!("<div class=\"remarks\">{}</div>\n", blocks::html(blocks));
+    }
+
+    /// Blocks that are shown when they are asked for.
+    pub(super) fn folded(&mut self, summary: &str, blocks: &[Block]) {
+        if !blocks.is_empty() {
+            let content = blocks::html(blocks);
+            let summary = escape::text(summary);
+            self.body += &format!("<details><summary>{summary}</summary>{content}</details>\n");
+        }
+    }
+
+    pub(super) fn paragraph(&mut self, text: &str) {
+        self.body += &format!("<p>{}</p>\n", escape::text(text));
+    }
+
+    pub(super) fn list(&mut self, remarks: &[String]) {
+        self.body += &blocks::list(remarks);
+    }
+
+    /// Content that is HTML already.
+    pub(super) fn html(&mut self, html: &str) {
+        self.body += html;
+    }
+
+    /// The page, with all that it needs.
+    pub(super) fn finish(self) -> String {
+        let Self { title, body } = self;
+        let title = escape::text(&title);
+        let version = env!("CARGO_PKG_VERSION");
+        let libraries: String = libraries::ALL
+            .iter()
+            .map(|(name, packed)| {
+                let coded = libraries::base64(packed);
+                format!("<script type=\"text/plain\" id=\"{name}\">{coded}</script>\n")
+            })
+            .collect();
+        let versions = libraries::VERSIONS.lines();
+        let versions: Vec<&str> = versions.filter_map(|line| line.split(' ').next()).collect();
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n\
+             </head>\n<body>\n{body}\
+             <noscript><p class=\"quiet\">The charts need JavaScript; the tables hold the same figures.</p></noscript>\n\
+             <details class=\"screen\"><summary class=\"quiet\">Written by diskperf {version}; charts drawn by {}, whose licences these are</summary>\n\
+             <pre>{}</pre></details>\n\
+             {libraries}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+            escape::text(&versions.join(", ")),
+            escape::text(libraries::LICENCES),
+        )
+    }
+}

@@ -1,0 +1,67 @@
+//! What a run was made on, and what it takes to make it again.
+
+use super::escape;
+use crate::report::details;
+use diskperf_timeline::{Run, World};
+
+pub(super) fn environment(run: &Run) -> Vec<String> {
+    match run.world {
+        World::Host => details::environment(&run.environment),
+        World::Model => modelled(run),
+    }
+}
+
+fn modelled(run: &Run) -> Vec<String> {
+    let mut lines = Vec::new();
+    for place in &run.environment.places {
+        lines.push(place.path.clone());
+        lines.extend(place.filesystem.as_ref().map(details::filesystem));
+        lines.extend(place.devices.iter().map(details::device));
+    }
+    if let Some(model) = &run.model {
+        let names: Vec<&str> = model.catalogue.keys().map(String::as_str).collect();
+        lines.push(format!("drives configured: {}", model.configured_drives));
+        lines.push(format!("of the catalogue: {}", names.join(", ")));
+        if !model.settings.is_empty() {
+            lines.push(format!("settings: {}", model.settings.join(", ")));
+        }
+    }
+    lines
+}
+
+/// The command, and what must be the same for the same figures.
+pub(super) fn repeat(run: &Run) -> String {
+    let command: Vec<String> = run.command_line.iter().map(|word| quoted(word)).collect();
+    let mut lines = details::origin(run);
+    // The command stands above, where it can be copied.
+    lines.retain(|line| !line.starts_with("command line: "));
+    if let Some(model) = &run.model {
+        lines.push(format!(
+            "model {}, fingerprint {}: with the same fingerprint it is the same run, to the last byte",
+            model.model_version, model.fingerprint
+        ));
+    }
+    let items = super::blocks::list(&lines);
+    format!("<pre>{}</pre>\n{items}", escape::text(&command.join(" ")))
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:,+@%".contains(one);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_are_those_of_a_shell() {
+        assert_eq!(super::quoted("--set"), "--set");
+        assert_eq!(super::quoted("a b"), "'a b'");
+        assert_eq!(super::quoted("it's"), r"'it'\''s'");
+        assert_eq!(super::quoted(""), "''");
+    }
+}

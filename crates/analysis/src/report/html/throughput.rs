@@ -1,0 +1,218 @@
+//! Throughput as bars, with intervals: printed beside modelled beside measured.
+
+use super::Reported;
+use super::chart::{Chart, ROWS};
+use crate::report::figures;
+use crate::report::pivot;
+use crate::report::view::{Row, View};
+use crate::statistics::Method;
+use diskperf_timeline::World;
+use serde_json::{Value, json};
+
+/// Bars of one chart have one scale; runs that are further apart than this
+/// factor get charts of their own, for the smaller would not be seen.
+const LARGEST_FACTOR: f64 = 25.0;
+
+/// What the name of a printed series begins with.
+const PRINTED: &str = "printed: ";
+
+/// Colours that can be seen on white and on black.
+const OF_PRINTED: &str = "#8b9299";
+const OF_RUNS: [&str; 8] = [
+    "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
+];
+
+/// One bar.
+struct Bar {
+    program: String,
+    series: String,
+    kb_per_s: f64,
+    interval: Option<(f64, f64)>,
+    label: String,
+}
+
+impl Bar {
+    fn row(&self) -> Value {
+        let mut row = json!({
+            "program": self.program,
+            "series": self.series,
+            "kb_per_s": self.kb_per_s,
+            "label": self.label,
+        });
+        if let Some((low, high)) = self.interval {
+            row["low"] = json!(low);
+            row["high"] = json!(high);
+        }
+        row
+    }
+}
+
+/// One chart for each suite, or more where its runs are of very different
+/// speed.
+pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    let mut suites: Vec<&str> = Vec::new();
+    for view in views {
+        if !suites.contains(&view.run.suite.as_str()) {
+            suites.push(&view.run.suite);
+        }
+    }
+    for suite in suites {
+        let runs = views.iter().zip(reported);
+        let runs = runs.filter(|(view, _)| view.run.suite == suite);
+        let mut all: Vec<Vec<Bar>> = runs.map(|(view, one)| bars(view, one)).collect();
+        all.retain(|bars| !bars.is_empty());
+        for (number, bars) in by_magnitude(all).into_iter().enumerate() {
+            charts.push(chart(suite, charts.len() + 1, number, &bars));
+        }
+    }
+    charts
+}
+
+/// The bars of a run: what was printed of each program, then what it did.
+fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
+    let verb = match view.run.world {
+        World::Host => "measured",
+        World::Model => "modelled",
+    };
+    let shown = |row: &&Row| row.summary.kept > 0 && !pivot::shows(row.result);
+    let mut bars = Vec::new();
+    for row in view.rows.iter().filter(shown) {
+        let program = super::titled(view, row);
+        let printed = reported.printed.iter().filter(|one| one.is_of(row.result));
+        for printed in printed {
+            bars.push(Bar {
+                program: program.clone(),
+                series: format!("{PRINTED}{}", printed.published),
+                kb_per_s: printed.kb_per_s,
+                interval: None,
+                label: match printed.cpu_percent {
+                    Some(percent) => format!(
+                        "{} {}",
+                        figures::speed(printed.kb_per_s),
+                        figures::cpu(percent)
+                    ),
+                    None => figures::speed(printed.kb_per_s),
+                },
+            });
+        }
+        let interval = row.summary.interval;
+        let interval = interval.filter(|interval| interval.method != Method::Exact);
+        let (speed, cpu) = figures::cell(row);
+        bars.push(Bar {
+            program,
+            series: format!("{verb}: {}", view.name),
+            kb_per_s: row.summary.kb_per_s,
+            interval: interval.map(|interval| (interval.low, interval.high)),
+            label: format!("{speed} {cpu}"),
+        });
+    }
+    bars
+}
+
+/// Puts runs together that one scale can show.
+fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
+    let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
+    // The order of the runs stays within a chart.
+    let mut charts: Vec<Vec<Bar>> = Vec::new();
+    for bars in runs.drain(..) {
+        let speed = fastest(&bars);
+        let beside = charts.iter_mut().find(|chart| {
+            let other = fastest(chart);
+            other.max(speed) <= LARGEST_FACTOR * other.min(speed)
+        });
+        match beside {
+            Some(chart) => chart.extend(bars),
+            None => charts.push(bars),
+        }
+    }
+    charts
+}
+
+/// The series in their order, and a colour for each: grey is what was printed.
+fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
+    let mut series: Vec<&str> = Vec::new();
+    for bar in bars {
+        if !series.contains(&bar.series.as_str()) {
+            series.push(&bar.series);
+        }
+    }
+    let mut others = OF_RUNS.iter().cycle();
+    let colour = |one: &&str| match one.starts_with(PRINTED) {
+        true => OF_PRINTED,
+        false => others.next().copied().unwrap_or(OF_PRINTED),
+    };
+    let colours = series.iter().map(colour).collect();
+    (series, colours)
+}
+
+fn programs(bars: &[Bar]) -> usize {
+    let mut programs: Vec<&str> = bars.iter().map(|bar| bar.program.as_str()).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    programs.len()
+}
+
+fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
+    let rows: Vec<Value> = bars.iter().map(Bar::row).collect();
+    let title = match of_suite {
+        0 => format!("{suite}: throughput"),
+        _ => format!("{suite}: throughput, on another scale"),
+    };
+    let (series, colours) = colours(bars);
+    let ends = bars
+        .iter()
+        .map(|bar| bar.interval.map_or(bar.kb_per_s, |(_, high)| high));
+    // What is written behind the longest bar takes so many pixels.
+    let room = format!("{} * width / max(width - 80, 90)", ends.fold(0.0, f64::max));
+    let mut view = json!({
+        "height": 18 * bars.len() + 10 * programs(bars),
+        "encoding": {
+            "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
+                   "axis": { "ticks": false, "domain": false, "labelPadding": 8 } },
+            "yOffset": { "field": "series", "type": "nominal", "sort": null },
+        },
+        "layer": [
+            {
+                "name": ROWS,
+                "mark": { "type": "bar", "tooltip": { "content": "data" } },
+                "encoding": {
+                    "x": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
+                           "axis": { "tickCount": { "expr": "max(2, width / 70)" } },
+                           "scale": { "nice": false, "domainMax": { "expr": room } } },
+                    "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                               "scale": { "domain": series, "range": colours } },
+                },
+            },
+            {
+                "mark": { "type": "text", "align": "left", "dx": 5 },
+                "encoding": {
+                    "x": { "field": "label_at", "type": "quantitative" },
+                    "text": { "field": "label" },
+                },
+            },
+        ],
+        "transform": [{
+            "calculate": "isValid(datum.high) ? max(datum.high, datum.kb_per_s) : datum.kb_per_s",
+            "as": "label_at",
+        }],
+    });
+    if bars.iter().any(|bar| bar.interval.is_some())
+        && let Some(layers) = view["layer"].as_array_mut()
+    {
+        layers.push(json!({
+            "transform": [{ "filter": "isValid(datum.low)" }],
+            "mark": { "type": "rule", "strokeWidth": 1.5 },
+            "encoding": {
+                "x": { "field": "low", "type": "quantitative" },
+                "x2": { "field": "high" },
+            },
+        }));
+    }
+    Chart::new(&format!("throughput-{number}"), title, rows, view)
+        .caption(
+            "KB/s until the last call returned, with the CPU share of the elapsed time; the line \
+             is the 95 % interval. A modelled figure is exact and has none.",
+        )
+        .wide()
+}

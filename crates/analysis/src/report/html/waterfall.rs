@@ -1,0 +1,214 @@
+//! The ledger as a waterfall: where a program's elapsed time went.
+
+use super::chart::{Chart, ROWS, slug};
+use super::family::{Family, words};
+use crate::report::view::{Row, View};
+use diskperf_timeline::units::format_nanoseconds;
+use diskperf_timeline::{Ledger, Nanoseconds, Stage, WorkerMeasure};
+use serde_json::{Value, json};
+
+/// So many waterfalls can be taken in.
+const MOST: usize = 8;
+
+/// A waterfall for each program that has a ledger; of more than can be taken in,
+/// one chart of shares.
+pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
+    let with_ledger = view.rows.iter().filter(|row| !ledgers(row).is_empty());
+    if with_ledger.count() > MOST {
+        return shares(view).into_iter().collect();
+    }
+    let rows = view.rows.iter().enumerate();
+    rows.filter_map(|(number, row)| chart(view, number, row))
+        .collect()
+}
+
+/// The ledgers of the last repetition that counts, one for each worker: a
+/// modelled one is like any other.
+fn ledgers<'r>(row: &'r Row<'_>) -> Vec<&'r Ledger> {
+    let workers = row.result.kept().last().map(|one| &one.workers);
+    let workers = workers.into_iter().flatten();
+    workers
+        .map(|worker: &WorkerMeasure| &worker.ledger)
+        .filter(|ledger| !ledger.is_empty())
+        .collect()
+}
+
+fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
+    let ledgers = ledgers(row);
+    if ledgers.is_empty() {
+        return None;
+    }
+    let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+    let mut rows = Vec::new();
+    let mut until = 0;
+    for stage in Stage::ALL {
+        let ns: u64 = ledgers.iter().map(|ledger| ledger.stage(stage).0).sum();
+        if ns > 0 {
+            rows.push(step(
+                &words(stage),
+                Family::of(stage),
+                (until, until + ns),
+                total,
+            ));
+            until += ns;
+        }
+    }
+    rows.push(step("elapsed", Family::Other, (0, total), total));
+    let of = match ledgers.len() {
+        1 => "one repetition".to_owned(),
+        workers => format!("one repetition, the sum of {workers} workers"),
+    };
+    let title = super::titled(view, row);
+    let name = format!("ledger-{}-{number}", slug(&view.run.id));
+    let view_of = waterfall(Unit::of(total), rows.len());
+    Some(Chart::new(&name, title, rows, view_of).caption(&format!(
+        "{} of {of}; the stages add up to it to the nanosecond.",
+        format_nanoseconds(Nanoseconds(total))
+    )))
+}
+
+/// The unit of a chart's axis.
+#[derive(Clone, Copy)]
+enum Unit {
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    /// One that keeps the numbers short.
+    fn of(total: u64) -> Self {
+        match total {
+            0..2_000_000_000 => Self::Milliseconds,
+            _ => Self::Seconds,
+        }
+    }
+
+    fn ns(self) -> f64 {
+        match self {
+            Self::Milliseconds => 1e6,
+            Self::Seconds => 1e9,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "milliseconds",
+            Self::Seconds => "seconds",
+        }
+    }
+}
+
+fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
+    let (unit, side) = (Unit::of(total), side(from, until, total));
+    let ns = until - from;
+    let percent = 100.0 * ns as f64 / total.max(1) as f64;
+    json!({
+        "stage": stage,
+        "part": family.words(),
+        "from": from as f64 / unit.ns(),
+        "until": until as f64 / unit.ns(),
+        "side": side,
+        "label_at": if side == "behind" { until } else { from } as f64 / unit.ns(),
+        "percent": percent,
+        "label": format!("{} · {percent:.1}%", format_nanoseconds(Nanoseconds(ns))),
+    })
+}
+
+/// Where the words of a bar stand: behind it, before it, or in it.
+fn side(from: u64, until: u64, total: u64) -> &'static str {
+    let share = |ns: u64| ns as f64 / total.max(1) as f64;
+    match (share(from), share(until)) {
+        (_, until) if until < 0.66 => "behind",
+        (from, _) if from > 0.34 => "before",
+        _ => "in",
+    }
+}
+
+fn waterfall(unit: Unit, steps: usize) -> Value {
+    let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
+    let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
+    json!({
+        "height": 17 * steps,
+        "encoding": {
+            "y": { "field": "stage", "type": "nominal", "sort": null, "title": null,
+                   "axis": { "ticks": false, "domain": false, "labelPadding": 6 } },
+        },
+        "layer": [
+            {
+                "name": ROWS,
+                "mark": { "type": "bar", "height": { "band": 0.78 }, "tooltip": { "content": "data" } },
+                "encoding": {
+                    "x": { "field": "from", "type": "quantitative", "title": unit.words(),
+                           "axis": { "tickCount": 5 } },
+                    "x2": { "field": "until" },
+                    "color": { "field": "part", "type": "nominal",
+                               "scale": { "domain": domain, "range": range }, "legend": null },
+                },
+            },
+            {
+                "mark": {
+                    "type": "text",
+                    "align": { "expr": "datum.side === 'before' ? 'right' : 'left'" },
+                    "dx": { "expr": "datum.side === 'before' ? -5 : 5" },
+                },
+                "encoding": {
+                    "x": { "field": "label_at", "type": "quantitative" },
+                    "text": { "field": "label" },
+                    "color": { "condition": { "test": "datum.side === 'in'", "value": "white" } },
+                },
+            },
+        ],
+    })
+}
+
+/// Of many programs, one bar each, as shares.
+fn shares(view: &View<'_>) -> Option<Chart> {
+    let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
+    let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
+    let mut rows = Vec::new();
+    let mut programs = 0;
+    for row in &view.rows {
+        let ledgers = ledgers(row);
+        let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+        programs += usize::from(total > 0);
+        for (order, family) in Family::ALL.into_iter().enumerate() {
+            let entries = ledgers.iter().flat_map(|ledger| ledger.entries());
+            let ns: u64 = entries
+                .filter(|entry| Family::of(entry.stage) == family)
+                .map(|entry| entry.ns.0)
+                .sum();
+            if ns > 0 {
+                rows.push(json!({
+                    "program": super::titled(view, row),
+                    "part": family.words(),
+                    "order": order,
+                    "percent": 100.0 * ns as f64 / total as f64,
+                    "took": format_nanoseconds(Nanoseconds(ns)),
+                }));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let drawn = json!({
+        "height": 20 * programs,
+        "layer": [{
+            "name": ROWS,
+            "mark": { "type": "bar", "tooltip": { "content": "data" } },
+            "encoding": {
+                "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
+                       "axis": { "ticks": false, "domain": false, "labelPadding": 6 } },
+                "x": { "field": "percent", "type": "quantitative", "title": "percent of the elapsed time",
+                       "scale": { "domain": [0, 100], "nice": false } },
+                "color": { "field": "part", "type": "nominal", "title": null,
+                           "scale": { "domain": domain, "range": range } },
+                "order": { "field": "order", "type": "quantitative" },
+            },
+        }],
+    });
+    let name = format!("ledger-{}", slug(&view.run.id));
+    let title = "Shares of the elapsed time".to_owned();
+    let chart = Chart::new(&name, title, rows, drawn);
+    Some(chart.caption("One repetition of each program.").wide())
+}
