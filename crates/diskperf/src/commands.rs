@@ -2,10 +2,12 @@
 
 mod calculate;
 mod catalogue;
+mod explain;
 mod reproduce;
 mod tune;
 
 pub(crate) use calculate::calculate;
+pub(crate) use explain::explain;
 pub(crate) use reproduce::reproduce;
 pub(crate) use tune::tune;
 

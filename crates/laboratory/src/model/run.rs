@@ -10,6 +10,7 @@ use crate::plan::{ModelPlan, title};
 use crate::recorder::Recorder;
 use crate::reproduce::two_drives;
 use diskperf_battery::Step;
+use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
@@ -133,7 +134,7 @@ impl Execution<'_> {
     }
 }
 
-fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
+pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
         drives: plan.drives,
         other: plan.other,
@@ -143,11 +144,12 @@ fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         time_calls: plan.time_calls,
         drop_all_caches: plan.drop_all_caches,
         trace: false,
+        what_if: WhatIf::default(),
         stop: Arc::clone(stop),
     }
 }
 
-fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
+pub(crate) fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
     Task {
         program: &step.program,
         cache: step.program.cache_mode(plan.cache),
@@ -197,7 +199,7 @@ fn same_without(
     Ok(true)
 }
 
-fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
+pub(crate) fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
     ProgramResult {
         program: step.program.name().to_owned(),
         parameters: step.program.parameter_values(),
@@ -237,7 +239,7 @@ pub(crate) fn new_run(plan: &ModelPlan, (id, started_unix_ms): (String, u64)) ->
 }
 
 /// What it takes to make the run again.
-fn modelled(plan: &ModelPlan) -> Modelled {
+pub(crate) fn modelled(plan: &ModelPlan) -> Modelled {
     let settings: Vec<String> = plan
         .settings
         .iter()
