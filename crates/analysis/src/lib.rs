@@ -10,6 +10,8 @@
 pub mod accuracy;
 pub mod cache;
 pub mod comparison;
+pub mod diagnosis;
+pub mod explanation;
 pub mod formatting;
 pub mod interleave;
 pub mod layers;

@@ -4,7 +4,9 @@ mod card;
 mod comparison_table;
 mod csv;
 mod details;
+mod difference;
 mod document;
+mod explanation;
 mod figures;
 mod formatting;
 pub mod html;
@@ -17,6 +19,8 @@ mod view;
 
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
+use crate::explanation::Explanation;
+use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::tuning::Tuned;
@@ -95,6 +99,26 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&formatting::blocks(times)),
         Format::Json => formatting::json(times),
         Format::Csv => formatting::csv(times),
+    }
+}
+
+/// Where the time of programs went. `width` as in [`runs`].
+pub fn explanation(found: &Explanation, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&explanation::blocks(found), width),
+        Format::Markdown => document::markdown(&explanation::blocks(found)),
+        Format::Json => explanation::json(found),
+        Format::Csv => explanation::csv(found),
+    }
+}
+
+/// Why two runs differ. `width` as in [`runs`].
+pub fn differences(found: &Differences, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&difference::blocks(found), width),
+        Format::Markdown => document::markdown(&difference::blocks(found)),
+        Format::Json => difference::json(found),
+        Format::Csv => difference::csv(found),
     }
 }
 

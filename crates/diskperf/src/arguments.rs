@@ -1,8 +1,10 @@
 //! The command line.
 
+mod explain;
 mod formatting;
 mod interleave;
 
+pub(crate) use explain::ExplainArguments;
 pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
 
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
+    /// Say where a modelled run's time went and what would change it, or why two differ
+    Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
     /// Try every value of some parameters of a modelled system, and show the best and the cliff
@@ -373,6 +377,15 @@ pub(crate) enum OutputFormat {
     Json,
     Csv,
     Markdown,
+}
+
+impl From<Cache> for CacheMode {
+    fn from(cache: Cache) -> Self {
+        match cache {
+            Cache::Cold => Self::Cold,
+            Cache::Warm => Self::Warm,
+        }
+    }
 }
 
 impl From<OutputFormat> for Format {

@@ -2,11 +2,13 @@
 
 mod calculate;
 mod catalogue;
+mod explain;
 mod pages;
 mod reproduce;
 mod tune;
 
 pub(crate) use calculate::calculate;
+pub(crate) use explain::explain;
 pub(crate) use pages::report;
 pub(crate) use reproduce::reproduce;
 pub(crate) use tune::tune;

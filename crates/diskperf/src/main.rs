@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
+        Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
         Command::Tune(tune) => commands::tune(&tune),
         Command::Report(report) => commands::report(&report, store),

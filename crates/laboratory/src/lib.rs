@@ -12,6 +12,7 @@ pub mod clean;
 mod drive;
 mod error;
 pub mod execute;
+pub mod explain;
 pub mod formatting;
 pub mod interleave;
 mod measured;

@@ -12,6 +12,7 @@ mod machine;
 pub mod maintenance;
 mod session;
 pub mod specification;
+mod what_if;
 
 pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
@@ -19,5 +20,6 @@ pub use kernel::pipe::{Pipe, PipeEnd};
 pub use kernel::rendezvous::Rendezvous;
 pub use machine::{Circumstances, Machine};
 pub use session::Session;
+pub use what_if::WhatIf;
 
 pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};

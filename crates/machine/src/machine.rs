@@ -22,6 +22,7 @@ use crate::kernel::{Kernel, Mount};
 use crate::specification::{
     ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
 };
+use crate::what_if::WhatIf;
 use diskperf_sim::{Deadlock, Processor, Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use std::cell::{Cell, RefCell};
@@ -45,6 +46,8 @@ pub struct Circumstances {
     pub tie_break: TieBreak,
     /// Whether what happens is recorded, for [`Machine::take_trace`].
     pub trace: bool,
+    /// What is supposed of it that its catalogue does not have.
+    pub what_if: WhatIf,
 }
 
 impl Default for Circumstances {
@@ -56,6 +59,7 @@ impl Default for Circumstances {
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
             trace: false,
+            what_if: WhatIf::default(),
         }
     }
 }
@@ -82,7 +86,7 @@ impl Machine {
         let sim: Rc<Sim<Event>> = Rc::new(Sim::new(circumstances.tie_break));
         let streams = Streams::new(circumstances.seed);
         let buffers = buffers(specification);
-        let (controllers, drivers) = attached(specification, streams);
+        let (controllers, drivers) = attached(specification, streams, circumstances.what_if);
         let hardware = Hardware {
             drives: drives(specification, circumstances),
             controllers,
@@ -378,14 +382,18 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Dr
         let speed = (drive.hundredths_of_rpm as f64 * slower + 0.5) as u64;
         let phase = circumstances.phase.wrapping_mul(number as u32);
         let rotation = Rotation::new(speed.max(1), Angle::of_share(phase));
-        Drive::new(drive.mechanics.clone(), rotation)
+        Drive::new(drive.mechanics.clone(), rotation).supposing(circumstances.what_if)
     };
     specification.drives.iter().enumerate().map(drive).collect()
 }
 
 /// The controllers, numbered on from one attachment to the next, and the driver
 /// of each attachment.
-fn attached(specification: &Specification, streams: Streams) -> (Vec<Controller>, Vec<Driver>) {
+fn attached(
+    specification: &Specification,
+    streams: Streams,
+    what_if: WhatIf,
+) -> (Vec<Controller>, Vec<Driver>) {
     let count = specification.drives.len();
     let order = specification.kernel.order;
     let mut controllers: Vec<Controller> = Vec::new();
@@ -406,7 +414,7 @@ fn attached(specification: &Specification, streams: Streams) -> (Vec<Controller>
                         adaptor_of[*drive] = first + place;
                     }
                     let number = number + place as u8;
-                    let massbus = Massbus::new(number, config.clone(), drives, streams);
+                    let massbus = Massbus::new(number, config.supposing(what_if), drives, streams);
                     controllers.push(Controller::Massbus(massbus));
                 }
             }

@@ -16,6 +16,39 @@ pub struct Trace {
     /// What handlers of interrupts did, by their ends. One that another came
     /// in between lasts from its start to its end.
     pub handlers: Vec<TracedWork>,
+    /// What of each controller is counted in [`TracedBusy::controllers`], if
+    /// anything is.
+    #[serde(default)]
+    pub controllers: Vec<Option<Counted>>,
+    /// How busy everything had been, at the start and at the end of each
+    /// program's timed part.
+    #[serde(default)]
+    pub busy: Vec<TracedBusy>,
+}
+
+/// What of a controller is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// The way for data, held by one drive at a time.
+    Channel,
+    /// Its own processor.
+    Processor,
+}
+
+/// For how long everything had been busy by some moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedBusy {
+    /// The moment.
+    pub at: Nanoseconds,
+    /// The processor.
+    pub processor: Nanoseconds,
+    /// Of that, in handlers of interrupts.
+    pub handlers: Nanoseconds,
+    /// The bus.
+    pub bus: Nanoseconds,
+    /// Each controller, by number; 0 where nothing is counted.
+    pub controllers: Vec<Nanoseconds>,
 }
 
 /// How a drive turned.

@@ -70,6 +70,7 @@ impl Rig {
             time_calls: false,
             drop_all_caches: false,
             trace: false,
+            what_if: diskperf_machine::WhatIf::default(),
             stop: Arc::clone(&self.stop),
         };
         let bench = Bench::build(&specification, usage)?;

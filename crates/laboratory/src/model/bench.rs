@@ -6,7 +6,7 @@ use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::controller::vme::{AccessClass, CacheStatistics};
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous};
+use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, WhatIf};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::{ControllerCache, Repetition, Trace};
@@ -40,6 +40,8 @@ pub(crate) struct Usage {
     pub(crate) drop_all_caches: bool,
     /// Whether what happens is recorded, for [`Bench::take_trace`].
     pub(crate) trace: bool,
+    /// What is supposed of the machine.
+    pub(crate) what_if: WhatIf,
     /// Set when the user ends the run.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -81,6 +83,7 @@ impl Bench {
             phase: usage.phase,
             speed_difference: usage.speed_difference,
             trace: usage.trace,
+            what_if: usage.what_if,
             ..Circumstances::default()
         };
         let volumes = circumstances.volumes;

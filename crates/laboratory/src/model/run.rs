@@ -10,6 +10,7 @@ use crate::plan::{ModelPlan, title};
 use crate::recorder::Recorder;
 use crate::reproduce::two_drives;
 use diskperf_battery::Step;
+use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
@@ -161,7 +162,7 @@ pub(crate) fn traced<T>(
     Ok(kept)
 }
 
-fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
+pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
         drives: plan.drives,
         other: plan.other,
@@ -171,11 +172,12 @@ fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         time_calls: plan.time_calls,
         drop_all_caches: plan.drop_all_caches,
         trace: false,
+        what_if: WhatIf::default(),
         stop: Arc::clone(stop),
     }
 }
 
-fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
+pub(crate) fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
     Task {
         program: &step.program,
         cache: step.program.cache_mode(plan.cache),
@@ -225,7 +227,7 @@ fn same_without(
     Ok(true)
 }
 
-fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
+pub(crate) fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
     ProgramResult {
         program: step.program.name().to_owned(),
         parameters: step.program.parameter_values(),

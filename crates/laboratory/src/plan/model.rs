@@ -9,7 +9,7 @@ use crate::model::load_catalogue;
 use crate::request::{Request, SizeChoice};
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Step, Suite};
-use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::catalogue::{Catalogue, Component, Setting};
 use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::{MIB, format_size};
 use std::collections::{BTreeMap, BTreeSet};
@@ -259,6 +259,22 @@ impl ModelPlan {
         settings: &[Setting],
     ) -> Result<Vec<Computer>, LaboratoryError> {
         computers(&self.catalogue, &self.target, &self.suite, settings)
+    }
+
+    /// The settings that one of its computers was read with.
+    pub(crate) fn settings_of(&self, computer: &Computer) -> Vec<Setting> {
+        let filesystem = (self.computers.len() > 1)
+            .then(|| Setting::new("filesystem", &computer.components[&Component::Filesystem]));
+        filesystem
+            .into_iter()
+            .chain(self.settings.clone())
+            .collect()
+    }
+
+    /// The system with these settings, if there can be one.
+    pub(crate) fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
+        let programs = self.suite.steps.iter().map(|step| &step.program);
+        Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
     }
 
     /// Why a step cannot run here, if it cannot.

@@ -5,6 +5,7 @@ use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use diskperf_battery::{Medium, Program};
+use diskperf_machine::WhatIf;
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Repetition};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,9 +58,6 @@ pub(crate) struct Figure {
     pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
-/// The figures of a job's programs, or why there are none.
-type JobOutcome = Result<Vec<Figure>, LaboratoryError>;
-
 /// Who carries jobs out.
 pub(crate) struct Workshop<'a> {
     /// Machines at a time.
@@ -78,28 +76,44 @@ impl Workshop<'_> {
     ///
     /// That of the first job that failed, in the order of the jobs.
     pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
+        self.each(jobs.len(), |number| jobs[number].run(self.stop))
+    }
+
+    /// Does something for each number below `count`; what comes of it, in the
+    /// order of the numbers, whoever did which.
+    ///
+    /// # Errors
+    ///
+    /// The first, in the order of the numbers.
+    pub(crate) fn each<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> Result<T, LaboratoryError> + Sync,
+    ) -> Result<Vec<T>, LaboratoryError> {
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<JobOutcome>>> =
-            jobs.iter().map(|_| Mutex::new(None)).collect();
-        let work = || {
+        let results: Vec<Mutex<Option<Result<T, LaboratoryError>>>> =
+            (0..count).map(|_| Mutex::new(None)).collect();
+        let some = || {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = jobs.get(number) else { break };
+                if number >= count {
+                    break;
+                }
                 let result = if self.stop.load(Ordering::Relaxed) {
                     Err(LaboratoryError::Interrupted)
                 } else {
-                    job.run(self.stop)
+                    work(number)
                 };
                 *lock(&results[number]) = Some(result);
-                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
             }
         };
         std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..self.threads.min(jobs.len()))
-                .map(|_| scope.spawn(work))
+            let helpers: Vec<_> = (1..self.threads.min(count))
+                .map(|_| scope.spawn(some))
                 .collect();
-            work();
+            some();
             for helper in helpers {
                 helper
                     .join()
@@ -151,6 +165,7 @@ impl Job {
             time_calls: false,
             drop_all_caches: false,
             trace: false,
+            what_if: WhatIf::default(),
             stop: Arc::clone(stop),
         };
         let bench = Bench::build(&self.computer.specification, usage)?;

@@ -38,9 +38,9 @@ impl Bus {
         Time((bytes * 1_000_000_000).div_ceil(self.bytes_per_s))
     }
 
-    /// For how long something has moved over it.
-    pub fn busy(&self) -> Time {
-        self.busy
+    /// For how long something has moved over it up to now.
+    pub fn busy(&self, now: Time) -> Time {
+        self.busy + self.busy_since.map_or(Time::ZERO, |since| now - since)
     }
 
     /// A stream of this rate starts.

@@ -8,7 +8,8 @@ pub mod wd1003;
 
 use super::{Parts, Surroundings};
 use acsi::{Acsi, AcsiEvent};
-use diskperf_sim::TaskId;
+use diskperf_sim::{TaskId, Time};
+use diskperf_timeline::trace::Counted;
 use massbus::{Massbus, MassbusEvent};
 use uda50::{Uda50, Uda50Event};
 use vme::{CacheStatistics, Vme, VmeEvent};
@@ -70,6 +71,15 @@ impl Controller {
             ) => {
                 panic!("an event reached a controller of another kind")
             }
+        }
+    }
+
+    /// For how long it was busy up to now, and what of it, if that is counted.
+    pub fn busy(&self, now: Time) -> Option<(Counted, Time)> {
+        match self {
+            Self::Massbus(massbus) => Some((Counted::Channel, massbus.channel_busy(now))),
+            Self::Uda50(uda50) => Some((Counted::Processor, uda50.engine_busy())),
+            Self::Vme(_) | Self::Wd1003(_) | Self::Acsi(_) => None,
         }
     }
 

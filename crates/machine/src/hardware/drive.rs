@@ -14,7 +14,9 @@ pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
 pub use streaming::TrackRead;
 
+use crate::what_if::WhatIf;
 use diskperf_sim::Time;
+use diskperf_timeline::Stage;
 
 /// What a drive is made of.
 #[derive(Clone, Debug)]
@@ -42,6 +44,25 @@ pub struct Drive {
     /// Its last transfer.
     last: Option<Commanded>,
     busy: Busy,
+    what_if: WhatIf,
+}
+
+/// A part of a transfer, from its first sector on.
+enum Leg {
+    /// Sectors that lie side by side pass.
+    Run {
+        begins: Time,
+        sectors: u32,
+        slots: Slots,
+    },
+    /// The way to the next of them, which begins then.
+    Between {
+        begins: Time,
+        arm: Move,
+        wait: Time,
+        /// It is on the same track, and what is in between passes as well.
+        same_track: bool,
+    },
 }
 
 /// A transfer, and where the drive was when it was commanded.
@@ -54,6 +75,8 @@ struct Commanded {
     cylinder: u32,
     head: u32,
     ends: Time,
+    /// Whether it goes on to another track.
+    crosses: bool,
 }
 
 /// How long a drive has been doing what.
@@ -89,6 +112,16 @@ impl Move {
     pub fn total(&self) -> Time {
         self.seek + self.settle + self.write_settle + self.head_switch
     }
+
+    /// Its parts, in order.
+    pub fn stages(&self) -> [(Stage, Time); 4] {
+        [
+            (Stage::Seek, self.seek),
+            (Stage::Settle, self.settle),
+            (Stage::WriteSettle, self.write_settle),
+            (Stage::HeadSwitch, self.head_switch),
+        ]
+    }
 }
 
 /// A transfer from its command to the last sector.
@@ -113,6 +146,11 @@ impl Passage {
         self.to_track.total() + self.latency
     }
 
+    /// Whether it goes on to another track.
+    fn crosses(&self) -> bool {
+        self.between != STILL || self.between_latency > Time::ZERO
+    }
+
     /// From the command to the end.
     pub fn total(&self) -> Time {
         self.to_first_sector() + self.between.total() + self.between_latency + self.transfer
@@ -126,6 +164,16 @@ const STILL: Move = Move {
     head_switch: Time::ZERO,
 };
 
+/// Whether a sector that comes by at `comes` came by before, since some moment
+/// (the drive's last transfer, or its finding the sector), with the arm where
+/// it is: then a revolution has been missed.
+pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> bool {
+    match (since, comes.0.checked_sub(period.0)) {
+        (Some(since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= since.0,
+        _ => false,
+    }
+}
+
 impl Drive {
     /// A drive at rest at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, rotation: Rotation) -> Self {
@@ -136,7 +184,13 @@ impl Drive {
             head: 0,
             last: None,
             busy: Busy::default(),
+            what_if: WhatIf::default(),
         }
+    }
+
+    /// The same drive, with some of its costs taken away.
+    pub fn supposing(self, what_if: WhatIf) -> Self {
+        Self { what_if, ..self }
     }
 
     /// Where its sectors are.
@@ -189,7 +243,23 @@ impl Drive {
     /// long each part takes. Afterwards the drive is where the last one was.
     #[inline]
     pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
+        self.transfer_watched(now, (sector, count), write, self.last_transfer())
+    }
+
+    /// The same, where whoever commands has been ready for the sector since
+    /// some moment: one that came by after that has been missed.
+    #[inline]
+    pub fn transfer_watched(
+        &mut self,
+        now: Time,
+        (sector, count): (u64, u32),
+        write: bool,
+        since: Option<Time>,
+    ) -> Passage {
         let (cylinder, head) = (self.cylinder, self.head);
+        if self.what_if.deadlines_met {
+            self.turn_back_to(now, sector, write, since);
+        }
         let passage = self.passage(now, sector, count, write);
         self.busy.book(&passage);
         self.busy.bytes += self.bytes(count);
@@ -202,8 +272,43 @@ impl Drive {
             cylinder,
             head,
             ends: now + passage.total(),
+            crosses: passage.crosses(),
         });
         passage
+    }
+
+    /// Turns the platter back to where a sector that has been missed is under
+    /// the head when the arm is there.
+    fn turn_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
+        let place = self.mechanics.geometry.locate(sector);
+        let arm = self.way(place.cylinder, place.head, write);
+        let arrived = now + arm.total();
+        let slots = self.mechanics.geometry.division(place.cylinder);
+        let slot = Angle::of_slot(place.slot, slots);
+        let comes = arrived + self.rotation.until(arrived, slot);
+        if was_missed(since, self.rotation.period(), comes, arm) {
+            self.rotation = self.rotation.turned_to(arrived, slot);
+        }
+    }
+
+    /// Waits, from `arrived` on after this way of the arm, for the start of a
+    /// slot of the present cylinder's tracks, which the drive was ready for
+    /// since some moment.
+    pub fn await_slot(
+        &mut self,
+        arrived: Time,
+        slot: u32,
+        (arm, since): (Move, Option<Time>),
+    ) -> Time {
+        let wait = self.until_slot(arrived, slot);
+        let missed = was_missed(since, self.rotation.period(), arrived + wait, arm);
+        if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
+            let slots = self.mechanics.geometry.division(self.cylinder);
+            let target = Angle::of_slot(slot, slots);
+            self.rotation = self.rotation.turned_to(arrived, target);
+            return Time::ZERO;
+        }
+        wait
     }
 
     fn bytes(&self, count: u32) -> u64 {
@@ -211,25 +316,24 @@ impl Drive {
     }
 
     fn passage(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
-        self.passage_by_runs(now, (sector, count), write, |_, _, _| ())
+        self.passage_by_legs(now, (sector, count), write, |_| ())
     }
 
-    /// The same; told of each run of sectors that lie side by side: when it
-    /// begins, its sectors, and the slots of its track.
+    /// The same; tells of each leg.
     #[inline]
-    fn passage_by_runs(
+    fn passage_by_legs(
         &mut self,
         now: Time,
         (sector, count): (u64, u32),
         write: bool,
-        mut run: impl FnMut(Time, u32, Slots),
+        mut tell: impl FnMut(Leg),
     ) -> Passage {
         let place = self.mechanics.geometry.locate(sector);
         let to_track = self.way(place.cylinder, place.head, write);
         let arrived = now + to_track.total();
         let slots = self.mechanics.geometry.division(place.cylinder);
         let first = Angle::of_slot(place.slot, slots);
-        let latency = self.rotation.until(arrived, first);
+        let latency = self.wait(arrived, first);
         self.cylinder = place.cylinder;
         self.head = place.head;
         let mut passage = Passage {
@@ -240,7 +344,11 @@ impl Drive {
             transfer: Time::ZERO,
         };
         if place.contiguous >= count {
-            run(arrived + latency, count, slots);
+            tell(Leg::Run {
+                begins: arrived + latency,
+                sectors: count,
+                slots,
+            });
             passage.transfer = self.rotation.slots(count, slots);
         } else {
             self.further(
@@ -249,7 +357,7 @@ impl Drive {
                 place,
                 write,
                 &mut passage,
-                run,
+                tell,
             );
         }
         passage
@@ -264,7 +372,7 @@ impl Drive {
         first: Place,
         write: bool,
         passage: &mut Passage,
-        mut each: impl FnMut(Time, u32, Slots),
+        mut tell: impl FnMut(Leg),
     ) {
         let mut at = start;
         let mut place = first;
@@ -273,7 +381,11 @@ impl Drive {
             let run = place.contiguous.min(count - done);
             let slots = self.mechanics.geometry.division(place.cylinder);
             let span = self.rotation.slots(run, slots);
-            each(at, run, slots);
+            tell(Leg::Run {
+                begins: at,
+                sectors: run,
+                slots,
+            });
             passage.transfer += span;
             at += span;
             done += run;
@@ -285,18 +397,28 @@ impl Drive {
             let arm = self.way(next.cylinder, next.head, write);
             let next_slots = self.mechanics.geometry.division(next.cylinder);
             let target = Angle::of_slot(next.slot, next_slots);
-            let wait = if arm == STILL {
+            let same_track =
+                arm == STILL && next.cylinder == place.cylinder && next.head == place.head;
+            let wait = if !same_track && self.what_if.no_rotational_latency {
+                self.wait(at + arm.total(), target)
+            } else if arm == STILL {
                 // Reckoned from angle to angle: the sector that follows at
                 // once is not missed by the fraction of a nanosecond.
                 self.rotation.between(end, target)
             } else {
                 self.rotation.until(at + arm.total(), target)
             };
+            tell(Leg::Between {
+                begins: at,
+                arm,
+                wait,
+                same_track,
+            });
             passage.between.seek += arm.seek;
             passage.between.settle += arm.settle;
             passage.between.write_settle += arm.write_settle;
             passage.between.head_switch += arm.head_switch;
-            if arm == STILL && next.cylinder == place.cylinder && next.head == place.head {
+            if same_track {
                 passage.transfer += wait;
             } else {
                 passage.between_latency += wait;
@@ -308,9 +430,21 @@ impl Drive {
         }
     }
 
+    /// From `now` until an angle comes by; the platter is turned there at once
+    /// where nothing is to be waited for.
+    fn wait(&mut self, now: Time, angle: Angle) -> Time {
+        if self.what_if.no_rotational_latency {
+            self.rotation = self.rotation.turned_to(now, angle);
+            return Time::ZERO;
+        }
+        self.rotation.until(now, angle)
+    }
+
     fn way(&self, cylinder: u32, head: u32, write: bool) -> Move {
         let distance = self.cylinder.abs_diff(cylinder);
-        if distance > 0 {
+        if distance > 0 && self.what_if.no_seek {
+            STILL
+        } else if distance > 0 {
             Move {
                 seek: self.mechanics.seek.time(distance),
                 settle: self.mechanics.settle,
@@ -356,13 +490,63 @@ impl Drive {
         let mut before = 0;
         let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
         let all = (last.sector, last.count);
-        self.passage_by_runs(last.at, all, last.write, |begins, run, slots| {
-            let wanted = first.saturating_sub(before).min(run) + 1..=run;
+        self.passage_by_legs(last.at, all, last.write, |leg| {
+            let Leg::Run {
+                begins,
+                sectors,
+                slots,
+            } = leg
+            else {
+                return;
+            };
+            let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
             pass.extend(wanted.map(|count| begins + rotation.slots(count, slots)));
-            before += run;
+            before += sectors;
         });
         (self.cylinder, self.head) = after;
         pass
+    }
+
+    /// Tells what the last transfer does from its first sector on, if nothing
+    /// stops it: each stage and when it ends. Nothing of a transfer that stays
+    /// on its track.
+    pub fn tell_stages(&mut self, mut tell: impl FnMut(Stage, Time)) {
+        let Some(last) = self.last.filter(|last| last.crosses) else {
+            return;
+        };
+        let (after, turned) = ((self.cylinder, self.head), self.rotation);
+        (self.cylinder, self.head) = (last.cylinder, last.head);
+        let all = (last.sector, last.count);
+        let rotation = self.rotation;
+        self.passage_by_legs(last.at, all, last.write, |leg| match leg {
+            Leg::Run {
+                begins,
+                sectors,
+                slots,
+            } => tell(
+                Stage::MediaTransfer,
+                begins + rotation.slots(sectors, slots),
+            ),
+            Leg::Between {
+                begins,
+                arm,
+                wait,
+                same_track,
+            } => {
+                let mut at = begins;
+                for (stage, span) in arm.stages() {
+                    at += span;
+                    tell(stage, at);
+                }
+                let waits = match same_track {
+                    true => Stage::MediaTransfer,
+                    false => Stage::RotationalLatency,
+                };
+                tell(waits, at + wait);
+            }
+        });
+        (self.cylinder, self.head) = after;
+        self.rotation = turned;
     }
 
     /// The first `count` sectors of a transfer, from where the drive was when

@@ -131,6 +131,7 @@ impl Session {
     /// Starts the account of where the process's time goes.
     pub fn open_account(&self) {
         self.process.open_account(self.now());
+        self.kernel.trace_busy();
     }
 
     /// The account since then.

@@ -3,11 +3,12 @@
 use super::Kernel;
 use super::buffers::BufferId;
 use super::process::Process;
+use crate::hardware::controller::Controller;
 use crate::hardware::drive::{CIRCLE, Drive};
 use crate::hardware::{Transfer, TransferId, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::trace::{
-    Purpose, Trace, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
+    Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Stage};
 
@@ -36,6 +37,8 @@ impl Kernel {
         let mut taken = self.tracing.as_ref()?.take().trace;
         let hardware = self.hardware.borrow();
         taken.drives = hardware.drives.iter().map(traced_drive).collect();
+        let counted = |controller: &Controller| Some(controller.busy(self.sim.now())?.0);
+        taken.controllers = hardware.controllers.iter().map(counted).collect();
         Some(taken)
     }
 
@@ -97,8 +100,27 @@ impl Kernel {
         }
     }
 
+    /// A program's timed part begins or ends.
+    pub(crate) fn trace_busy(&self) {
+        let Some(tracing) = &self.tracing else { return };
+        let now = self.sim.now();
+        let (processor, handlers) = self.processor.busy(&self.sim);
+        let hardware = self.hardware.borrow();
+        let of = |controller: &Controller| {
+            moment(controller.busy(now).map_or(Time::ZERO, |(_, busy)| busy))
+        };
+        tracing.borrow_mut().trace.busy.push(TracedBusy {
+            at: moment(now),
+            processor: moment(processor),
+            handlers: moment(handlers),
+            bus: moment(hardware.bus.busy(now)),
+            controllers: hardware.controllers.iter().map(of).collect(),
+        });
+    }
+
     /// A program's timed part has ended.
     pub(crate) fn trace_process(&self, process: &Process) {
+        self.trace_busy();
         let Some(tracing) = &self.tracing else { return };
         let (opened, tiling) = process.traced();
         tracing.borrow_mut().trace.processes.push(TracedProcess {

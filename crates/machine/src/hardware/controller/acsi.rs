@@ -3,7 +3,7 @@
 //! pass, and interrupts at the end.
 
 use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move};
+use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
 use crate::hardware::{Parts, Surroundings, TransferId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -115,7 +115,7 @@ fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
     let stage = late_stage(transfer, since, period, first, passage.to_track, late);
     transfer.request.mark(stage, moment(first));
     let passed = now + passage.total();
-    transfer.request.mark(Stage::MediaTransfer, moment(passed));
+    mark_passing(transfer, drive, passed);
     // A sector waits in the controller's buffer until it has passed; the port
     // takes it while the next one passes, and no faster than it can.
     let sector_bytes = u64::from(drive.geometry().sector_bytes());

@@ -4,8 +4,9 @@
 
 use super::ControllerEvent;
 use crate::event::Event;
-use crate::hardware::drive::Move;
+use crate::hardware::drive::{Drive, Move, was_missed};
 use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
+use crate::what_if::WhatIf;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
@@ -38,6 +39,22 @@ pub struct MassbusConfig {
     pub data_late: f64,
     /// Share of that while the processor idles.
     pub data_late_idle_share: f64,
+}
+
+impl MassbusConfig {
+    /// The same adaptor, whose deadlines are met where that is supposed; and
+    /// where nothing is waited for on a track, the sector does not come round
+    /// while the channel is held.
+    pub(crate) fn supposing(&self, what_if: WhatIf) -> Self {
+        let mut config = self.clone();
+        if what_if.deadlines_met {
+            config.data_late = 0.0;
+        }
+        if what_if.deadlines_met || what_if.no_rotational_latency {
+            config.attention = Attention::WhileTransferring;
+        }
+        config
+    }
 }
 
 /// The adaptor's state.
@@ -158,9 +175,10 @@ impl Massbus {
         self.channel.is_none() && self.done.is_none()
     }
 
-    /// For how long the channel was held.
-    pub fn channel_busy(&self) -> Time {
-        self.channel_busy
+    /// For how long the channel was held up to now.
+    pub fn channel_busy(&self, now: Time) -> Time {
+        let holding = self.channel.map_or(Time::ZERO, |held| now - held.since);
+        self.channel_busy + holding
     }
 
     /// How many sectors were late.
@@ -207,10 +225,11 @@ impl Massbus {
         let arm = drive.seek(cylinder, transfer.write);
         mark_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
-        let found = arrived + drive.until_slot(arrived, slot);
+        let since = drive.last_transfer();
+        let found = arrived + drive.await_slot(arrived, slot, (arm, since));
         let stage = late_stage(
             transfer,
-            drive.last_transfer(),
+            since,
             drive.rotation().period(),
             found,
             arm,
@@ -248,7 +267,8 @@ impl Massbus {
         transfer.request.mark(Stage::Command, moment(commanded));
         let drive = &mut parts.drives[transfer.drive];
         let since = searched.or(drive.last_transfer());
-        let passage = drive.transfer(commanded, transfer.sector, transfer.sectors, transfer.write);
+        let all = (transfer.sector, transfer.sectors);
+        let passage = drive.transfer_watched(commanded, all, transfer.write, since);
         mark_move(transfer, commanded, passage.to_track);
         let first_sector = commanded + passage.to_first_sector();
         let stage = if repeated {
@@ -376,13 +396,14 @@ impl Massbus {
         self.channel_busy += now - channel.since;
         self.held = (channel.since, now);
         let transfer = &mut parts.transfers[channel.transfer.0 as usize];
-        let stage = if data_late {
-            parts.drives[transfer.drive].cut_short(now);
-            Stage::MissedRevolution(Deadline::DataLate)
+        let drive = &mut parts.drives[transfer.drive];
+        if data_late {
+            drive.cut_short(now);
+            let late = Stage::MissedRevolution(Deadline::DataLate);
+            transfer.request.mark(late, moment(now));
         } else {
-            Stage::MediaTransfer
-        };
-        transfer.request.mark(stage, moment(now));
+            mark_passing(transfer, drive, now);
+        }
         self.done = Some(Done {
             transfer: channel.transfer,
             data_late,
@@ -405,17 +426,24 @@ impl Massbus {
 
 /// Books the arm's way.
 pub(super) fn mark_move(transfer: &mut Transfer, from: Time, arm: Move) {
-    let request = &mut transfer.request;
     let mut at = from;
-    for (stage, span) in [
-        (Stage::Seek, arm.seek),
-        (Stage::Settle, arm.settle),
-        (Stage::WriteSettle, arm.write_settle),
-        (Stage::HeadSwitch, arm.head_switch),
-    ] {
+    for (stage, span) in arm.stages() {
         at += span;
-        request.mark(stage, moment(at));
+        transfer.request.mark(stage, moment(at));
     }
+}
+
+/// Books what a transfer has done from its first sector on up to a moment: its
+/// sectors passing, and the ways from one track to the next.
+pub(super) fn mark_passing(transfer: &mut Transfer, drive: &mut Drive, until: Time) {
+    let request = &mut transfer.request;
+    drive.tell_stages(|stage, ends| {
+        let ends = moment(ends.min(until));
+        if ends > request.marked() {
+            request.mark(stage, ends);
+        }
+    });
+    request.mark(Stage::MediaTransfer, moment(until));
 }
 
 /// What waiting for a sector that comes by at `comes` is: a missed revolution,
@@ -430,15 +458,12 @@ pub(super) fn late_stage(
     arm: Move,
     deadline: Deadline,
 ) -> Stage {
-    let passed = comes.0.checked_sub(period.0);
-    match (since, passed) {
-        (Some(since), Some(passed)) if arm.seek == Time::ZERO && passed + 2 >= since.0 => {
-            if transfer.request.issued().0 > passed {
-                Stage::MissedRevolution(Deadline::ReadAhead)
-            } else {
-                Stage::MissedRevolution(deadline)
-            }
-        }
-        _ => Stage::RotationalLatency,
+    if !was_missed(since, period, comes, arm) {
+        return Stage::RotationalLatency;
+    }
+    if transfer.request.issued().0 > comes.0 - period.0 {
+        Stage::MissedRevolution(Deadline::ReadAhead)
+    } else {
+        Stage::MissedRevolution(deadline)
     }
 }

@@ -8,7 +8,7 @@
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
 use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move};
+use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
 use crate::hardware::{Parts, Surroundings, TransferId, moment};
 use diskperf_sim::{Stream, TaskId, Time};
@@ -325,9 +325,7 @@ impl Uda50 {
 
     fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &mut parts.transfers[id.0 as usize];
-        transfer
-            .request
-            .mark(Stage::MediaTransfer, moment(around.now()));
+        mark_passing(transfer, &mut parts.drives[transfer.drive], around.now());
         let drive = transfer.drive;
         if transfer.write {
             self.finish(around, parts, id);

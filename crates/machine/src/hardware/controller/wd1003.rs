@@ -7,7 +7,7 @@
 //! the buffer for its place on the track.
 
 use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move};
+use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
 use crate::hardware::{Parts, Surroundings, TransferId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -225,7 +225,7 @@ impl Wd1003 {
         let command = self.command.as_mut().expect("a command is under way");
         command.passed += 1;
         let transfer = &mut parts.transfers[command.transfer.0 as usize];
-        transfer.request.mark(Stage::MediaTransfer, moment(now));
+        mark_passing(transfer, &mut parts.drives[transfer.drive], now);
         let task = self.interrupt.expect("its interrupt is connected");
         around.sim.wake(task);
         let goes_on = if transfer.write {

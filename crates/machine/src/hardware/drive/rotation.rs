@@ -149,6 +149,15 @@ impl Rotation {
         }
     }
 
+    /// The same spindle, turned so that it is at this angle at some moment.
+    pub fn turned_to(&self, now: Time, angle: Angle) -> Self {
+        let turned = (now.0 % CIRCLE) * self.speed.get() % CIRCLE;
+        Self {
+            phase: (angle.0 + CIRCLE - turned) % CIRCLE,
+            ..*self
+        }
+    }
+
     /// The time of one revolution, to the next whole nanosecond.
     pub fn period(&self) -> Time {
         self.turning(CIRCLE)

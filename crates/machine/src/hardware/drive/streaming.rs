@@ -46,6 +46,7 @@ impl Drive {
         self.last = Some(Commanded {
             count,
             ends,
+            crosses: new.crosses(),
             ..last
         });
         ends
@@ -92,6 +93,7 @@ impl Drive {
             cylinder: place.cylinder,
             head: place.head,
             ends,
+            crosses: false,
         });
         TrackRead {
             to_track,

@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn channel_busy(&self) -> Time {
-        self.ask(|controller, _, _| controller.massbus().channel_busy())
+        self.ask(|controller, _, _| controller.massbus().channel_busy(self.now()))
     }
 }
 
@@ -109,7 +109,7 @@ fn the_channel_is_held_through_the_rotational_wait() {
         assert!(on.is_idle());
         assert_near(on.now(), slots(48 + 10 + 16), 3);
         assert_eq!(on.channel_busy(), on.now() - slots(12));
-        let bus = on.hardware.borrow().bus.busy();
+        let bus = on.hardware.borrow().bus.busy(on.now());
         assert_near(bus, slots(16), 1);
         assert_near(on.span(id, Stage::MediaTransfer), slots(16), 1);
     });

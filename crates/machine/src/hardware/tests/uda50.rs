@@ -142,7 +142,7 @@ fn a_write_moves_when_the_rest_of_its_data_will_be_in_time() {
             "the last sector was there"
         );
         assert_eq!(at, media.1 + FINISH);
-        assert_eq!(on.hardware.borrow().bus.busy(), Time(8_192_000));
+        assert_eq!(on.hardware.borrow().bus.busy(on.now()), Time(8_192_000));
     });
 }
 
@@ -231,7 +231,7 @@ fn drives_share_the_bus() {
         assert_eq!(on.when(TransferId(1), Stage::BusWait), (ms(2), free));
         let second = on.when(TransferId(1), Stage::BusTransfer);
         assert_eq!(second, (free, free + head_start()));
-        assert_eq!(on.hardware.borrow().bus.busy(), Time(2 * 8_192_000));
+        assert_eq!(on.hardware.borrow().bus.busy(on.now()), Time(2 * 8_192_000));
     });
 }
 

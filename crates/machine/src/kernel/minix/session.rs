@@ -75,6 +75,7 @@ impl MinixSession {
 
     pub(crate) fn open_account(&self) {
         self.me.process.open_account(self.now());
+        self.kernel.trace_busy();
     }
 
     pub(crate) fn account(&self) -> Account {

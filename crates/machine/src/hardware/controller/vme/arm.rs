@@ -3,7 +3,7 @@
 use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
 use super::{Caching, Command, Served, Vme, VmeEvent};
-use crate::hardware::controller::massbus::{late_stage, mark_move};
+use crate::hardware::controller::massbus::{late_stage, mark_move, mark_passing};
 use crate::hardware::drive::Move;
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
@@ -371,8 +371,8 @@ impl Vme {
             (now, passage.to_track),
             (since, begins, period),
         );
-        let request = &mut parts.transfers[command.id.0 as usize].request;
-        request.mark(Stage::MediaTransfer, moment(ends));
+        let drive = &mut parts.drives[self.units[place].drive];
+        mark_passing(&mut parts.transfers[command.id.0 as usize], drive, ends);
         assert!(
             command.ready <= ends,
             "what is written has been fetched before"

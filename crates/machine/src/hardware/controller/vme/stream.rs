@@ -2,6 +2,7 @@
 
 use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
+use crate::hardware::controller::massbus::mark_passing;
 use crate::hardware::drive::{Geometry, Place};
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
@@ -152,9 +153,10 @@ impl Vme {
             }
         }
         command.next += taken;
-        let request = &mut parts.transfers[command.id.0 as usize].request;
-        let media_end = moment(last).max(request.marked());
-        request.mark(Stage::MediaTransfer, media_end);
+        let transfer = &mut parts.transfers[command.id.0 as usize];
+        let media_end = moment(last).max(transfer.request.marked());
+        mark_passing(transfer, &mut parts.drives[drive], Time(media_end.0));
+        let request = &mut transfer.request;
         request.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
         self.move_data(around, parts, (command.id, taken), (from, command.ready));
         if command.next == command.end {

@@ -1,0 +1,142 @@
+//! What an account means, in two or three sentences.
+
+use super::words::{bytes, late_thing, milliseconds, percent};
+use super::{Account, DriveAccount, Missed, is_of_processor};
+use diskperf_timeline::Stage;
+
+/// Busy for so much of the time, something is what limits the rest.
+const LIMITS: f64 = 0.9;
+/// A stage or a cause that takes less than this is not worth a sentence.
+const WORTH: f64 = 0.02;
+
+/// The verdict on one program.
+pub fn verdict(account: &Account) -> Vec<String> {
+    let mut sentences = vec![bottleneck(account)];
+    sentences.extend(quantum(account));
+    sentences.extend(why(account));
+    sentences
+}
+
+/// The drive that was busiest.
+fn busiest(account: &Account) -> Option<&DriveAccount> {
+    account.drives.iter().min_by_key(|drive| drive.idle)
+}
+
+fn bottleneck(account: &Account) -> String {
+    let used = &account.utilisation;
+    let drive = busiest(account);
+    let of_drive = drive.map_or(0.0, |drive| used.drives[drive.drive as usize]);
+    let processor = percent(used.processor);
+    let both = percent(used.processor_and_drive);
+    let Some(drive) = drive else {
+        return format!("No drive was asked: the processor is busy {processor} of the time.");
+    };
+    let name = match account.drives.len() {
+        1 => "the drive".to_owned(),
+        _ => format!("drive {}", drive.drive + 1),
+    };
+    let elapsed = account.elapsed.0.max(1) as f64;
+    let media = drive.spent(|stage| stage == Stage::MediaTransfer).0 as f64 / elapsed;
+    let busy = percent(of_drive);
+    if used.processor >= LIMITS && used.processor >= of_drive {
+        return format!(
+            "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {both} at the same time."
+        );
+    }
+    if of_drive >= LIMITS {
+        return format!(
+            "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only; the processor is busy {processor}, {both} while a drive is.",
+            percent(media)
+        );
+    }
+    if let Some(full) = used.controllers.iter().find(|one| one.share >= LIMITS) {
+        return format!(
+            "Bottleneck: the controller, busy {} of the time; {name} is busy {busy}, the processor {processor}.",
+            percent(full.share)
+        );
+    }
+    format!(
+        "No part is busy all the time: {name} {busy}, the processor {processor}, both at once {both}; for the rest of the time one waits for the other."
+    )
+}
+
+/// What a block costs, in revolutions.
+fn quantum(account: &Account) -> Option<String> {
+    let drive = busiest(account)?;
+    if drive.usual_requests < 2 {
+        return None;
+    }
+    let count = drive.requests as f64;
+    let each_ns = account.elapsed.0 as f64 / count;
+    let in_revolutions = |ns: f64| format!("{:.2}", ns / count / drive.revolution_ns);
+    let spent = |which: fn(Stage) -> bool| drive.spent(which).0 as f64;
+    let parts = [
+        ("media transfer", spent(|one| one == Stage::MediaTransfer)),
+        (
+            "seeking",
+            spent(|one| matches!(one, Stage::Seek | Stage::Settle | Stage::WriteSettle)),
+        ),
+        ("head switches", spent(|one| one == Stage::HeadSwitch)),
+        (
+            "rotational latency",
+            spent(|one| one == Stage::RotationalLatency),
+        ),
+        (
+            "missed revolutions",
+            spent(|one| matches!(one, Stage::MissedRevolution(_))),
+        ),
+        ("the drive having nothing to do", drive.idle.0 as f64),
+    ];
+    let elapsed = account.elapsed.0.max(1) as f64;
+    let named: Vec<String> = parts
+        .iter()
+        .filter(|(_, ns)| ns / elapsed >= WORTH)
+        .map(|(name, ns)| format!("{} {name}", in_revolutions(*ns)))
+        .collect();
+    let all_alike = drive.usual_requests * 10 >= drive.requests * 9;
+    let block = match all_alike {
+        true => format!("Each request of {}", bytes(drive.usual_bytes)),
+        false => "A request in the mean".to_owned(),
+    };
+    Some(format!(
+        "{block} takes {:.2} revolutions ({}): {}.",
+        each_ns / drive.revolution_ns,
+        milliseconds(each_ns),
+        named.join(", ")
+    ))
+}
+
+/// What is behind the largest part of it.
+fn why(account: &Account) -> Option<String> {
+    let requests: u64 = account.drives.iter().map(|drive| drive.requests).sum();
+    let worst = account.missed.iter().max_by_key(|missed| missed.ns);
+    let elapsed = account.elapsed.0.max(1) as f64 * account.drives.len().max(1) as f64;
+    if let Some(worst) = worst.filter(|worst| worst.ns as f64 / elapsed >= WORTH) {
+        return Some(of_missed(worst, requests));
+    }
+    let ledger = account.ledger.entries().iter();
+    let work = ledger.filter(|entry| is_of_processor(entry.stage));
+    let most = work.max_by_key(|entry| entry.ns)?;
+    Some(format!(
+        "Of what the program spends on the processor, most is {}: {} of the elapsed time.",
+        super::words::stage(most.stage),
+        percent(most.ns.0 as f64 / account.elapsed.0.max(1) as f64)
+    ))
+}
+
+fn of_missed(worst: &Missed, requests: u64) -> String {
+    let often = format!("In {} of {requests} requests", worst.count);
+    let cost = milliseconds(worst.ns as f64 / worst.count.max(1) as f64);
+    match (worst.late_median_ns, worst.late_max_ns) {
+        (Some(median), Some(most)) => format!(
+            "{often} {} {} after its deadline (the median; at most {}), which costs {cost} each time.",
+            late_thing(worst.deadline),
+            milliseconds(median as f64),
+            milliseconds(most as f64)
+        ),
+        _ => format!(
+            "{often} {} too late, which costs {cost} each time.",
+            late_thing(worst.deadline)
+        ),
+    }
+}

@@ -1,0 +1,95 @@
+//! Stages, deadlines and times in words.
+
+use diskperf_timeline::{Deadline, Stage};
+
+/// What a table calls a stage.
+pub fn stage(stage: Stage) -> String {
+    match stage {
+        Stage::User => "user".to_owned(),
+        Stage::SystemCall => "system call".to_owned(),
+        Stage::Copy => "copy".to_owned(),
+        Stage::Clear => "clear".to_owned(),
+        Stage::Allocate => "allocate".to_owned(),
+        Stage::CacheLookup => "cache lookup".to_owned(),
+        Stage::Driver => "driver".to_owned(),
+        Stage::Interrupt => "interrupts".to_owned(),
+        Stage::CpuWait => "waiting for the processor".to_owned(),
+        Stage::MemoryContention => "memory contention".to_owned(),
+        Stage::BufferWait => "waiting for a buffer".to_owned(),
+        Stage::DriverQueue => "driver queue".to_owned(),
+        Stage::ControllerQueue => "controller queue".to_owned(),
+        Stage::ChannelWait => "waiting for the channel".to_owned(),
+        Stage::BusWait => "waiting for the bus".to_owned(),
+        Stage::Command => "controller's command".to_owned(),
+        Stage::Seek => "seek".to_owned(),
+        Stage::Settle => "settle".to_owned(),
+        Stage::WriteSettle => "write settle".to_owned(),
+        Stage::HeadSwitch => "head switch".to_owned(),
+        Stage::RotationalLatency => "rotational latency".to_owned(),
+        Stage::MissedRevolution(deadline) => {
+            format!("missed revolution: {}", self::deadline(deadline))
+        }
+        Stage::MediaTransfer => "media transfer".to_owned(),
+        Stage::BusTransfer => "bus transfer".to_owned(),
+        Stage::CacheHit => "controller's cache".to_owned(),
+        Stage::FlashRead => "flash read".to_owned(),
+        Stage::FlashProgram => "flash program".to_owned(),
+        Stage::FlashErase => "flash erase".to_owned(),
+        Stage::Completion => "completion".to_owned(),
+        Stage::Think => "asleep".to_owned(),
+        Stage::Device => "device".to_owned(),
+        Stage::Unattributed => "unattributed".to_owned(),
+    }
+}
+
+/// What was missed.
+pub fn deadline(deadline: Deadline) -> &'static str {
+    match deadline {
+        Deadline::Search => "search too late",
+        Deadline::TransferCommand => "transfer command too late",
+        Deadline::DataLate => "data late",
+        Deadline::ChannelHeld => "channel held",
+        Deadline::ReadAhead => "issued too late",
+        Deadline::Interleave => "interleave too tight",
+    }
+}
+
+/// The same as the subject of a sentence.
+pub fn late_thing(deadline: Deadline) -> &'static str {
+    match deadline {
+        Deadline::Search => "the search command is issued",
+        Deadline::TransferCommand => "the transfer command is issued",
+        Deadline::DataLate => "a sector comes to memory, or from it,",
+        Deadline::ChannelHeld => "the channel, held by another drive, comes free",
+        Deadline::ReadAhead => "the request reaches the drive",
+        Deadline::Interleave => "the controller is ready for the next sector",
+    }
+}
+
+/// A time in milliseconds, with as many digits as mean something.
+pub fn milliseconds(ns: f64) -> String {
+    let ms = ns / 1e6;
+    let digits = match ms.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{ms:.digits$} ms")
+}
+
+/// A size as one says it.
+pub fn bytes(bytes: u64) -> String {
+    if bytes >= 1024 && bytes.is_multiple_of(1024) {
+        format!("{} KB", bytes / 1024)
+    } else {
+        format!("{bytes} bytes")
+    }
+}
+
+/// A share in percent.
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = usize::from(percent.abs() < 9.95 && percent.abs() > 0.0);
+    format!("{percent:.digits$} %")
+}

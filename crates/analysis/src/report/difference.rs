@@ -1,0 +1,270 @@
+//! Why two runs differ: tables, JSON, CSV.
+
+use super::csv::{Field, written};
+use super::document::{Block, Column, Grid, Group};
+use super::explanation::named;
+use super::json::pretty;
+use crate::diagnosis::Diagnosis;
+use crate::explanation::difference::{Difference, Differences, Method, Part, StageDifference};
+use crate::explanation::words::{deadline, milliseconds, stage};
+use serde::Serialize;
+
+pub(super) fn blocks(found: &Differences) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!(
+        "Why they differ: A, {}; B, {}",
+        found.a, found.b
+    ))];
+    for program in &found.programs {
+        blocks.extend(of_program(program));
+    }
+    if !found.notes.is_empty() {
+        blocks.push(Block::List(found.notes.clone()));
+    }
+    blocks
+}
+
+fn of_program(program: &Difference) -> Vec<Block> {
+    let (a, b) = program.elapsed;
+    let difference = b.0 as f64 - a.0 as f64;
+    let filesystem = match program.filesystems.0 == program.filesystems.1 {
+        true => program.filesystems.0.clone(),
+        false => format!(
+            "{} against {}",
+            program.filesystems.0, program.filesystems.1
+        ),
+    };
+    let verdict = match difference {
+        0.0 => "both take the same time".to_owned(),
+        more => format!(
+            "B takes {} {}, {:+.1} %",
+            milliseconds(more.abs()),
+            if more > 0.0 { "longer" } else { "less" },
+            100.0 * more / a.0.max(1) as f64
+        ),
+    };
+    let mut blocks = vec![Block::Section(format!(
+        "{}, {filesystem}: {} and {}: {verdict}",
+        program.program,
+        milliseconds(a.0 as f64),
+        milliseconds(b.0 as f64)
+    ))];
+    if let Some(found) = &program.diagnosis {
+        blocks.push(Block::Text(told(found)));
+    }
+    blocks.push(Block::Grid(by_stage(&program.stages, difference)));
+    let counting: Vec<&Part> = program.parts.iter().filter(|part| part.ns != 0).collect();
+    if !counting.is_empty() {
+        blocks.push(Block::Grid(by_change(&counting, difference)));
+    }
+    let idle = program.parts.len() - counting.len();
+    if let Some(method) = program.method {
+        blocks.push(Block::List(vec![how(method, idle)]));
+    }
+    blocks
+}
+
+/// What the spans alone say.
+fn told(found: &Diagnosis) -> String {
+    let component = match found.component {
+        Some(component) => format!(
+            "By what happened in both, the {} is behind it",
+            component.name()
+        ),
+        None => "What happened in both does not tell what is behind it".to_owned(),
+    };
+    let missed = found
+        .deadline
+        .map(|missed| format!(", by way of a deadline: {}", deadline(missed)));
+    format!(
+        "{component}{}. {}",
+        missed.unwrap_or_default(),
+        sentence(&found.evidence)
+    )
+}
+
+fn sentence(evidence: &[String]) -> String {
+    let all = evidence.join("; ");
+    let mut letters = all.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
+    }
+}
+
+fn how(method: Method, idle: usize) -> String {
+    let others = match idle {
+        0 => String::new(),
+        1 => "; one more change does nothing here".to_owned(),
+        idle => format!("; {idle} more changes do nothing here"),
+    };
+    match method {
+        Method::AllOrders { runs } => format!(
+            "the changes from A to B, made in every order, {runs} runs in between: they sum to the difference{others}"
+        ),
+        Method::SampledOrders { orders, runs } => format!(
+            "the changes from A to B, made in {orders} orders drawn by chance, {runs} runs in between: they sum to the difference, each by itself is an estimate{others}"
+        ),
+    }
+}
+
+fn by_stage(stages: &[StageDifference], difference: f64) -> Grid {
+    let mut sorted: Vec<&StageDifference> =
+        stages.iter().filter(|one| one.more_ns() != 0).collect();
+    sorted.sort_by_key(|one| std::cmp::Reverse(one.more_ns().unsigned_abs()));
+    let column =
+        |of: &dyn Fn(&StageDifference) -> String| sorted.iter().map(|one| of(one)).collect();
+    Grid {
+        key: Column::words("stage", column(&|one| stage(one.stage))),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("A ms", column(&|one| ms(one.a.0 as f64))),
+                Column::figures("B ms", column(&|one| ms(one.b.0 as f64))),
+                Column::figures("B - A ms", column(&|one| signed(one.more_ns()))),
+                Column::figures(
+                    "of the difference",
+                    column(&|one| share(one.more_ns(), difference)),
+                ),
+            ],
+        )],
+    }
+}
+
+fn by_change(parts: &[&Part], difference: f64) -> Grid {
+    let column = |of: &dyn Fn(&Part) -> String| parts.iter().map(|part| of(part)).collect();
+    Grid {
+        key: Column::words(
+            "change from A to B",
+            column(&|part| part.changes.join(", ")),
+        ),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("B - A ms", column(&|part| signed(part.ns))),
+                Column::figures(
+                    "of the difference",
+                    column(&|part| share(part.ns, difference)),
+                ),
+            ],
+        )],
+    }
+}
+
+fn ms(ns: f64) -> String {
+    format!("{:.1}", ns / 1e6)
+}
+
+fn signed(ns: i64) -> String {
+    format!("{:+.1}", ns as f64 / 1e6)
+}
+
+fn share(ns: i64, difference: f64) -> String {
+    match difference {
+        0.0 => String::new(),
+        difference => format!("{:.1} %", 100.0 * ns as f64 / difference),
+    }
+}
+
+#[derive(Serialize)]
+struct StageLine {
+    stage: String,
+    cause: Option<String>,
+    a_ns: u64,
+    b_ns: u64,
+    difference_ns: i64,
+}
+
+pub(super) fn json(found: &Differences) -> String {
+    #[derive(Serialize)]
+    struct Program<'d> {
+        program: &'d str,
+        a_filesystem: &'d str,
+        b_filesystem: &'d str,
+        a_drives: u32,
+        b_drives: u32,
+        a_elapsed_ns: u64,
+        b_elapsed_ns: u64,
+        difference_ns: i64,
+        stages: Vec<StageLine>,
+        diagnosis: &'d Option<Diagnosis>,
+        parts: &'d [Part],
+        method: Option<Method>,
+    }
+    #[derive(Serialize)]
+    struct Document<'d> {
+        a: &'d str,
+        b: &'d str,
+        programs: Vec<Program<'d>>,
+        notes: &'d [String],
+    }
+    fn program(one: &Difference) -> Program<'_> {
+        Program {
+            program: &one.program,
+            a_filesystem: &one.filesystems.0,
+            b_filesystem: &one.filesystems.1,
+            a_drives: one.drives.0,
+            b_drives: one.drives.1,
+            a_elapsed_ns: one.elapsed.0.0,
+            b_elapsed_ns: one.elapsed.1.0,
+            difference_ns: one.elapsed.1.0 as i64 - one.elapsed.0.0 as i64,
+            stages: one.stages.iter().map(line).collect(),
+            diagnosis: &one.diagnosis,
+            parts: &one.parts,
+            method: one.method,
+        }
+    }
+    pretty(&Document {
+        a: &found.a,
+        b: &found.b,
+        programs: found.programs.iter().map(program).collect(),
+        notes: &found.notes,
+    })
+}
+
+fn line(one: &StageDifference) -> StageLine {
+    let (stage, cause) = named(one.stage);
+    StageLine {
+        stage,
+        cause,
+        a_ns: one.a.0,
+        b_ns: one.b.0,
+        difference_ns: one.more_ns(),
+    }
+}
+
+/// One line for each stage, and one for each change.
+pub(super) fn csv(found: &Differences) -> String {
+    let mut records: Vec<Vec<Field>> = Vec::new();
+    for program in &found.programs {
+        let record =
+            |kind: &str, name: String, cause: String, of: (Option<u64>, Option<u64>), ns: i64| {
+                let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
+                vec![
+                    ("program", program.program.clone()),
+                    ("filesystem", program.filesystems.0.clone()),
+                    ("kind", kind.to_owned()),
+                    ("name", name),
+                    ("cause", cause),
+                    ("a_ns", number(of.0)),
+                    ("b_ns", number(of.1)),
+                    ("difference_ns", ns.to_string()),
+                ]
+            };
+        for one in &program.stages {
+            let (name, cause) = named(one.stage);
+            let of = (Some(one.a.0), Some(one.b.0));
+            records.push(record(
+                "stage",
+                name,
+                cause.unwrap_or_default(),
+                of,
+                one.more_ns(),
+            ));
+        }
+        for part in &program.parts {
+            let name = part.changes.join(", ");
+            records.push(record("change", name, String::new(), (None, None), part.ns));
+        }
+    }
+    written(&records)
+}

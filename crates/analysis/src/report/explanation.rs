@@ -1,0 +1,362 @@
+//! Where the time of programs went: tables, JSON, CSV.
+
+use super::csv::{Field, number, optional, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::explanation::words::{deadline, milliseconds, percent, stage};
+use crate::explanation::{
+    Account, Counterfactual, Explanation, Missed, ProgramExplanation, Utilisation, is_of_processor,
+};
+use diskperf_timeline::ledger::Entry;
+use diskperf_timeline::trace::Counted;
+use diskperf_timeline::{Ledger, Nanoseconds, Stage};
+use serde::Serialize;
+
+/// Counterfactuals that a table shows: as many as gain most.
+const SHOWN: usize = 12;
+
+pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!("Explained: {}", found.what))];
+    for program in &found.programs {
+        blocks.extend(of_program(program));
+    }
+    if !found.notes.is_empty() {
+        blocks.push(Block::List(found.notes.clone()));
+    }
+    blocks
+}
+
+fn of_program(program: &ProgramExplanation) -> Vec<Block> {
+    let account = &program.account;
+    let drives = match program.drives {
+        1 => String::new(),
+        drives => format!(" on {drives} drives at once"),
+    };
+    let mut blocks = vec![
+        Block::Section(format!(
+            "{}, {}{drives}: {}",
+            program.program,
+            program.filesystem,
+            milliseconds(account.elapsed.0 as f64)
+        )),
+        Block::Text(program.verdict.join(" ")),
+        Block::Grid(ledger(account)),
+        Block::Grid(used(&account.utilisation)),
+    ];
+    if !account.missed.is_empty() {
+        blocks.push(Block::Grid(missed(&account.missed)));
+    }
+    let shown = &program.counterfactuals;
+    let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
+    let best: Vec<&Counterfactual> = shown.iter().filter(gaining).take(SHOWN).collect();
+    if !best.is_empty() {
+        blocks.push(Block::Grid(counterfactuals(&best, account.elapsed)));
+    }
+    blocks
+}
+
+/// The ledger; of several programs each one's beside it.
+fn ledger(account: &Account) -> Grid {
+    let stages: Vec<Stage> = Stage::ALL
+        .into_iter()
+        .filter(|one| {
+            let mut all = account.programs.iter().map(|program| &program.ledger);
+            account.ledger.stage(*one).0 > 0 || all.any(|ledger| ledger.stage(*one).0 > 0)
+        })
+        .collect();
+    let mut names: Vec<String> = stages.iter().map(|one| stage(*one)).collect();
+    names.push("elapsed".to_owned());
+    let columns = |ledger: &Ledger, elapsed: Nanoseconds| {
+        let ns: Vec<u64> = stages
+            .iter()
+            .map(|one| ledger.stage(*one).0)
+            .chain([elapsed.0])
+            .collect();
+        let all = elapsed.0.max(1) as f64;
+        vec![
+            Column::figures("ms", ns.iter().map(|ns| figure(*ns)).collect()),
+            Column::figures(
+                "share",
+                ns.iter().map(|ns| percent(*ns as f64 / all)).collect(),
+            ),
+        ]
+    };
+    let whole = columns(&account.ledger, account.elapsed);
+    let mut groups = vec![Group::of(
+        match account.programs.is_empty() {
+            true => "",
+            false => "last to end",
+        },
+        whole,
+    )];
+    for (number, program) in account.programs.iter().enumerate() {
+        let title = format!("program {}", number + 1);
+        groups.push(Group::of(title, columns(&program.ledger, program.elapsed)));
+    }
+    Grid {
+        key: Column::words("the program's time", names),
+        groups,
+    }
+}
+
+fn figure(ns: u64) -> String {
+    match ns {
+        0 => String::new(),
+        ns => format!("{:.1}", ns as f64 / 1e6),
+    }
+}
+
+/// What was busy.
+fn used(used: &Utilisation) -> Grid {
+    let mut rows = vec![
+        ("processor".to_owned(), used.processor),
+        ("of that, interrupts of disks".to_owned(), used.handlers),
+        (
+            "processor and a drive at once".to_owned(),
+            used.processor_and_drive,
+        ),
+        ("bus".to_owned(), used.bus),
+    ];
+    for (number, one) in used.controllers.iter().enumerate() {
+        let what = match one.what {
+            Counted::Channel => "channel",
+            Counted::Processor => "controller's processor",
+        };
+        let name = match used.controllers.len() {
+            1 => what.to_owned(),
+            _ => format!("{what} {}", number + 1),
+        };
+        rows.push((name, one.share));
+    }
+    for (number, share) in used.drives.iter().enumerate() {
+        rows.push((format!("drive {}", number + 1), *share));
+    }
+    Grid {
+        key: Column::words(
+            "busy, of the elapsed time",
+            rows.iter().map(|(name, _)| name.clone()).collect(),
+        ),
+        groups: vec![Group::of(
+            "",
+            vec![Column::figures(
+                "share",
+                rows.iter().map(|(_, share)| percent(*share)).collect(),
+            )],
+        )],
+    }
+}
+
+fn missed(all: &[Missed]) -> Grid {
+    let column = |of: &dyn Fn(&Missed) -> String| all.iter().map(of).collect();
+    let late =
+        |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.2}", ns as f64 / 1e6));
+    Grid {
+        key: Column::words(
+            "missed revolutions of all requests",
+            column(&|one| deadline(one.deadline).to_owned()),
+        ),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("times", column(&|one| one.count.to_string())),
+                Column::figures("cost ms", column(&|one| figure(one.ns))),
+                Column::figures("late by ms", column(&|one| late(one.late_median_ns))),
+                Column::figures("at most ms", column(&|one| late(one.late_max_ns))),
+            ],
+        )],
+    }
+}
+
+fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
+    let mark = |one: &&Counterfactual| match one.beats_sum {
+        true => format!("{} (together more than their sum)", one.change),
+        false => one.change.clone(),
+    };
+    Grid {
+        key: Column::words("with this changed", all.iter().map(mark).collect()),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("ms", all.iter().map(|one| figure(one.elapsed.0)).collect()),
+                Column::figures(
+                    "gain",
+                    all.iter().map(|one| percent(one.gain(as_is))).collect(),
+                ),
+            ],
+        )],
+    }
+}
+
+/// A stage as the contract has it: the name, and the deadline of a missed
+/// revolution.
+pub(super) fn named(stage: Stage) -> (String, Option<String>) {
+    let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    match stage {
+        Stage::MissedRevolution(deadline) => {
+            let cause = serde_json::to_value(deadline).expect("a name");
+            ("missed_revolution".to_owned(), Some(text(cause)))
+        }
+        stage => (text(serde_json::to_value(stage).expect("a name")), None),
+    }
+}
+
+#[derive(Serialize)]
+struct Line {
+    stage: String,
+    cause: Option<String>,
+    ns: u64,
+}
+
+fn lines(entries: &[Entry]) -> Vec<Line> {
+    let line = |entry: &Entry| {
+        let (stage, cause) = named(entry.stage);
+        Line {
+            stage,
+            cause,
+            ns: entry.ns.0,
+        }
+    };
+    entries.iter().map(line).collect()
+}
+
+/// The `explain` contract.
+pub(super) fn json(found: &Explanation) -> String {
+    #[derive(Serialize)]
+    struct Document<'e> {
+        what: &'e str,
+        programs: Vec<Program<'e>>,
+        notes: &'e [String],
+    }
+    let document = Document {
+        what: &found.what,
+        programs: found.programs.iter().map(Program::of).collect(),
+        notes: &found.notes,
+    };
+    pretty(&document)
+}
+
+#[derive(Serialize)]
+struct Program<'e> {
+    program: &'e str,
+    filesystem: &'e str,
+    drives: u32,
+    elapsed_ns: u64,
+    ledger: Vec<Line>,
+    ledgers: Vec<OwnLedger>,
+    missed: &'e [Missed],
+    utilisation: &'e Utilisation,
+    requests: Vec<DriveLine>,
+    verdict: String,
+    counterfactuals: Vec<Changed<'e>>,
+}
+
+#[derive(Serialize)]
+struct OwnLedger {
+    elapsed_ns: u64,
+    ledger: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct DriveLine {
+    drive: u32,
+    requests: u64,
+    usual_bytes: u64,
+    usual_requests: u64,
+    revolution_ns: f64,
+    stages: Vec<Line>,
+    idle_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Changed<'e> {
+    change: &'e str,
+    elapsed_ns: u64,
+    gain: f64,
+    beats_sum: bool,
+}
+
+impl<'e> Program<'e> {
+    fn of(program: &'e ProgramExplanation) -> Self {
+        let account = &program.account;
+        let own = account.programs.iter().map(|one| OwnLedger {
+            elapsed_ns: one.elapsed.0,
+            ledger: lines(one.ledger.entries()),
+        });
+        let drives = account.drives.iter().map(|drive| DriveLine {
+            drive: drive.drive + 1,
+            requests: drive.requests,
+            usual_bytes: drive.usual_bytes,
+            usual_requests: drive.usual_requests,
+            revolution_ns: drive.revolution_ns,
+            stages: lines(&drive.stages),
+            idle_ns: drive.idle.0,
+        });
+        let changed = program.counterfactuals.iter().map(|one| Changed {
+            change: &one.change,
+            elapsed_ns: one.elapsed.0,
+            gain: one.gain(account.elapsed),
+            beats_sum: one.beats_sum,
+        });
+        Self {
+            program: &program.program,
+            filesystem: &program.filesystem,
+            drives: program.drives,
+            elapsed_ns: account.elapsed.0,
+            ledger: lines(account.ledger.entries()),
+            ledgers: own.collect(),
+            missed: &account.missed,
+            utilisation: &account.utilisation,
+            requests: drives.collect(),
+            verdict: program.verdict.join(" "),
+            counterfactuals: changed.collect(),
+        }
+    }
+}
+
+/// One line for each stage, and one for each counterfactual.
+pub(super) fn csv(found: &Explanation) -> String {
+    let mut records: Vec<Vec<Field>> = Vec::new();
+    for program in &found.programs {
+        let account = &program.account;
+        let elapsed = account.elapsed.0.max(1) as f64;
+        let record = |kind: &str, name: String, cause: String, ns: u64, gain: Option<f64>| {
+            vec![
+                ("program", program.program.clone()),
+                ("filesystem", program.filesystem.clone()),
+                ("drives", program.drives.to_string()),
+                ("kind", kind.to_owned()),
+                ("name", name),
+                ("cause", cause),
+                ("ns", ns.to_string()),
+                ("share", number(ns as f64 / elapsed)),
+                ("gain", optional(gain)),
+            ]
+        };
+        for entry in account.ledger.entries() {
+            let (name, cause) = named(entry.stage);
+            let kind = match is_of_processor(entry.stage) {
+                true => "processor",
+                false => "waiting",
+            };
+            records.push(record(
+                kind,
+                name,
+                cause.unwrap_or_default(),
+                entry.ns.0,
+                None,
+            ));
+        }
+        for one in &program.counterfactuals {
+            let gain = Some(one.gain(account.elapsed));
+            let change = one.change.clone();
+            records.push(record(
+                "counterfactual",
+                change,
+                String::new(),
+                one.elapsed.0,
+                gain,
+            ));
+        }
+    }
+    written(&records)
+}

@@ -1,0 +1,44 @@
+//! The arguments of `diskperf explain`.
+
+use super::{Cache, MachinesArguments, size};
+use clap::Args;
+use diskperf_laboratory::SizeChoice;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// A stored run of a modelled system (id, unique prefix, label, `last`, file), or a modelled
+    /// system, which runs the suite; of two, why they differ
+    #[arg(value_name = "RUN|TARGET", num_args = 0..=2)]
+    pub(crate) subjects: Vec<String>,
+    /// Of a TARGET: a suite or a program [default: as `run` has it, ffs83 for most]
+    #[arg(long, visible_alias = "program", value_name = "WHAT")]
+    pub(crate) suite: Option<String>,
+    /// Of a TARGET: drives that run each program at once; given twice, for the first and for the
+    /// second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) drives: Vec<u32>,
+    /// Of a TARGET: bytes that each program moves
+    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
+    pub(crate) size: SizeChoice,
+    /// Of a TARGET: repetitions of each program
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: Option<u32>,
+    /// Of a TARGET: whether reads find their bytes in the cache
+    #[arg(long, value_enum, default_value = "cold")]
+    pub(crate) cache: Cache,
+    /// Of a TARGET: set a parameter of the programs or of the system
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Explain what this change does to the TARGET: the second is the first with it
+    #[arg(long = "change", value_name = "PATH=VALUE")]
+    pub(crate) changes: Vec<String>,
+    /// Do not try what would make it faster
+    #[arg(long)]
+    pub(crate) no_counterfactuals: bool,
+    /// Also write a trace for Perfetto (ui.perfetto.dev): programs, processor, channel, bus, drives
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machines: MachinesArguments,
+}

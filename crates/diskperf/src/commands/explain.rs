@@ -1,0 +1,217 @@
+//! `diskperf explain`.
+
+use super::{Outcome, request, stop_on_signals};
+use crate::arguments::{Arguments, Command, ExplainArguments};
+use crate::output::{print, width};
+use crate::progress::MachinesProgress;
+use clap::Parser;
+use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::explain::{self, Means, Subject};
+use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::plan::{self, ModelPlan, Plan};
+use diskperf_laboratory::timeline::{Run, World};
+use diskperf_laboratory::{LaboratoryError, Request, runs};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where the time of a run went and what would change it, or why two differ.
+pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
+    let subjects = subjects(arguments, store)?;
+    let stop = stop_on_signals()?;
+    let progress = MachinesProgress::new(arguments.machines.quiet);
+    let means = Means {
+        threads: arguments.machines.threads(),
+        counterfactuals: !arguments.no_counterfactuals,
+        stop: &stop,
+        progress: &|done, of| progress.show(done, of),
+    };
+    let format = arguments.machines.format.into();
+    let text = match subjects.as_slice() {
+        [one] => {
+            let (found, _) = explain::explain(one, &means)?;
+            report::explanation(&found, format, width())
+        }
+        [a, b, ..] => {
+            let found = explain::differences(a, b, &means)?;
+            report::differences(&found, format, width())
+        }
+        [] => unreachable!("without a name there is the last run"),
+    };
+    drop(progress);
+    print(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn subjects(
+    arguments: &ExplainArguments,
+    store: Option<&Path>,
+) -> Result<Vec<Subject>, LaboratoryError> {
+    let last = ["last".to_owned()];
+    let names = match arguments.subjects.as_slice() {
+        [] => &last,
+        names => names,
+    };
+    let mut subjects = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        subjects.push(subject(arguments, store, (name, number))?);
+    }
+    if !arguments.changes.is_empty() {
+        if subjects.len() > 1 || subjects[0].run.is_some() {
+            return Err(LaboratoryError::Request(
+                "--change is of one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
+            ));
+        }
+        let plan = planned(arguments, &names[0], &arguments.changes, 1)?;
+        subjects.push(Subject {
+            name: format!("{} with {}", names[0], arguments.changes.join(", ")),
+            plan,
+            run: None,
+        });
+    }
+    let twice = arguments.drives.len() > 1 && subjects.len() == 1;
+    if twice {
+        let plan = planned(arguments, &names[0], &[], 1)?;
+        subjects[0].name = format!("{} on {} drives", names[0], arguments.drives[0]);
+        subjects.push(Subject {
+            name: format!("{} on {} drives", names[0], arguments.drives[1]),
+            plan,
+            run: None,
+        });
+    }
+    Ok(subjects)
+}
+
+/// What one of the names stands for.
+fn subject(
+    arguments: &ExplainArguments,
+    store: Option<&Path>,
+    (name, number): (&str, usize),
+) -> Result<Subject, LaboratoryError> {
+    if is_system(arguments, name)? {
+        return Ok(Subject {
+            name: name.to_owned(),
+            plan: planned(arguments, name, &[], number)?,
+            run: None,
+        });
+    }
+    let path = Path::new(name);
+    if path.is_dir() || name.starts_with("/dev/") {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is real storage, which keeps no account of its time; `diskperf run seqread89 --on {name}` measures where the time of a read call goes, layer by layer"
+        )));
+    }
+    let mut loaded = runs::load(store, name).map_err(|error| match error {
+        LaboratoryError::Store(_) => LaboratoryError::Request(format!(
+            "{error}; and no modelled system is called `{name}`: `diskperf list systems` names them"
+        )),
+        error => error,
+    })?;
+    if loaded.len() != 1 {
+        return Err(LaboratoryError::Request(format!(
+            "{name} holds {} runs, and one is explained at a time: export one by itself",
+            loaded.len()
+        )));
+    }
+    let run = loaded.remove(0);
+    if of_target(arguments) {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a run, which is made again as it was: --suite, --set, --size, --runs and --drives are of a system, as in `diskperf explain vax780-sc780-eagle --suite write_8192`"
+        )));
+    }
+    let plan = plan_of(&run)?;
+    explain::check_same(&plan, &run)?;
+    Ok(Subject {
+        name: format!("{} (run {})", run.target, run.id),
+        plan,
+        run: Some(run),
+    })
+}
+
+fn of_target(arguments: &ExplainArguments) -> bool {
+    arguments.suite.is_some()
+        || !arguments.settings.is_empty()
+        || !arguments.drives.is_empty()
+        || arguments.runs.is_some()
+        || arguments.size != diskperf_laboratory::SizeChoice::Auto
+}
+
+/// Whether it names a modelled system and not a run.
+fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, LaboratoryError> {
+    if name.ends_with(".toml") {
+        return Ok(true);
+    }
+    let known = load_catalogue(arguments.machines.catalogue.as_deref())?;
+    let base = name.split(':').next().unwrap_or(name);
+    Ok(known.system_names().iter().any(|system| system == base))
+}
+
+fn planned(
+    arguments: &ExplainArguments,
+    name: &str,
+    changes: &[String],
+    number: usize,
+) -> Result<ModelPlan, LaboratoryError> {
+    let drives = arguments.drives.get(number).or(arguments.drives.first());
+    let wanted = Request {
+        what: arguments.suite.clone(),
+        targets: vec![PathBuf::from(name)],
+        drives: drives.copied(),
+        catalogue: arguments.machines.catalogue.clone(),
+        together: false,
+        other: None,
+        size: arguments.size,
+        settings: arguments.settings.iter().chain(changes).cloned().collect(),
+        repetitions: arguments.runs,
+        cache: arguments.cache.into(),
+        drop_all_caches: false,
+        fresh: None,
+        destroy_data_on: Vec::new(),
+        ignore_signature: false,
+        time_calls: false,
+        seed: arguments.machines.seed,
+        label: None,
+        command_line: Vec::new(),
+    };
+    only_model(plan::plan(&wanted)?, name)
+}
+
+fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryError> {
+    let models = plans.into_iter().filter_map(|plan| match plan {
+        Plan::Model(plan) if plan.target == name => Some(*plan),
+        Plan::Model(_) | Plan::Host(_) => None,
+    });
+    models
+        .last()
+        .ok_or_else(|| LaboratoryError::Request(format!("`{name}` is no modelled system")))
+}
+
+/// The plan that a stored run was made by, from its command line.
+fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
+    let not_so = |why: String| {
+        LaboratoryError::Request(format!(
+            "run {} cannot be made again: {why}; run it again with this diskperf",
+            run.id
+        ))
+    };
+    if run.world == World::Host {
+        return Err(LaboratoryError::Request(format!(
+            "run {} is of real storage, which keeps no account of its time; `diskperf show {}` has what was measured, by layers where it was seqread",
+            run.id, run.id
+        )));
+    }
+    let parsed = Arguments::try_parse_from(&run.command_line);
+    let Ok(Arguments {
+        command: Command::Run(arguments),
+        ..
+    }) = parsed
+    else {
+        return Err(not_so(format!(
+            "its command line is not one of `diskperf run`: `{}`",
+            run.command_line.join(" ")
+        )));
+    };
+    let mut wanted = request(&arguments);
+    wanted.targets = vec![PathBuf::from(&run.target)];
+    wanted.command_line.clone_from(&run.command_line);
+    only_model(plan::plan(&wanted)?, &run.target)
+}

@@ -1,0 +1,214 @@
+//! Why a modelled run took as long as it did: the run is made again with all
+//! that happens in it recorded, then with one thing changed at a time.
+
+mod again;
+mod changes;
+mod difference;
+mod parts;
+mod rerun;
+
+pub use again::check_same;
+pub use difference::differences;
+
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use crate::plan::{ModelPlan, title};
+use crate::reproduce::jobs::Workshop;
+use changes::{Change, Kind};
+use diskperf_analysis::explanation::verdict::verdict;
+use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
+use diskperf_battery::Step;
+use diskperf_machine::WhatIf;
+use diskperf_timeline::{Nanoseconds, Run, Trace};
+use rerun::{Outcome, Variant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is to be explained.
+pub struct Subject {
+    /// In words: `run 3fa8`, `vax780-sc780-eagle`.
+    pub name: String,
+    /// How it is made, or made again.
+    pub plan: ModelPlan,
+    /// The run that was stored, if it is one: what is made again must be it.
+    pub run: Option<Run>,
+}
+
+/// How it is explained.
+pub struct Means<'a> {
+    /// Machines at a time; the results do not depend on it.
+    pub threads: usize,
+    /// Whether runs with something changed are made as well.
+    pub counterfactuals: bool,
+    /// Set when the user ends it.
+    pub stop: &'a Arc<AtomicBool>,
+    /// Told how many machines are done, and of how many.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Means<'_> {
+    fn workshop(&self) -> Workshop<'_> {
+        Workshop {
+            threads: self.threads,
+            stop: self.stop,
+            progress: self.progress,
+        }
+    }
+}
+
+/// A counterfactual that gains or loses less than this is as good as nothing.
+const NOTHING: f64 = 0.000_5;
+/// Two changes together beat the sum of both if they gain this much more, as a
+/// share of the elapsed time.
+const BEATS: f64 = 0.005;
+
+/// Explains every program of a subject. The traces are those of the repetitions
+/// that it explains, in the order of the programs.
+///
+/// # Errors
+///
+/// What a machine fails with, and a stored run that is made again and is
+/// another.
+pub fn explain(
+    subject: &Subject,
+    means: &Means<'_>,
+) -> Result<(Explanation, Vec<Trace>), LaboratoryError> {
+    let plan = &subject.plan;
+    let mut programs = Vec::new();
+    let mut traces = Vec::new();
+    let bases = bases(subject, means)?;
+    for (computer, base) in plan.computers.iter().zip(bases) {
+        let found = match means.counterfactuals {
+            true => counterfactuals(plan, computer, &base, means)?,
+            false => base.iter().map(|_| Vec::new()).collect(),
+        };
+        for ((step, outcome), counterfactuals) in plan.suite.steps.iter().zip(base).zip(found) {
+            let trace = outcome.trace.expect("it was recorded");
+            programs.push(program(plan, (step, computer), &trace, counterfactuals));
+            traces.push(trace);
+        }
+    }
+    let mut notes = plan.notes.clone();
+    if means.counterfactuals {
+        notes.push("gain: how much less time the program would take; a change by itself, unless two are named".to_owned());
+    }
+    let explanation = Explanation {
+        what: format!("{} on {}", plan.suite.name, subject.name),
+        programs,
+        notes,
+    };
+    Ok((explanation, traces))
+}
+
+fn program(
+    plan: &ModelPlan,
+    (step, computer): (&Step, &Computer),
+    trace: &Trace,
+    counterfactuals: Vec<Counterfactual>,
+) -> ProgramExplanation {
+    let account = Account::of(trace).expect("every program is timed");
+    ProgramExplanation {
+        program: title(step),
+        filesystem: computer.filesystem(),
+        drives: plan.drives as u32,
+        verdict: verdict(&account),
+        account,
+        counterfactuals,
+    }
+}
+
+/// The subject as it is, recorded: for each of its computers, each program.
+fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, LaboratoryError> {
+    let plan = &subject.plan;
+    let count = plan.computers.len();
+    let bases = means.workshop().each(count, |number| {
+        let variant = Variant {
+            trace: true,
+            ..Variant::of(plan, &plan.computers[number])
+        };
+        rerun::rerun(plan, &variant, means.stop)
+    })?;
+    if let Some(run) = &subject.run {
+        again::check_outcomes(run, bases.iter().flatten())?;
+    }
+    Ok(bases)
+}
+
+/// What each program would take with something changed, the best first.
+fn counterfactuals(
+    plan: &ModelPlan,
+    computer: &Computer,
+    base: &[Outcome],
+    means: &Means<'_>,
+) -> Result<Vec<Vec<Counterfactual>>, LaboratoryError> {
+    let single = changes::changes(computer);
+    let pairs = changes::pairs(&single);
+    let all: Vec<&Change> = single
+        .iter()
+        .chain(pairs.iter().map(|(_, change)| change))
+        .collect();
+    let own = plan.settings_of(computer);
+    let outcomes = means.workshop().each(all.len(), |number| {
+        let change = all[number];
+        let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
+        let Some(changed) = plan.computer_with(&settings) else {
+            return Ok(None);
+        };
+        let variant = Variant {
+            what_if: change.what_if,
+            ..Variant::of(plan, &changed)
+        };
+        // What does not fit on a computer that is changed is no change of it.
+        match rerun::rerun(plan, &variant, means.stop) {
+            Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
+            outcome => Ok(outcome.ok()),
+        }
+    })?;
+    let elapsed = |change: usize, step: usize| -> Option<Nanoseconds> {
+        Some(outcomes[change].as_ref()?[step].elapsed)
+    };
+    let of_step = |step: usize| {
+        let as_is = base[step].elapsed;
+        let one = |change: usize| -> Option<Counterfactual> {
+            Some(Counterfactual {
+                change: all[change].words.clone(),
+                elapsed: elapsed(change, step)?,
+                beats_sum: false,
+            })
+        };
+        let mut found: Vec<Counterfactual> = (0..single.len()).filter_map(one).collect();
+        for (number, ((first, second), _)) in pairs.iter().enumerate() {
+            let both = one(single.len() + number);
+            let (Some(both), Some(first), Some(second)) = (both, one(*first), one(*second)) else {
+                continue;
+            };
+            let sum = first.gain(as_is) + second.gain(as_is);
+            if both.gain(as_is) > sum.max(first.gain(as_is)).max(second.gain(as_is)) + BEATS {
+                found.push(Counterfactual {
+                    beats_sum: true,
+                    ..both
+                });
+            }
+        }
+        found.retain(|one| one.gain(as_is).abs() >= NOTHING);
+        found.sort_by_key(|one| (one.elapsed, one.change.clone()));
+        found
+    };
+    Ok((0..base.len()).map(of_step).collect())
+}
+
+impl Change {
+    /// A change that takes a cost away and leaves the rest.
+    fn removes(&self) -> bool {
+        self.kind == Kind::Removed
+    }
+
+    fn supposing(words: &str, what_if: WhatIf) -> Self {
+        Self {
+            words: words.to_owned(),
+            kind: Kind::Removed,
+            settings: Vec::new(),
+            what_if,
+        }
+    }
+}

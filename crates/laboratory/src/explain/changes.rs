@@ -1,0 +1,310 @@
+//! What may be changed of a computer to see what it is worth.
+
+use crate::model::computer::Computer;
+use diskperf_machine::WhatIf;
+use diskperf_machine::catalogue::Setting;
+
+/// Something changed.
+#[derive(Clone)]
+pub(super) struct Change {
+    /// In words, and as `--set` has it where a number is changed.
+    pub(super) words: String,
+    pub(super) kind: Kind,
+    pub(super) settings: Vec<Setting>,
+    pub(super) what_if: WhatIf,
+}
+
+/// How it is changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A cost is taken away.
+    Removed,
+    /// A cost is halved.
+    Halved,
+    /// A choice, or a number one step on.
+    Other,
+}
+
+/// The fastest processor and bus that the catalogue takes.
+const FASTEST_PROCESSOR: &str = "100000";
+const FASTEST_BUS: &str = "1000000000000";
+
+/// All single changes that this computer takes.
+pub(super) fn changes(computer: &Computer) -> Vec<Change> {
+    let values = Values(computer);
+    let mut all = processor(&values);
+    all.extend(ways(&values));
+    all.extend(drives(&values));
+    all.extend(choices(&values));
+    all.extend(steps(&values));
+    // One that changes nothing of what is there says nothing.
+    all.retain(|change| {
+        change.settings.is_empty()
+            || change
+                .settings
+                .iter()
+                .any(|setting| values.text(&setting.path).as_deref() != Some(&*setting.text))
+    });
+    all
+}
+
+/// The changes that take a cost away, two by two.
+pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
+    let removing: Vec<usize> = (0..single.len())
+        .filter(|one| single[*one].removes())
+        .collect();
+    let mut pairs = Vec::new();
+    for (place, first) in removing.iter().enumerate() {
+        for second in &removing[place + 1..] {
+            let (one, other) = (&single[*first], &single[*second]);
+            let paths = |change: &Change| -> Vec<String> {
+                change
+                    .settings
+                    .iter()
+                    .map(|setting| setting.path.clone())
+                    .collect()
+            };
+            if paths(one).iter().any(|path| paths(other).contains(path)) {
+                continue;
+            }
+            let what_if = WhatIf {
+                no_seek: one.what_if.no_seek || other.what_if.no_seek,
+                no_rotational_latency: one.what_if.no_rotational_latency
+                    || other.what_if.no_rotational_latency,
+                deadlines_met: one.what_if.deadlines_met || other.what_if.deadlines_met,
+            };
+            if what_if.no_rotational_latency && what_if.deadlines_met {
+                // Where nothing is waited for, no deadline is.
+                continue;
+            }
+            let change = Change {
+                words: format!("{} and {}", one.words, other.words),
+                kind: Kind::Other,
+                settings: one
+                    .settings
+                    .iter()
+                    .chain(&other.settings)
+                    .cloned()
+                    .collect(),
+                what_if,
+            };
+            pairs.push(((*first, *second), change));
+        }
+    }
+    pairs
+}
+
+/// The parameters of a computer.
+struct Values<'c>(&'c Computer);
+
+impl Values<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let mut all = self.0.parameters.iter();
+        let found = all.find(|parameter| parameter.path == path)?;
+        Some(found.value.trim_matches('"').to_owned())
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        self.text(path)?.replace('_', "").parse().ok()
+    }
+
+    /// What a parameter is divided by, or times, this.
+    fn times(&self, path: &str, factor: f64) -> Option<Setting> {
+        let value = self.number(path)? * factor;
+        Some(Setting::new(path, &value.to_string()))
+    }
+
+    /// It is one of these, if there is such a parameter.
+    fn set(&self, path: &str, text: &str) -> Option<Setting> {
+        self.text(path)?;
+        Some(Setting::new(path, text))
+    }
+}
+
+fn change(
+    words: &str,
+    kind: Kind,
+    settings: impl IntoIterator<Item = Option<Setting>>,
+) -> Option<Change> {
+    let settings: Vec<Setting> = settings.into_iter().flatten().collect();
+    (!settings.is_empty()).then(|| Change {
+        words: words.to_owned(),
+        kind,
+        settings,
+        what_if: WhatIf::default(),
+    })
+}
+
+const COPY: &str = "host.copy_ms_per_kb";
+const CLEAR: &str = "host.clear_ms_per_kb";
+
+fn processor(values: &Values<'_>) -> Vec<Change> {
+    let all = [
+        change(
+            "processor infinitely fast",
+            Kind::Removed,
+            [
+                values.set("host.speed", FASTEST_PROCESSOR),
+                values.set(COPY, "0"),
+                values.set(CLEAR, "0"),
+            ],
+        ),
+        change(
+            "processor twice as fast",
+            Kind::Halved,
+            [
+                values.times("host.speed", 2.0),
+                values.times(COPY, 0.5),
+                values.times(CLEAR, 0.5),
+            ],
+        ),
+        change("copying free", Kind::Removed, [values.set(COPY, "0")]),
+        change(
+            "copying twice as fast",
+            Kind::Halved,
+            [values.times(COPY, 0.5)],
+        ),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Bus and controller.
+fn ways(values: &Values<'_>) -> Vec<Change> {
+    let contention = "bus.memory_contention_share";
+    let late = "controller.data_late_per_sector";
+    let all = [
+        change(
+            "bus infinitely fast",
+            Kind::Removed,
+            [values.set("bus.bytes_per_s", FASTEST_BUS)],
+        ),
+        change(
+            "bus twice as fast",
+            Kind::Halved,
+            [values.times("bus.bytes_per_s", 2.0)],
+        ),
+        change(
+            "arbitration free: transfers slow no processor, and no data is late",
+            Kind::Removed,
+            [values.set(contention, "0"), values.set(late, "0")],
+        ),
+        change(
+            "data late half as often",
+            Kind::Halved,
+            [values.times(late, 0.5)],
+        ),
+        change(
+            "controller's commands free",
+            Kind::Removed,
+            [
+                "command_ms",
+                "command_poll_ms",
+                "search_command_ms",
+                "search_poll_per_drive_ms",
+                "decode_ms",
+                "finish_ms",
+                "finish_per_sector_ms",
+            ]
+            .map(|key| values.set(&format!("controller.{key}"), "0")),
+        ),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn drives(values: &Values<'_>) -> Vec<Change> {
+    let supposed = [
+        (
+            "no seek",
+            WhatIf {
+                no_seek: true,
+                ..WhatIf::default()
+            },
+        ),
+        (
+            "no rotational latency",
+            WhatIf {
+                no_rotational_latency: true,
+                ..WhatIf::default()
+            },
+        ),
+        (
+            "no missed revolution",
+            WhatIf {
+                deadlines_met: true,
+                ..WhatIf::default()
+            },
+        ),
+    ];
+    let supposed = supposed.map(|(words, what_if)| Change::supposing(words, what_if));
+    let seeks = ["minimum", "average", "maximum"]
+        .map(|which| values.times(&format!("drive.seek_{which}_ms"), 0.5));
+    let halved = change("seeks twice as fast", Kind::Halved, seeks);
+    supposed.into_iter().chain(halved).collect()
+}
+
+/// Every other choice of what is chosen.
+fn choices(values: &Values<'_>) -> Vec<Change> {
+    let mut all = Vec::new();
+    for (path, allowed) in [
+        (
+            "kernel.disksort",
+            &["1983", "reads-first", "first-come"][..],
+        ),
+        ("controller.order", &["arrival", "nearest"]),
+        ("kernel.read_ahead_blocks", &["0", "1"]),
+    ] {
+        for choice in allowed {
+            let words = format!("{path}={choice}");
+            all.extend(change(&words, Kind::Other, [values.set(path, choice)]));
+        }
+    }
+    for (block, fragment) in [(4096, 1024), (8192, 1024), (16384, 2048)] {
+        let bytes = values.text("filesystem.block_bytes");
+        if bytes.is_none_or(|now| now.replace('_', "") == block.to_string()) {
+            continue;
+        }
+        let words = format!("filesystem.block_bytes={block}");
+        let settings = [
+            values.set("filesystem.block_bytes", &block.to_string()),
+            values.set("filesystem.fragment_bytes", &fragment.to_string()),
+        ];
+        all.extend(change(&words, Kind::Other, settings));
+    }
+    all
+}
+
+/// Whole numbers one step on, and depths of reading ahead.
+fn steps(values: &Values<'_>) -> Vec<Change> {
+    let mut all = Vec::new();
+    for path in [
+        "driver.search_lead_sectors",
+        "filesystem.rotdelay_ms",
+        "filesystem.maxcontig",
+        "drive.interleave",
+        "drive.track_skew_sectors",
+    ] {
+        for step in [-1.0, 1.0] {
+            let Some(value) = values.number(path).map(|value| value + step) else {
+                continue;
+            };
+            let words = format!("{path}={value}");
+            let setting = values.set(path, &value.to_string());
+            all.extend(change(&words, Kind::Other, [setting]));
+        }
+    }
+    let depths = values.0.parameters.iter().filter(|parameter| {
+        parameter.path.starts_with("controller.") && parameter.path.contains("read_ahead")
+    });
+    for depth in depths {
+        for factor in [0.0, 0.5, 2.0] {
+            let Some(value) = values.number(&depth.path) else {
+                continue;
+            };
+            let value = (value * factor).round();
+            let words = format!("{}={value}", depth.path);
+            let setting = Setting::new(&depth.path, &value.to_string());
+            all.extend(change(&words, Kind::Other, [Some(setting)]));
+        }
+    }
+    all
+}

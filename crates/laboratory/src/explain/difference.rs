@@ -1,0 +1,137 @@
+//! Why two runs differ.
+
+use super::parts::{Ends, parts};
+use super::rerun::Outcome;
+use super::{Means, Subject, bases};
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use crate::plan::title;
+use diskperf_analysis::diagnosis::diagnose;
+use diskperf_analysis::explanation::Account;
+use diskperf_analysis::explanation::difference::{Difference, Differences, stages};
+
+/// Takes the difference between two subjects apart, program by program.
+///
+/// # Errors
+///
+/// Subjects that have no program in common, and what a machine fails with.
+pub fn differences(
+    a: &Subject,
+    b: &Subject,
+    means: &Means<'_>,
+) -> Result<Differences, LaboratoryError> {
+    check_programs(a, b)?;
+    let (of_a, of_b) = (bases(a, means)?, bases(b, means)?);
+    let mut programs = Vec::new();
+    for (number, computer) in a.plan.computers.iter().enumerate() {
+        let Some(other) = partner(a, b, number) else {
+            continue;
+        };
+        let ends = Ends {
+            a: (&a.plan, computer),
+            b: (&b.plan, &b.plan.computers[other]),
+        };
+        programs.extend(on_computers(&ends, (&of_a[number], &of_b[other]), means)?);
+    }
+    let mut notes: Vec<String> = a.plan.notes.iter().chain(&b.plan.notes).cloned().collect();
+    notes.dedup();
+    Ok(Differences {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        programs,
+        notes,
+    })
+}
+
+fn on_computers(
+    ends: &Ends<'_>,
+    (a, b): (&[Outcome], &[Outcome]),
+    means: &Means<'_>,
+) -> Result<Vec<Difference>, LaboratoryError> {
+    let elapsed =
+        |all: &[Outcome]| -> Vec<u64> { all.iter().map(|outcome| outcome.elapsed.0).collect() };
+    let apart = parts(ends, (&elapsed(a), &elapsed(b)), means)?;
+    let steps = ends.a.0.suite.steps.iter();
+    let mut found = Vec::new();
+    for (number, (step, (a, b))) in steps.zip(a.iter().zip(b)).enumerate() {
+        let (one, other) = (trace(a), trace(b));
+        let accounts = (Account::of(one), Account::of(other));
+        let (Some(of_a), Some(of_b)) = accounts else {
+            continue;
+        };
+        let alike = of_a.elapsed == of_b.elapsed && of_a.ledger == of_b.ledger;
+        found.push(Difference {
+            program: title(step),
+            filesystems: (ends.a.1.filesystem(), ends.b.1.filesystem()),
+            drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
+            elapsed: (a.elapsed, b.elapsed),
+            stages: stages(&of_a, &of_b),
+            diagnosis: (!alike).then(|| diagnose(one, other)),
+            parts: apart
+                .as_ref()
+                .map_or_else(Vec::new, |(parts, _)| parts[number].clone()),
+            method: apart.as_ref().map(|(_, method)| *method),
+        });
+    }
+    Ok(found)
+}
+
+fn trace(outcome: &Outcome) -> &diskperf_timeline::Trace {
+    outcome.trace.as_ref().expect("it was recorded")
+}
+
+/// The computer of the second subject that stands beside one of the first: the
+/// one with the same file system, or its only one.
+fn partner(a: &Subject, b: &Subject, number: usize) -> Option<usize> {
+    let (of_a, of_b) = (&a.plan.computers, &b.plan.computers);
+    let same = |other: &Computer| other.filesystem() == of_a[number].filesystem();
+    let found = of_b.iter().position(same);
+    found.or((of_a.len() == 1 && of_b.len() == 1).then_some(0))
+}
+
+/// Both must run the same programs, with the same parameters and sizes.
+fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
+    let programs = |subject: &Subject| -> Vec<String> {
+        let plan = &subject.plan;
+        let told = |step| format!("{} of {} bytes", title(step), plan.size(step));
+        plan.suite.steps.iter().map(told).collect()
+    };
+    let (of_a, of_b) = (programs(a), programs(b));
+    let same_parameters = a
+        .plan
+        .suite
+        .steps
+        .iter()
+        .zip(&b.plan.suite.steps)
+        .all(|(one, other)| one.program == other.program);
+    if of_a != of_b || !same_parameters {
+        return Err(LaboratoryError::Request(format!(
+            "{} and {} ran different programs, whose times say nothing of each other: {} and {}; give two runs of the same programs",
+            a.name,
+            b.name,
+            of_a.join(", "),
+            of_b.join(", ")
+        )));
+    }
+    let numbers = 0..a.plan.computers.len();
+    if numbers
+        .clone()
+        .all(|number| partner(a, b, number).is_none())
+    {
+        return Err(LaboratoryError::Request(format!(
+            "{} and {} have no file system in common: {} and {}; give both --set filesystem.block_bytes=4096, or another",
+            a.name,
+            b.name,
+            a.plan.computers[0].filesystem(),
+            b.plan.computers[0].filesystem()
+        )));
+    }
+    let (one, other) = (&a.plan, &b.plan);
+    if one.cache != other.cache || one.suite.protocol != other.suite.protocol {
+        return Err(LaboratoryError::Request(format!(
+            "{} and {} were not run alike: caches or repetitions differ; give two runs with the same options",
+            a.name, b.name
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! The difference between two computers taken apart: what was changed from the
+//! first to the second, change by change.
+//!
+//! The changes are made in every order that there is, and what each adds is its
+//! mean over the orders; since every order ends at the second computer, the
+//! parts sum to the difference. With too many changes for that, orders are
+//! drawn by chance.
+
+use super::Means;
+use super::rerun::{self, Variant};
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use crate::plan::ModelPlan;
+use diskperf_analysis::explanation::difference::{Method, Part, over_all_orders, rounded};
+use diskperf_machine::catalogue::{Component, Setting};
+use std::collections::BTreeMap;
+
+/// With more changes than this, subsets are too many to run all of them.
+const MOST_EXACT: usize = 7;
+/// Orders that are drawn then.
+const ORDERS: u32 = 24;
+
+/// Something that is not the same in both, or several things that only go
+/// together.
+#[derive(Clone)]
+struct Move {
+    words: Vec<String>,
+    settings: Vec<Setting>,
+    drives: Option<usize>,
+    seed: Option<u64>,
+}
+
+/// The two ends.
+pub(super) struct Ends<'p> {
+    pub(super) a: (&'p ModelPlan, &'p Computer),
+    pub(super) b: (&'p ModelPlan, &'p Computer),
+}
+
+/// For each of the programs: what each change adds to its elapsed time, given
+/// how long both ends take.
+pub(super) fn parts(
+    ends: &Ends<'_>,
+    elapsed: (&[u64], &[u64]),
+    means: &Means<'_>,
+) -> Result<Option<(Vec<Vec<Part>>, Method)>, LaboratoryError> {
+    let Some(moves) = moves(ends) else {
+        return Ok(None);
+    };
+    if moves.is_empty() {
+        return Ok(None);
+    }
+    let (per_program, method) = if moves.len() <= MOST_EXACT {
+        exact(ends, &moves, elapsed, means)?
+    } else {
+        sampled(ends, &moves, elapsed, means)?
+    };
+    let told = |shares: Vec<i64>| {
+        let parts = moves.iter().zip(shares).map(|(one, ns)| Part {
+            changes: one.words.clone(),
+            ns,
+        });
+        let mut parts: Vec<Part> = parts.collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.ns.unsigned_abs()));
+        parts
+    };
+    Ok(Some((per_program.into_iter().map(told).collect(), method)))
+}
+
+/// What differs, as few at a time as a computer can be built with.
+fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
+    let mut fine: Vec<Move> = Vec::new();
+    let mut coarse: Vec<Move> = Vec::new();
+    for component in Component::ALL {
+        let (one, all) = of_component(ends, component);
+        fine.extend(one);
+        coarse.extend(all);
+    }
+    let whole = whole(ends);
+    fine.extend(whole.iter().cloned());
+    coarse.extend(whole);
+    // By parameter, where every one of them can be changed by itself.
+    let alone = |moves: &[Move]| moves.iter().all(|one| build(ends, &[one]).is_some());
+    if alone(&fine) && (fine.len() > MOST_EXACT || all_subsets(ends, &fine)) {
+        return Some(fine);
+    }
+    // By component, joining those that only go together.
+    while coarse.len() > 1 && !all_subsets(ends, &coarse) {
+        coarse = joined(ends, coarse);
+    }
+    Some(coarse)
+}
+
+/// The changes of one component: one by one, and all together.
+fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Move>) {
+    let of = |computer: &Computer| -> BTreeMap<String, String> {
+        let prefix = format!("{}.", component.name());
+        let all = computer.parameters.iter();
+        all.filter(|parameter| parameter.path.starts_with(&prefix))
+            .map(|parameter| (parameter.path.clone(), parameter.value.clone()))
+            .collect()
+    };
+    let (a, b) = (of(ends.a.1), of(ends.b.1));
+    let differing: Vec<(&String, &String)> = b
+        .iter()
+        .filter(|(path, value)| a.get(*path) != Some(value))
+        .collect();
+    let (from, to) = (
+        &ends.a.1.components[&component],
+        &ends.b.1.components[&component],
+    );
+    if differing.is_empty() && a.len() == b.len() {
+        return (Vec::new(), None);
+    }
+    let word = |path: &String, value: &String| match a.get(path) {
+        Some(before) => format!("{path}: {before} to {value}"),
+        None => format!("{path}: {value}"),
+    };
+    let one = |(path, value): &(&String, &String)| Move {
+        words: vec![word(path, value)],
+        settings: vec![Setting::new(path, value)],
+        drives: None,
+        seed: None,
+    };
+    let words = match from == to {
+        true => differing
+            .iter()
+            .map(|(path, value)| word(path, value))
+            .collect(),
+        false => vec![format!("{component}: {from} to {to}")],
+    };
+    let named = (from != to).then(|| Setting::new(component.name(), to));
+    let values = differing
+        .iter()
+        .map(|(path, value)| Setting::new(path, value));
+    let all = Move {
+        words,
+        settings: named.into_iter().chain(values).collect(),
+        drives: None,
+        seed: None,
+    };
+    let same_keys = a.keys().eq(b.keys());
+    let fine = match same_keys {
+        true => differing.iter().map(one).collect(),
+        false => vec![all.clone()],
+    };
+    (fine, Some(all))
+}
+
+/// What differs besides components.
+fn whole(ends: &Ends<'_>) -> Vec<Move> {
+    let (a, b) = (ends.a.0, ends.b.0);
+    let mut found = Vec::new();
+    let nothing = Move {
+        words: Vec::new(),
+        settings: Vec::new(),
+        drives: None,
+        seed: None,
+    };
+    let configured = (
+        ends.a.1.specification.drives.len(),
+        ends.b.1.specification.drives.len(),
+    );
+    if configured.0 != configured.1 {
+        found.push(Move {
+            words: vec![format!(
+                "drives configured: {} to {}",
+                configured.0, configured.1
+            )],
+            settings: vec![Setting::new("drives", &configured.1.to_string())],
+            ..nothing.clone()
+        });
+    }
+    if a.drives != b.drives {
+        found.push(Move {
+            words: vec![format!(
+                "drives that run the program: {} to {}",
+                a.drives, b.drives
+            )],
+            drives: Some(b.drives),
+            ..nothing.clone()
+        });
+    }
+    if a.seed != b.seed {
+        found.push(Move {
+            words: vec![format!("seed: {} to {}", a.seed, b.seed)],
+            seed: Some(b.seed),
+            ..nothing
+        });
+    }
+    found
+}
+
+/// The first computer with these changes, if there can be one.
+fn build(ends: &Ends<'_>, moves: &[&Move]) -> Option<Computer> {
+    let (plan, computer) = ends.a;
+    let own = plan.settings_of(computer);
+    let changes = moves.iter().flat_map(|one| &one.settings);
+    let settings: Vec<Setting> = own.iter().chain(changes).cloned().collect();
+    let built = plan.computer_with(&settings)?;
+    let drives = moves
+        .iter()
+        .find_map(|one| one.drives)
+        .unwrap_or(plan.drives);
+    let fits = built.configured_drives() >= drives && built.medium() == computer.medium();
+    fits.then_some(built)
+}
+
+fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
+    let within = |(place, _): &(usize, &Move)| subset & (1 << place) != 0;
+    moves
+        .iter()
+        .enumerate()
+        .filter(within)
+        .map(|(_, one)| one)
+        .collect()
+}
+
+/// Whether every subset of the changes can be made; the whole of it always can.
+fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
+    if moves.len() > MOST_EXACT {
+        return false;
+    }
+    (1..(1_usize << moves.len()) - 1).all(|subset| build(ends, &chosen(moves, subset)).is_some())
+}
+
+/// Two of the changes joined into one: a pair that can be made together, of
+/// which one cannot be made alone; failing that, the first two that cannot.
+fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
+    let count = moves.len();
+    let bad: Vec<usize> = (0..count)
+        .filter(|place| build(ends, &[&moves[*place]]).is_none())
+        .collect();
+    let pair = bad.iter().find_map(|one| {
+        let with = (0..count)
+            .find(|other| other != one && build(ends, &[&moves[*one], &moves[*other]]).is_some())?;
+        Some((*one, with))
+    });
+    let first = bad.first().copied().unwrap_or(0);
+    let second = bad.get(1).copied().unwrap_or(usize::from(first == 0));
+    let (one, other) = pair.unwrap_or((first, second));
+    let (low, high) = (one.min(other), one.max(other));
+    let mut moves = moves;
+    let taken = moves.remove(high);
+    let kept = &mut moves[low];
+    kept.words.extend(taken.words);
+    kept.settings.extend(taken.settings);
+    kept.drives = kept.drives.or(taken.drives);
+    kept.seed = kept.seed.or(taken.seed);
+    moves
+}
+
+/// How long each program takes with some of the changes.
+fn elapsed(
+    ends: &Ends<'_>,
+    moves: &[&Move],
+    means: &Means<'_>,
+) -> Result<Vec<i64>, LaboratoryError> {
+    let plan = ends.a.0;
+    let computer = build(ends, moves).ok_or_else(|| {
+        LaboratoryError::Work("a computer between the two cannot be built".to_owned())
+    })?;
+    let variant = Variant {
+        drives: moves
+            .iter()
+            .find_map(|one| one.drives)
+            .unwrap_or(plan.drives),
+        seed: moves.iter().find_map(|one| one.seed).unwrap_or(plan.seed),
+        ..Variant::of(plan, &computer)
+    };
+    let outcomes = rerun::rerun(plan, &variant, means.stop)?;
+    Ok(outcomes
+        .iter()
+        .map(|outcome| outcome.elapsed.0 as i64)
+        .collect())
+}
+
+fn exact(
+    ends: &Ends<'_>,
+    moves: &[Move],
+    (a, b): (&[u64], &[u64]),
+    means: &Means<'_>,
+) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
+    let count = moves.len();
+    let last = (1_usize << count) - 1;
+    // Both ends are known.
+    let between = means.workshop().each(last.saturating_sub(1), |number| {
+        elapsed(ends, &chosen(moves, number + 1), means)
+    })?;
+    let of_program = |program: usize| {
+        let of = |subset: usize| match subset {
+            0 => a[program] as i64,
+            subset if subset == last => b[program] as i64,
+            subset => between[subset - 1][program],
+        };
+        over_all_orders(count, &(0..=last).map(of).collect::<Vec<_>>())
+    };
+    let shares = (0..a.len()).map(of_program).collect();
+    let runs = last.saturating_sub(1) as u32;
+    Ok((shares, Method::AllOrders { runs }))
+}
+
+/// Orders drawn from a fixed seed, each with its reverse.
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: usize| {
+        // Vigna's splitmix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % below as u64) as usize
+    };
+    let mut all = Vec::new();
+    for _ in 0..ORDERS / 2 {
+        let mut order: Vec<usize> = (0..count).collect();
+        for place in (1..count).rev() {
+            order.swap(place, draw(place + 1));
+        }
+        all.push(order.iter().rev().copied().collect());
+        all.push(order);
+    }
+    all
+}
+
+fn sampled(
+    ends: &Ends<'_>,
+    moves: &[Move],
+    (a, b): (&[u64], &[u64]),
+    means: &Means<'_>,
+) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
+    let orders = orders(moves.len());
+    let mut subsets: Vec<Vec<usize>> = Vec::new();
+    for order in &orders {
+        for length in 1..order.len() {
+            let mut subset = order[..length].to_vec();
+            subset.sort_unstable();
+            subsets.push(subset);
+        }
+    }
+    subsets.sort_unstable();
+    subsets.dedup();
+    let found = means.workshop().each(subsets.len(), |number| {
+        let chosen: Vec<&Move> = subsets[number].iter().map(|place| &moves[*place]).collect();
+        elapsed(ends, &chosen, means)
+    })?;
+    let of = |members: &[usize], program: usize| {
+        let mut subset = members.to_vec();
+        subset.sort_unstable();
+        match subset.len() {
+            0 => a[program] as i64,
+            all if all == moves.len() => b[program] as i64,
+            _ => found[subsets.binary_search(&subset).expect("it was run")][program],
+        }
+    };
+    let of_program = |program: usize| {
+        let mut sums = vec![0_i128; moves.len()];
+        for order in &orders {
+            for (place, one) in order.iter().enumerate() {
+                let added = of(&order[..=place], program) - of(&order[..place], program);
+                sums[*one] += i128::from(added);
+            }
+        }
+        rounded(&sums, orders.len() as i128)
+    };
+    let shares = (0..a.len()).map(of_program).collect();
+    let method = Method::SampledOrders {
+        orders: orders.len() as u32,
+        runs: subsets.len() as u32,
+    };
+    Ok((shares, method))
+}
