@@ -28,6 +28,7 @@ bench:
 	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/same
+	./bench/tune
 
 # The page that a test compares with what the models give.
 accuracy: build

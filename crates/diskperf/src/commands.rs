@@ -358,10 +358,13 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     for path in &cleaned.removed {
         print(&format!("removed {}", path.display()));
     }
+    for (path, value) in &cleaned.restored {
+        print(&format!("put back {} to {value}", path.display()));
+    }
     for (path, error) in &cleaned.failed {
         say(&format!("{}: {error}", path.display()));
     }
-    if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
+    if cleaned.removed.is_empty() && cleaned.restored.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove");
     }
     Ok(if cleaned.failed.is_empty() {

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
-        Command::Tune(tune) => commands::tune(&tune),
+        Command::Tune(tune) => commands::tune(&tune, store),
         Command::Calculate(calculate) => commands::calculate(&calculate),
         Command::List(list) => commands::list(&list, store),
         Command::Show(show) => commands::show(&show, store),

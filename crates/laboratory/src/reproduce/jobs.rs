@@ -57,9 +57,6 @@ pub(crate) struct Figure {
     pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
-/// The figures of a job's programs, or why there are none.
-type JobOutcome = Result<Vec<Figure>, LaboratoryError>;
-
 /// Who carries jobs out.
 pub(crate) struct Workshop<'a> {
     /// Machines at a time.
@@ -78,40 +75,53 @@ impl Workshop<'_> {
     ///
     /// That of the first job that failed, in the order of the jobs.
     pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
-        let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<JobOutcome>>> =
-            jobs.iter().map(|_| Mutex::new(None)).collect();
-        let work = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = jobs.get(number) else { break };
-                let result = if self.stop.load(Ordering::Relaxed) {
-                    Err(LaboratoryError::Interrupted)
-                } else {
-                    job.run(self.stop)
-                };
-                *lock(&results[number]) = Some(result);
-                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-            }
-        };
-        std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..self.threads.min(jobs.len()))
-                .map(|_| scope.spawn(work))
-                .collect();
-            work();
-            for helper in helpers {
-                helper
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
+        let results = in_parallel(self.threads, jobs, |job| {
+            let result = if self.stop.load(Ordering::Relaxed) {
+                Err(LaboratoryError::Interrupted)
+            } else {
+                job.run(self.stop)
+            };
+            (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+            result
         });
-        let take = |slot: Mutex<Option<_>>| {
-            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            result.expect("every job was done")
-        };
-        results.into_iter().map(take).collect()
+        results.into_iter().collect()
     }
+}
+
+/// Does some work for each item on so many threads; the results in the order
+/// of the items, whoever did which.
+pub(crate) fn in_parallel<I: Sync, T: Send>(
+    threads: usize,
+    items: &[I],
+    work: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<T>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(number) else { break };
+            let result = work(item);
+            *lock(&results[number]) = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads.min(items.len()))
+            .map(|_| scope.spawn(work))
+            .collect();
+        work();
+        for helper in helpers {
+            helper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+    let take = |slot: Mutex<Option<T>>| {
+        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("all work was done")
+    };
+    results.into_iter().map(take).collect()
 }
 
 fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
