@@ -30,6 +30,7 @@ bench:
 	./bench/start
 	./bench/same
 	./bench/report
+	./bench/tune
 
 # The page that a test compares with what the models give.
 accuracy: build

@@ -1,142 +1,331 @@
-//! What trying every value of some parameters found.
+//! What a search for better settings found: the points that were run, the best
+//! of them, the cliff beside it, and the safe one if it stands on a cliff.
+
+mod goal;
+mod samples;
+mod spread;
+
+pub use goal::{Figures, Goal};
+pub use samples::Samples;
+pub use spread::{Extent, Spread};
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// Rates over all combinations of the values of some parameters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A search, and what it found.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
-    /// What was run, and where.
-    pub what: String,
-    /// The parameters, in the order in which their values were tried.
+    /// The suite or program.
+    pub suite: String,
+    /// What it ran on.
+    pub target: String,
+    /// What is made as good as can be.
+    pub goal: Goal,
+    /// The programs, in the order of running.
+    pub programs: Vec<String>,
+    /// The parameters that were varied.
     pub keys: Vec<Key>,
-    /// KB/s of every combination, the last key's values running fastest.
-    pub kb_per_s: Vec<f64>,
+    /// The combinations that were tried, by their places, in that order.
+    pub points: BTreeMap<Places, Outcome>,
+    /// The target as it is.
+    pub today: Vec<Figures>,
+    /// How it was searched.
+    pub method: Method,
+    /// Best and today's over seeds and phases; nothing where the search was
+    /// ended before.
+    pub spread: Option<Spread>,
+    /// What was measured, on real storage, where noise has a say.
+    pub samples: Option<Samples>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
 }
 
-/// A parameter and the values that were tried.
+/// The place of each key's value among those that may be tried.
+pub type Places = Vec<usize>;
+
+/// A parameter and the values that may be tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
     /// `drive.interleave`.
     pub path: String,
     /// As they were given, in that order.
     pub values: Vec<String>,
+    /// Whether they are numbers in order, so that one is beside another.
+    pub ordered: bool,
+    /// The target's own value, if it says one.
+    pub today: Option<String>,
+    /// The place of that value, if it may be tried.
+    pub today_place: Option<usize>,
 }
 
-/// A step from the best combination to the next value of one parameter.
+/// What came of one combination.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// What each program did.
+    Ran(Vec<Figures>),
+    /// Why there is no such computer, or no such run of it.
+    Impossible(String),
+}
+
+/// How the combinations to run were chosen, and how many were.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Method {
+    /// Every combination, or some.
+    pub search: Searched,
+    /// The combinations that there are.
+    pub combinations: u64,
+    /// Of these, how many were tried.
+    pub tried: u64,
+    /// Of these, how many there is no computer or no run for.
+    pub impossible: u64,
+    /// Of the tried ones, how many came from the store.
+    pub from_store: u64,
+    /// The most that may be tried.
+    pub budget: u64,
+    /// What each program moved, in bytes, by program.
+    pub size_bytes: Vec<u64>,
+    /// Repetitions of each program, and how many of the first do not count.
+    pub repetitions: (u32, u32),
+    /// Of all random choices.
+    pub seed: u64,
+}
+
+/// The ways to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Searched {
+    /// Every combination.
+    Exhaustive,
+    /// Coordinate descent from several starts.
+    Descent {
+        /// Runs at a quarter and at half of the size, which found the starts.
+        screened: u64,
+        /// From how many starts.
+        starts: u64,
+    },
+}
+
+/// A step from a point to the next value of one parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// The parameter.
     pub path: String,
-    /// Its value at the best.
+    /// Its value at the point.
     pub from: String,
     /// The next one, or the one before.
     pub to: String,
-    /// The rate there over that of the best, less 1.
-    pub change: f64,
+    /// What the step gains, as a share of what is there; nothing where it
+    /// leads to what is impossible.
+    pub gain: Option<f64>,
+    /// Whether it loses so much that the point stands on a cliff.
+    pub cliff: bool,
 }
 
-/// Of rates that differ by less than this share the first is the best.
-const EQUAL_SHARE: f64 = 0.001;
+/// Points that differ by less than this share are as good as each other: the
+/// first of them is the best.
+pub const EQUAL_SHARE: f64 = 0.001;
 
-/// A step that costs this share is the edge of a cliff.
+/// A step that loses this share leads down a cliff.
 pub const CLIFF_SHARE: f64 = 0.1;
 
+/// So many values may be impossible between two that are beside each other.
+const LONGEST_STEP: usize = 64;
+
+impl Outcome {
+    /// The figures of a point that ran.
+    pub fn figures(&self) -> Option<&[Figures]> {
+        match self {
+            Self::Ran(figures) => Some(figures),
+            Self::Impossible(_) => None,
+        }
+    }
+}
+
 impl Tuned {
-    /// The place of the best combination in [`Tuned::kb_per_s`].
-    ///
-    /// # Panics
-    ///
-    /// When nothing was tried.
-    pub fn best(&self) -> usize {
-        let mut best = 0;
-        for (place, rate) in self.kb_per_s.iter().enumerate() {
-            if *rate > self.kb_per_s[best] * (1.0 + EQUAL_SHARE) {
-                best = place;
-            }
-        }
-        best
+    /// What counts of a point, if it ran.
+    pub fn value(&self, places: &[usize]) -> Option<f64> {
+        let figures = self.points.get(places)?.figures()?;
+        self.goal.value(figures)
     }
 
-    /// The place of each key's value in a combination.
-    pub fn places(&self, mut combination: usize) -> Vec<usize> {
-        let mut places = vec![0; self.keys.len()];
-        for (place, key) in places.iter_mut().zip(&self.keys).rev() {
-            *place = combination % key.values.len();
-            combination /= key.values.len();
-        }
-        places
+    /// What counts of the target as it is.
+    pub fn today_value(&self) -> Option<f64> {
+        self.goal.value(&self.today)
     }
 
-    /// The combination of these places.
-    pub fn combination(&self, places: &[usize]) -> usize {
-        let keys = self.keys.iter().zip(places);
-        keys.fold(0, |sum, (key, place)| sum * key.values.len() + place)
+    /// The best point that was tried; of equal ones the first. Nothing where
+    /// none could be run.
+    pub fn best(&self) -> Option<&Places> {
+        self.first_best(self.points.keys())
     }
 
-    /// The steps from the best combination to its neighbours.
-    pub fn steps(&self) -> Vec<Step> {
-        let best = self.best();
-        let at_best = self.places(best);
-        let mut steps = Vec::new();
+    fn first_best<'p>(&self, points: impl Iterator<Item = &'p Places> + Clone) -> Option<&'p Places>
+    where
+        Self: 'p,
+    {
+        let values = || {
+            let all = points.clone();
+            all.filter_map(|places| Some((places, self.value(places)?)))
+        };
+        let better = |best: f64, (_, value): (&Places, f64)| self.goal.better_of(best, value);
+        let (_, first) = values().next()?;
+        let most = values().fold(first, better);
+        let as_good = |(_, value): &(&Places, f64)| self.goal.gain(most, *value) >= -EQUAL_SHARE;
+        values().find(as_good).map(|(places, _)| places)
+    }
+
+    /// `drive.interleave=3, filesystem.gap_blocks=2`.
+    pub fn settings(&self, places: &[usize]) -> String {
+        let setting = |(key, place): (&Key, &usize)| format!("{}={}", key.path, key.values[*place]);
+        let settings: Vec<String> = self.keys.iter().zip(places).map(setting).collect();
+        settings.join(", ")
+    }
+
+    /// The points beside one: the next value and the one before of each key
+    /// whose values are in order, with the key's number. What is known to be
+    /// impossible is passed over, where something lies behind it.
+    pub fn neighbours(&self, places: &[usize]) -> Vec<(usize, Places)> {
+        let mut neighbours = Vec::new();
         for (number, key) in self.keys.iter().enumerate() {
-            let place = at_best[number];
-            let below = place.checked_sub(1);
-            let above = Some(place + 1).filter(|next| *next < key.values.len());
-            for next in [below, above].into_iter().flatten() {
-                let mut places = at_best.clone();
-                places[number] = next;
-                let rate = self.kb_per_s[self.combination(&places)];
-                steps.push(Step {
-                    path: key.path.clone(),
-                    from: key.values[place].clone(),
-                    to: key.values[next].clone(),
-                    change: rate / self.kb_per_s[best] - 1.0,
+            let below = (0..places[number]).rev().collect();
+            let above = (places[number] + 1..key.values.len()).collect();
+            let sides: [Vec<usize>; 2] = [below, above];
+            for side in sides.iter().filter(|_| key.ordered) {
+                let beside = side.iter().take(LONGEST_STEP).map(|place| {
+                    let mut beside = places.to_vec();
+                    beside[number] = *place;
+                    beside
                 });
+                let possible = |beside: &Places| {
+                    !matches!(self.points.get(beside), Some(Outcome::Impossible(_)))
+                };
+                let chosen = beside.clone().find(possible);
+                neighbours.extend(chosen.or(beside.clone().next()).map(|one| (number, one)));
             }
         }
-        steps
+        neighbours
     }
+
+    /// The steps from a point to those of its neighbours that were tried.
+    pub fn steps(&self, places: &[usize]) -> Vec<Step> {
+        let Some(here) = self.value(places) else {
+            return Vec::new();
+        };
+        let neighbours = self.neighbours(places).into_iter();
+        let step = |(number, beside): (usize, Places)| {
+            self.points.get(&beside)?;
+            let gain = self.value(&beside).map(|there| self.goal.gain(here, there));
+            let sure = self
+                .samples
+                .as_ref()
+                .is_none_or(|samples| samples.is_slower(places, &beside));
+            let key = &self.keys[number];
+            Some(Step {
+                path: key.path.clone(),
+                from: key.values[places[number]].clone(),
+                to: key.values[beside[number]].clone(),
+                gain,
+                cliff: sure && gain.is_some_and(|gain| gain <= -CLIFF_SHARE),
+            })
+        };
+        neighbours.filter_map(step).collect()
+    }
+
+    /// Whether a point stands on a cliff: a step from it loses much.
+    pub fn on_cliff(&self, places: &[usize]) -> bool {
+        self.steps(places).iter().any(|step| step.cliff)
+    }
+
+    /// The worst of a point and of those beside it, if all of them are known.
+    pub fn worst_beside(&self, places: &[usize]) -> Option<f64> {
+        let mut worst = self.value(places)?;
+        for (_, beside) in self.neighbours(places) {
+            self.points.get(&beside)?;
+            if let Some(value) = self.value(&beside) {
+                worst = self.goal.worse_of(worst, value);
+            }
+        }
+        Some(worst)
+    }
+
+    /// Where the best stands on a cliff, the point that is the best when it is
+    /// missed by a step: of those whose neighbours are known, the one with the
+    /// best of worst neighbours. Nothing where that costs what the fall does.
+    pub fn safe(&self) -> Option<&Places> {
+        let best = self.best()?;
+        let fall = self.worst_beside(best)?;
+        if !self.on_cliff(best) {
+            return None;
+        }
+        let gain = |from, to| self.goal.gain(from, to);
+        let mut safe: Option<(&Places, f64, f64)> = None;
+        for places in self.points.keys() {
+            let (Some(value), Some(worst)) = (self.value(places), self.worst_beside(places)) else {
+                continue;
+            };
+            let better = safe.is_none_or(|(other, other_value, other_worst)| {
+                // Of equal ones the better, and of those the nearer.
+                let nearer = distance(places, best) < distance(other, best);
+                let by_worst = gain(other_worst, worst);
+                let by_value = gain(other_value, value);
+                by_worst > EQUAL_SHARE
+                    || (by_worst >= -EQUAL_SHARE
+                        && (by_value > EQUAL_SHARE || (by_value >= -EQUAL_SHARE && nearer)))
+            });
+            if better {
+                safe = Some((places, value, worst));
+            }
+        }
+        let (places, value, worst) = safe?;
+        (gain(fall, worst) > EQUAL_SHARE && gain(fall, value) > EQUAL_SHARE).then_some(places)
+    }
+
+    /// The keys whose value changed nothing, in no pair of points that differ
+    /// in it alone; there must be such a pair.
+    pub fn idle_keys(&self) -> Vec<&str> {
+        let idle = |number: &usize| {
+            let mut seen: BTreeMap<Places, &Outcome> = BTreeMap::new();
+            let mut pairs = false;
+            for (places, outcome) in &self.points {
+                let mut others = places.clone();
+                others[*number] = 0;
+                match seen.get(&others) {
+                    Some(first) if *first != outcome => return false,
+                    Some(_) => pairs = true,
+                    None => drop(seen.insert(others, outcome)),
+                }
+            }
+            pairs
+        };
+        let numbers = (0..self.keys.len()).filter(idle);
+        numbers
+            .map(|number| self.keys[number].path.as_str())
+            .collect()
+    }
+
+    /// The keys whose best value is the first or the last that was tried, with
+    /// that value: a better one may lie beyond.
+    pub fn at_an_end(&self) -> Vec<(&str, &str)> {
+        let Some(best) = self.best() else {
+            return Vec::new();
+        };
+        let ends = self.keys.iter().zip(best);
+        let at_end = ends.filter(|(key, place)| {
+            let last = key.values.len() - 1;
+            key.ordered && last > 0 && (**place == 0 || **place == last)
+        });
+        at_end
+            .map(|(key, place)| (key.path.as_str(), key.values[*place].as_str()))
+            .collect()
+    }
+}
+
+/// How many steps lie between two points.
+fn distance(from: &[usize], to: &[usize]) -> usize {
+    let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
+    apart.sum()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tuned(kb_per_s: &[f64]) -> Tuned {
-        let key = |path: &str, values: &[&str]| Key {
-            path: path.to_owned(),
-            values: values.iter().map(|value| (*value).to_owned()).collect(),
-        };
-        Tuned {
-            what: "a test".to_owned(),
-            keys: vec![key("a", &["1", "2"]), key("b", &["x", "y", "z"])],
-            kb_per_s: kb_per_s.to_vec(),
-        }
-    }
-
-    #[test]
-    fn the_best_is_found_with_the_steps_around_it() {
-        let tuned = tuned(&[1.0, 2.0, 3.0, 4.0, 100.0, 50.0]);
-        assert_eq!(tuned.best(), 4);
-        assert_eq!(tuned.places(4), [1, 1]);
-        assert_eq!(tuned.combination(&[1, 1]), 4);
-        let steps: Vec<_> = tuned
-            .steps()
-            .into_iter()
-            .map(|step| (step.path, step.to, step.change))
-            .collect();
-        assert_eq!(
-            steps,
-            [
-                ("a".to_owned(), "1".to_owned(), -0.98),
-                ("b".to_owned(), "x".to_owned(), -0.96),
-                ("b".to_owned(), "z".to_owned(), -0.5),
-            ]
-        );
-    }
-
-    #[test]
-    fn of_equal_ones_the_first_is_the_best() {
-        assert_eq!(tuned(&[5.0, 5.004, 5.0, 1.0, 1.0, 1.0]).best(), 0);
-    }
-}
+pub(crate) mod tests;

@@ -14,6 +14,7 @@ use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
+use diskperf_laboratory::tune::{BUDGET, Goal};
 use std::path::PathBuf;
 
 /// Measures how fast storage reads and writes, in the manner of the 4.2BSD
@@ -38,7 +39,7 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
-    /// Try every value of some parameters of a modelled system, and show the best and the cliff
+    /// Find better settings of a modelled system: the best, the cliff beside it, and the safe ones
     Tune(TuneArguments),
     /// Write runs as one HTML file: tables, charts, and how to repeat them
     Report(ReportArguments),
@@ -231,27 +232,76 @@ impl MachinesArguments {
 
 #[derive(Args)]
 pub(crate) struct TuneArguments {
-    /// A program (see `diskperf list programs`)
-    #[arg(value_name = "PROGRAM")]
-    pub(crate) program: String,
-    /// A modelled system (see `diskperf list systems`), or a file of your own
+    /// A modelled system (see `diskperf list systems`), a file that describes one, or a directory,
+    /// a file or a device of real storage, where only what is safe is varied
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+    /// A suite or a program; of a suite the geometric mean over its programs counts [default: the
+    /// target's default suite]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) suite: Option<String>,
+    /// The same as TARGET; what stands in its place is then the suite or program
     #[arg(long, value_name = "TARGET")]
-    pub(crate) on: String,
-    /// A parameter and the values to try: KEY=1..6, KEY=0..100/10 or KEY=2,4,8; of several,
-    /// every combination
+    pub(crate) on: Option<String>,
+    /// A parameter and the values to try: KEY=LOW..HIGH, KEY=LOW..HIGH:STEP or KEY=X,Y,Z, as
+    /// filesystem.rotdelay_ms=0..10:0.5; of several, every combination
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) over: Vec<String>,
-    /// Set a parameter of the program (program.KEY=VALUE) or of the system for all runs
+    /// What is made as good as can be: KB/s, the response time of 99 % of calls, or the processor
+    /// time for each MiB
+    #[arg(long, value_enum, default_value = "throughput")]
+    pub(crate) goal: TuneGoal,
+    /// The most combinations that are run; of more, coordinate descent chooses
+    #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) budget: u64,
+    /// Seeds that the best and today's settings are run with, each at 4 spindle phases; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) seeds: u32,
+    /// Run all points, also those that the store has from before
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Set a parameter of the programs (program.KEY=VALUE) or of the system for all runs
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Drives that run the program at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) drives: u32,
-    /// Bytes that the program moves on each drive, as 8M; rounded up to whole calls
-    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = parse_size)]
-    pub(crate) size: u64,
+    /// Drives that run the programs at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) drives: Option<u32>,
+    /// Bytes that each program moves on each drive, as 8M, or auto; rounded down to whole calls
+    /// [auto: 2M on a modelled system, half a second's worth on real storage]
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    pub(crate) size: SizeChoice,
+    /// Of a path: how often each point is measured, after a round that does not count
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) runs: u32,
+    /// Write what was found as a page to this file too
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Of a path, as root: let device.read_ahead_kb and device.scheduler of its disk be varied,
+    /// which are put back at the end
+    #[arg(long)]
+    pub(crate) change_device_settings: bool,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum TuneGoal {
+    /// The most KB/s
+    Throughput,
+    /// The shortest response time of 99 of 100 calls
+    Latency,
+    /// The least processor time for each MiB
+    Cpu,
+}
+
+impl From<TuneGoal> for Goal {
+    fn from(goal: TuneGoal) -> Self {
+        match goal {
+            TuneGoal::Throughput => Self::Throughput,
+            TuneGoal::Latency => Self::Latency,
+            TuneGoal::Cpu => Self::Cpu,
+        }
+    }
 }
 
 #[derive(Args)]

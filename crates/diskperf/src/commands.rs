@@ -1,5 +1,6 @@
 //! What each command does: ask the laboratory, print the answer.
 
+mod again;
 mod calculate;
 mod catalogue;
 mod explain;
@@ -362,10 +363,13 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     for path in &cleaned.removed {
         print(&format!("removed {}", path.display()));
     }
+    for (path, value) in &cleaned.restored {
+        print(&format!("put back {} to {value}", path.display()));
+    }
     for (path, error) in &cleaned.failed {
         say(&format!("{}: {error}", path.display()));
     }
-    if cleaned.removed.is_empty() && cleaned.failed.is_empty() {
+    if cleaned.removed.is_empty() && cleaned.restored.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove");
     }
     Ok(if cleaned.failed.is_empty() {

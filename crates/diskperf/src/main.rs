@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
-        Command::Tune(tune) => commands::tune(&tune),
+        Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),
         Command::Calculate(calculate) => commands::calculate(&calculate),
         Command::List(list) => commands::list(&list, store),

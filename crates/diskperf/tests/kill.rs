@@ -155,3 +155,47 @@ fn clean_leaves_a_living_run_alone() {
         user.assert_nothing_left(line);
     }
 }
+
+/// A search goes on where it was killed, and comes to the same as one that was
+/// left alone.
+#[test]
+fn a_killed_search_goes_on_where_it_was() {
+    const SEARCH: &str = "tune vax780-sc780-eagle --suite write_8192 --size 1M --seeds 0 --format json --over filesystem.rotdelay_ms=0..7 --over driver.search_lead_sectors=0..7 --over filesystem.maxcontig=1..8";
+    let user = User::new();
+    let kept = || -> i64 {
+        let connection = rusqlite::Connection::open(user.store()).expect("the store opens");
+        let counted = connection.query_row("SELECT count(*) FROM points", [], |row| row.get(0));
+        counted.unwrap_or(0)
+    };
+    let mut process = user.start(&words(SEARCH));
+    process.wait_until(|| user.store().exists() && kept() > 0);
+    process.signal(Signal::KILL);
+    assert_eq!(process.finish().code, None);
+    let after_kill = kept();
+    // Ctrl-C commits what is finished, and says how to go on.
+    let mut process = user.start(&words(SEARCH));
+    process.wait_until(|| kept() > after_kill);
+    process.signal(Signal::INT);
+    process
+        .finish()
+        .expect(130, &["the same command goes on from there"]);
+    let after_interrupt = kept();
+    assert!(after_kill > 0 && after_interrupt > after_kill);
+    let resumed = user.run(&words(SEARCH)).expect(0, &[]).json();
+    // One of them is of the target as it is.
+    let from_store = resumed["method"]["from_store"].as_i64().unwrap();
+    assert!(
+        from_store == after_interrupt || from_store == after_interrupt - 1,
+        "{from_store} of {after_interrupt}"
+    );
+    assert_eq!(resumed["points"].as_array().unwrap().len(), 512);
+    let fresh = format!("{SEARCH} --fresh");
+    let fresh = user.run(&words(&fresh)).expect(0, &[]).json();
+    assert_eq!(fresh["method"]["from_store"], 0);
+    assert_eq!(fresh["points"], resumed["points"]);
+    // All of it, and printed so.
+    let table = SEARCH.replace("--format json", "");
+    user.run(&words(&table))
+        .expect(0, &[])
+        .shows(&["512 of 512 points from the store"]);
+}

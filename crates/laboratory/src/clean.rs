@@ -2,6 +2,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_store::Store;
+use diskperf_system::host::queue_settings::{is_running, put_back};
 use diskperf_system::host::workspace::Workspace;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 pub struct Cleaned {
     /// Folders that were removed.
     pub removed: Vec<PathBuf>,
+    /// Settings of devices that were put back, with what they are now.
+    pub restored: Vec<(PathBuf, String)>,
     /// Folders that could not be removed, each with the reason.
     pub failed: Vec<(PathBuf, String)>,
 }
@@ -47,9 +50,32 @@ pub fn clean(
         }
     }
     if let Some(store) = store {
+        put_settings_back(store, &mut cleaned)?;
         for path in known.iter().filter(|path| !path.exists()) {
             store.forget_workspace(path)?;
         }
     }
     Ok(cleaned)
+}
+
+/// Puts back what killed searches have changed of devices' queues.
+fn put_settings_back(store: &mut Store, cleaned: &mut Cleaned) -> Result<(), LaboratoryError> {
+    for setting in store.device_settings()? {
+        if is_running(&setting.owner) {
+            continue;
+        }
+        // A disk that is gone has nothing to put back.
+        let outcome = match setting.path.exists() {
+            true => put_back(&setting.path, &setting.value),
+            false => Ok(()),
+        };
+        match outcome {
+            Ok(()) => {
+                store.forget_device_setting(&setting.path)?;
+                cleaned.restored.push((setting.path, setting.value));
+            }
+            Err(error) => cleaned.failed.push((setting.path, error.to_string())),
+        }
+    }
+    Ok(())
 }

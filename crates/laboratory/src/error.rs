@@ -62,6 +62,14 @@ impl LaboratoryError {
         }
     }
 
+    /// What is wrong, on one line: for where many are listed.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Catalogue(errors) => errors.brief(),
+            other => other.to_string(),
+        }
+    }
+
     /// A request that cannot be carried out, for the reason that another
     /// error gives.
     pub(crate) fn request(error: impl std::fmt::Display) -> Self {

@@ -214,6 +214,7 @@ impl Execution<'_> {
             drives,
             other,
             seed: self.plan.seed,
+            read_ahead: self.plan.read_ahead,
         };
         let task = Task {
             program: &step.program,

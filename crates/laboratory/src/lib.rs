@@ -19,6 +19,7 @@ mod measured;
 pub mod model;
 mod observer;
 mod overhead;
+mod parallel;
 mod pilot;
 pub mod plan;
 pub mod recorder;

@@ -17,6 +17,8 @@ pub struct Recorder {
     store_path: Option<PathBuf>,
     failure: Option<StoreError>,
     saved: Vec<PathBuf>,
+    /// Whether runs are kept, and not only what they leave on a disk.
+    keeps_runs: bool,
 }
 
 impl Recorder {
@@ -36,7 +38,32 @@ impl Recorder {
             store_path,
             failure,
             saved: Vec::new(),
+            keeps_runs: true,
         }
+    }
+
+    /// One that notes folders and settings for `diskperf clean`, and keeps no
+    /// runs: those of a search are its points.
+    pub(crate) fn of_leftovers(path: Option<&Path>) -> Self {
+        Self {
+            keeps_runs: false,
+            ..Self::open(path)
+        }
+    }
+
+    /// Keeps a part of a run.
+    fn with_run(&mut self, act: impl FnOnce(&mut Store) -> Result<(), StoreError>) {
+        if self.keeps_runs {
+            self.with_store(act);
+        }
+    }
+
+    pub(crate) fn note_device_setting(&mut self, path: &Path, value: &str, owner: &str) {
+        self.with_store(|store| store.note_device_setting(path, value, owner));
+    }
+
+    pub(crate) fn forget_device_setting(&mut self, path: &Path) {
+        self.with_store(|store| store.forget_device_setting(path));
     }
 
     /// Why the store could not keep everything, if it could not.
@@ -60,28 +87,28 @@ impl Recorder {
     }
 
     pub(crate) fn begin_run(&mut self, run: &Run) {
-        self.with_store(|store| store.begin_run(run));
+        self.with_run(|store| store.begin_run(run));
     }
 
     pub(crate) fn begin_result(&mut self, run: &Run, result: &ProgramResult) {
         let ordinal = run.results.len() as u32;
-        self.with_store(|store| store.begin_result(&run.id, ordinal, result));
+        self.with_run(|store| store.begin_result(&run.id, ordinal, result));
     }
 
     pub(crate) fn add_repetition(&mut self, run: &Run, repetition: &Repetition) {
         let ordinal = run.results.len() as u32;
-        self.with_store(|store| store.add_repetition(&run.id, ordinal, repetition));
+        self.with_run(|store| store.add_repetition(&run.id, ordinal, repetition));
     }
 
     pub(crate) fn finish_result(&mut self, run: &Run, result: &ProgramResult) {
         let ordinal = run.results.len() as u32;
-        self.with_store(|store| store.update_result(&run.id, ordinal, result));
+        self.with_run(|store| store.update_result(&run.id, ordinal, result));
     }
 
     /// Ends a run; saves it as a file where the store has failed.
     pub(crate) fn finish_run(&mut self, run: &Run) {
-        self.with_store(|store| store.finish_run(&run.id, &run.state, &run.notes));
-        if self.failure.is_some() {
+        self.with_run(|store| store.finish_run(&run.id, &run.state, &run.notes));
+        if self.failure.is_some() && self.keeps_runs {
             self.save(run);
         }
     }

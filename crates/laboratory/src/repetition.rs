@@ -5,7 +5,7 @@ use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measure
 use crate::observer::{Event, Observer};
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::device::{Counters, TrafficMeter};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports, ReadAhead, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
 use diskperf_timeline::{DeviceTraffic, Repetition};
 use std::os::fd::OwnedFd;
@@ -28,6 +28,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) other: Option<&'a Drive>,
     /// The run's seed.
     pub(crate) seed: u64,
+    /// What the kernel is told of every file.
+    pub(crate) read_ahead: ReadAhead,
 }
 
 impl Bench<'_> {
@@ -141,7 +143,10 @@ impl Bench<'_> {
     }
 
     fn ports(&self) -> std::io::Result<Ports> {
-        let mut ports = Ports::default();
+        let mut ports = Ports {
+            read_ahead: self.read_ahead,
+            ..Ports::default()
+        };
         for drive in self.drives.iter().chain(self.other) {
             drive.plug_into(&mut ports)?;
         }

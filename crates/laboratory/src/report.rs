@@ -3,15 +3,14 @@
 //! a modelled run is made again.
 
 use crate::error::LaboratoryError;
-use crate::model::run::modelled;
-use crate::plan::{self, ModelPlan, Plan};
+use crate::explain::{Means, Subject, explain};
+use crate::plan::ModelPlan;
 use crate::reproduce::published;
-use crate::request::Request;
 use diskperf_analysis::report::html::{Picture, Printed, Reported};
 use diskperf_machine::catalogue::{Catalogue, Cell};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
-use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Runs with all that a report says of them.
 ///
@@ -39,34 +38,25 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
 }
 
 /// Makes a modelled run again, and keeps what is to be seen of its drives: of
-/// each result, in their order. `request` is what the run was asked for by.
+/// each result, in their order.
 ///
 /// # Errors
 ///
-/// What is wrong with the request by now, or why the run would be another one.
-pub fn pictures(request: &Request, run: &Run) -> Result<Vec<Option<Picture>>, LaboratoryError> {
-    let request = Request {
-        targets: vec![PathBuf::from(&run.target)],
-        label: None,
-        ..request.clone()
+/// What a machine fails with, and a run that comes out as another.
+pub fn pictures(plan: ModelPlan, run: &Run) -> Result<Vec<Option<Picture>>, LaboratoryError> {
+    let subject = Subject {
+        name: run.id.clone(),
+        plan,
+        run: Some(run.clone()),
     };
-    let same = |plan: &ModelPlan| Some(modelled(plan).fingerprint) == fingerprint(run);
-    let plans = plan::plan(&request)?.into_iter();
-    let mut plans = plans.filter_map(|plan| match plan {
-        Plan::Model(plan) => Some(*plan),
-        Plan::Host(_) => None,
-    });
-    let Some(plan) = plans.find(same) else {
-        return Err(LaboratoryError::Request(
-            "it would be another run by now: the model, the catalogue or a file has changed"
-                .to_owned(),
-        ));
+    let means = Means {
+        threads: 1,
+        counterfactuals: false,
+        stop: &Arc::default(),
+        progress: &|_, _| (),
     };
-    crate::model::run::traced(&plan, |trace| Picture::of(&trace))
-}
-
-fn fingerprint(run: &Run) -> Option<String> {
-    run.model.as_ref().map(|model| model.fingerprint.clone())
+    let (_, traces) = explain(&subject, &means)?;
+    Ok(traces.iter().map(Picture::of).collect())
 }
 
 /// What was printed of the system as it is in the catalogue: a changed one is

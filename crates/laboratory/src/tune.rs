@@ -1,32 +1,58 @@
-//! Trying every value of some parameters of a modelled system.
+//! Searching a modelled system for better settings.
+//!
+//! A search tries combinations of some parameters' values (`search.rs` says
+//! which), runs the best again, beside the target as it is, with other seeds and
+//! spindle phases, and sees to it that the steps from the best to its neighbours
+//! are known. Each point is read, built, run and dropped by one worker, so that
+//! memory does not grow with their number; what it came to is kept in the store.
+
+mod host;
+mod kept;
+mod over;
+mod point;
+mod search;
+
+pub use diskperf_analysis::tuning::Goal;
+pub use host::{HostSearch, tune_host};
+pub use kept::Kept;
 
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
-use crate::plan::apply_settings;
-use crate::reproduce::jobs::{Job, Workshop};
-use diskperf_analysis::tuning::{Key, Tuned};
-use diskperf_battery::{Medium, Program, Suite};
-use diskperf_machine::catalogue::{Catalogue, Setting};
-use diskperf_timeline::CacheMode;
+use crate::parallel::in_parallel;
+use crate::plan::ModelPlan;
+use crate::plan::model::check_name;
+use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_timeline::units::MIB;
+use over::Over;
+use point::{REPETITIONS, Subject, Turn, point_fingerprint, titles};
+use search::{Evaluate, Share, Space};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What is tried, on what.
 #[derive(Clone)]
 pub struct Search {
-    /// The program.
-    pub program: String,
+    /// The suite or program; the target's default suite without one.
+    pub what: Option<String>,
     /// `program.KEY=VALUE` and settings of the system, the same in every run.
     pub settings: Vec<String>,
     /// The system.
     pub target: String,
-    /// Drives that run the program at once.
-    pub drives: u32,
-    /// Bytes that it moves on each; the least whole number of calls from
-    /// there on.
+    /// Drives that run the programs at once.
+    pub drives: Option<u32>,
+    /// Bytes that each program moves on each drive; the greatest whole number
+    /// of calls up to there.
     pub size_bytes: u64,
-    /// `KEY=VALUES`: see [`key`].
+    /// `KEY=VALUES`, as typed.
     pub over: Vec<String>,
+    /// What is made as good as can be.
+    pub goal: Goal,
+    /// The most combinations that are run.
+    pub budget: u64,
+    /// With how many seeds the best and today's settings are run again.
+    pub seeds: u32,
     /// Of all random choices.
     pub seed: u64,
     /// Machines at a time; the results do not depend on it.
@@ -35,179 +61,427 @@ pub struct Search {
     pub stop: Arc<AtomicBool>,
 }
 
-/// More combinations than these are a slip of the finger.
-const MOST: usize = 100_000;
+/// Runs of a search unless the user says how many: up to here every
+/// combination is tried.
+pub const BUDGET: u64 = 2000;
 
-/// Runs every combination.
+/// What each program moves on a modelled system unless the user says how much.
+pub const MODEL_BYTES: u64 = 2 * MIB;
+
+/// Angles of the spindles at the start that best and today's settings are run
+/// with, for each seed: evenly spaced over a revolution.
+const PHASES: u32 = 4;
+
+/// Searches.
 ///
 /// # Errors
 ///
-/// A program, a system or a parameter that there is not, values that do not
-/// fit, and what a machine fails with.
+/// A suite, a system or a parameter that there is not, values that do not
+/// fit, and what the target as it is fails with.
 pub fn tune(
     catalogue: &Catalogue,
     search: &Search,
+    kept: &Kept,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Tuned, LaboratoryError> {
-    let keys: Vec<Key> = search
-        .over
-        .iter()
-        .map(|text| key(text))
-        .collect::<Result<_, _>>()?;
-    if keys.is_empty() {
-        return Err(LaboratoryError::Request(
-            "nothing to try: give --over drive.interleave=1..6, once or for several parameters"
-                .to_owned(),
-        ));
-    }
-    let lengths = keys.iter().map(|key| key.values.len());
-    let count = lengths.fold(1_usize, usize::saturating_mul);
-    if count > MOST {
-        return Err(LaboratoryError::Request(format!(
-            "{count} combinations are more than {MOST}; give fewer values"
-        )));
-    }
-    let mut tuned = Tuned {
-        what: format!("{} on {}", search.program, search.target),
-        keys,
-        kb_per_s: Vec::new(),
-    };
-    let jobs: Vec<Job> = (0..count)
-        .map(|combination| job(catalogue, search, &tuned, combination))
-        .collect::<Result<_, _>>()?;
-    let workshop = Workshop {
-        threads: search.threads,
+    let overs = Over::parse_all(&search.over, &search.settings)?;
+    check_name(catalogue, &search.target, Path::new(&search.target))?;
+    let subject = Subject {
+        catalogue,
+        target: &search.target,
+        what: search.what.as_deref(),
+        settings: &search.settings,
+        drives: search.drives,
+        size_bytes: search.size_bytes,
+        seed: search.seed,
+        overs: &overs,
         stop: &search.stop,
+    };
+    let today = subject.today()?;
+    for over in &overs {
+        check_key(&subject, &today, over)?;
+    }
+    let keys: Vec<Key> = overs.iter().map(|over| key(over, &today)).collect();
+    let nearest =
+        |over: &Over| own_value(&today, &over.path).and_then(|own| over.nearest_place(&own));
+    let space = Space {
+        lengths: overs.iter().map(|over| over.values.len()).collect(),
+        ordered: keys.iter().map(|key| key.ordered).collect(),
+        today: overs
+            .iter()
+            .map(|over| nearest(over).unwrap_or(0))
+            .collect(),
+    };
+    let tuned = blank(search, &today, &overs, keys, space.combinations());
+    let mut tuner = Tuner {
+        search,
+        subject: &subject,
+        kept,
         progress,
+        titles: tuned.programs.clone(),
+        expected: search.budget.min(space.combinations()) as usize,
+        done: AtomicUsize::new(0),
+        tuned,
+        tried: 0,
+        from_store: 0,
     };
-    let done = workshop.carry_out(&jobs)?;
-    tuned.kb_per_s = done.iter().map(|figures| figures[0].kb_per_s).collect();
-    Ok(tuned)
+    let outcome = tuner.carry_out(&space, &today);
+    // What was run is kept, whatever ended the search.
+    kept.flush();
+    outcome?;
+    Ok(tuner.tuned)
 }
 
-fn job(
-    catalogue: &Catalogue,
+/// The search before anything was run.
+fn blank(
     search: &Search,
-    tuned: &Tuned,
-    combination: usize,
-) -> Result<Job, LaboratoryError> {
-    let tried = tuned
-        .keys
-        .iter()
-        .zip(tuned.places(combination))
-        .map(|(key, place)| format!("{}={}", key.path, key.values[place]));
-    let all = search.settings.iter().cloned().chain(tried);
-    let (of_program, of_system): (Vec<String>, Vec<String>) =
-        all.partition(|setting| setting.starts_with("program."));
-    let program = program(&search.program, &of_program)?;
-    let settings: Vec<Setting> = crate::model::settings(&of_system)?;
-    let computer = Computer::read_for(catalogue, &search.target, &settings, [&program])?;
-    let configured = computer.configured_drives();
-    if search.drives as usize > configured {
-        return Err(LaboratoryError::Request(format!(
-            "--drives {}: {} has {configured} configured",
-            search.drives, computer.name
-        )));
+    today: &ModelPlan,
+    overs: &[Over],
+    keys: Vec<Key>,
+    combinations: u64,
+) -> Tuned {
+    let sizes = today.suite.steps.iter().map(|step| today.size(step));
+    Tuned {
+        suite: today.suite.name.clone(),
+        target: search.target.clone(),
+        goal: search.goal,
+        programs: titles(today, overs),
+        keys,
+        points: BTreeMap::new(),
+        today: Vec::new(),
+        method: Method {
+            search: Searched::Exhaustive,
+            combinations,
+            tried: 0,
+            impossible: 0,
+            from_store: 0,
+            budget: search.budget,
+            size_bytes: sizes.collect(),
+            repetitions: REPETITIONS,
+            seed: search.seed,
+        },
+        spread: None,
+        samples: None,
+        notes: today.notes.clone(),
     }
-    let medium = computer.medium();
-    // A drive by itself is read past every cache or not at all.
-    let asked = match medium {
-        Medium::Device => CacheMode::Direct,
-        Medium::Directory | Medium::File => CacheMode::Cold,
-    };
-    let cached = program.cache_mode(asked) != CacheMode::Direct;
-    if !program.is_of(medium) || (medium == Medium::Device && cached) {
-        return Err(LaboratoryError::Request(format!(
-            "{} cannot run on {}: one works on drives by themselves, the other on files; --set filesystem=none takes a system's files away",
-            search.program, search.target
-        )));
-    }
-    let call_bytes = program.call_bytes();
-    let size_bytes = search.size_bytes.div_ceil(call_bytes) * call_bytes;
-    program.check(size_bytes)?;
-    let room = computer.room_bytes(0);
-    if program.file_bytes(size_bytes) > room {
-        return Err(LaboratoryError::Request(format!(
-            "{size_bytes} bytes do not fit on a drive of {}, which has room for {room}; give a smaller --size",
-            search.target
-        )));
-    }
-    Ok(Job {
-        drives: search.drives as usize,
-        speed_difference: crate::reproduce::two_drives().speed_difference_share,
-        ..Job::of(Arc::new(computer), program, size_bytes, search.seed)
-    })
 }
 
-fn program(name: &str, settings: &[String]) -> Result<Program, LaboratoryError> {
-    let program = Program::named(name).ok_or_else(|| {
-        LaboratoryError::Request(format!(
-            "no program is called `{name}`; `diskperf list programs` names them"
-        ))
-    })?;
-    let mut suite = Suite::of_program(program);
-    apply_settings(&mut suite, settings)?;
-    Ok(suite.steps.remove(0).program)
+/// The target's own value of a parameter, if it says one.
+fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
+    if let Some(name) = path.strip_prefix("program.") {
+        let mut steps = today.suite.steps.iter();
+        return steps.find_map(|step| step.program.parameter_values().remove(name));
+    }
+    let computer = &today.computers[0];
+    let component = computer.components.iter();
+    let component = component.filter(|(component, _)| component.name() == path);
+    if let Some((_, name)) = component.into_iter().next() {
+        return Some(name.clone());
+    }
+    // `drive.2.seek_average_ms` is that of all drives where the second has none.
+    let of_all: Vec<&str> = path
+        .split('.')
+        .filter(|part| part.parse::<u32>().is_err())
+        .collect();
+    let value_of = |path: &str| {
+        let mut parameters = computer.parameters.iter();
+        let found = parameters.find(|parameter| parameter.path == path);
+        found.map(|parameter| parameter.value.trim_matches('"').to_owned())
+    };
+    value_of(path).or_else(|| value_of(&of_all.join(".")))
 }
 
-/// A parameter with the values to try: `KEY=A..B`, every whole number from A
-/// to B, `KEY=A..B/S` in steps of S, or `KEY=X,Y,Z`.
-fn key(text: &str) -> Result<Key, LaboratoryError> {
-    let wrong = |why: &str| {
-        LaboratoryError::Request(format!(
-            "--over {text}: {why}; give KEY=1..6, KEY=0..100/10 or KEY=2,4,8"
-        ))
-    };
-    let (path, values) = text.split_once('=').ok_or_else(|| wrong("no values"))?;
-    let values: Vec<String> = match values.split_once("..") {
-        Some((from, to)) => {
-            let (to, step) = to.split_once('/').unwrap_or((to, "1"));
-            let parsed = (from.parse(), to.parse(), step.parse());
-            let (Ok(from), Ok(to), Ok(step)) = parsed else {
-                return Err(wrong("a range is of whole numbers"));
+fn key(over: &Over, today: &ModelPlan) -> Key {
+    let own = own_value(today, &over.path);
+    Key {
+        path: over.path.clone(),
+        values: over.values.clone(),
+        ordered: over.is_ordered(),
+        today_place: own.as_deref().and_then(|own| over.place_of(own)),
+        today: own,
+    }
+}
+
+/// Values of a key that nothing has yet are tried up to here, to tell a key
+/// that there is not from a value that is not allowed.
+const TRIED_VALUES: usize = 16;
+
+/// Refuses a key that there is not. One that the target has a value of exists;
+/// of another, some value must be possible.
+fn check_key(subject: &Subject<'_>, today: &ModelPlan, over: &Over) -> Result<(), LaboratoryError> {
+    if own_value(today, &over.path).is_some() {
+        return Ok(());
+    }
+    let mut first = None;
+    let apart = over.values.len().div_ceil(TRIED_VALUES);
+    for value in over.values.iter().step_by(apart) {
+        match subject.with(vec![format!("{}={value}", over.path)], subject.size_bytes) {
+            Ok(_) => return Ok(()),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    first.map_or(Ok(()), |error| Err(of_over(&error, over)))
+}
+
+/// The error of a setting, said of the `--over` that it came from.
+fn of_over(error: &LaboratoryError, over: &Over) -> LaboratoryError {
+    let text = error.to_string().replace("--set", "--over");
+    LaboratoryError::Request(format!(
+        "--over {}: {text}\n`diskperf list parameters` names what a system and a program have",
+        over.path
+    ))
+}
+
+/// A search under way.
+struct Tuner<'a> {
+    search: &'a Search,
+    subject: &'a Subject<'a>,
+    kept: &'a Kept,
+    progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// The programs of a point that can be compared with the target as it is.
+    titles: Vec<String>,
+    /// Runs that there will be, as far as is known.
+    expected: usize,
+    done: AtomicUsize,
+    tuned: Tuned,
+    tried: u64,
+    from_store: u64,
+}
+
+/// What a run is of: the target as it is, or a combination.
+#[derive(Clone)]
+struct Wanted {
+    places: Option<Places>,
+    size_bytes: u64,
+    turn: Turn,
+}
+
+impl Tuner<'_> {
+    fn carry_out(&mut self, space: &Space, today: &ModelPlan) -> Result<(), LaboratoryError> {
+        // What does not run as it is need not be searched.
+        let turn = Turn {
+            seed: self.search.seed,
+            phase: 0,
+        };
+        let as_it_is = Wanted {
+            places: None,
+            size_bytes: self.search.size_bytes,
+            turn,
+        };
+        (self.tuned.today, _) = self.figures(&as_it_is, || Ok(today.clone()))?;
+        if self.tuned.today_value().is_none() {
+            return Err(LaboratoryError::Request(format!(
+                "{} has no {} on {}, so no --goal {}: its calls are not timed",
+                self.tuned.suite,
+                self.search.goal.quantity(),
+                self.search.target,
+                self.search.goal.name(),
+            )));
+        }
+        let how = search::search(space, self.search.budget, self.search.seed, self)?;
+        self.tuned.method.search = how;
+        if self.tuned.best().is_none() {
+            return Err(self.all_impossible());
+        }
+        self.surround()?;
+        self.tuned.method.tried = self.tried;
+        self.tuned.method.from_store = self.from_store;
+        let outcomes = self.tuned.points.values();
+        let impossible = outcomes.filter(|outcome| outcome.figures().is_none());
+        self.tuned.method.impossible = impossible.count() as u64;
+        self.spread()
+    }
+
+    fn all_impossible(&self) -> LaboratoryError {
+        let mut outcomes = self.tuned.points.iter();
+        let first = outcomes.find_map(|(places, outcome)| match outcome {
+            Outcome::Impossible(why) => Some((places, why)),
+            Outcome::Ran(_) => None,
+        });
+        LaboratoryError::Request(match first {
+            Some((places, why)) => format!(
+                "none of the {} combinations that were tried is possible; {}: {why}",
+                self.tuned.points.len(),
+                self.tuned.settings(places)
+            ),
+            None => "no combination was tried: give a larger --budget".to_owned(),
+        })
+    }
+
+    /// Sees to it that the neighbours of the best are known, and where it
+    /// stands on a cliff, those of its neighbours. What is found may be better,
+    /// and what is impossible has something behind it.
+    fn surround(&mut self) -> Result<(), LaboratoryError> {
+        while let Some(best) = self.tuned.best().cloned() {
+            let mut unknown = self.unknown_beside(std::slice::from_ref(&best));
+            if unknown.is_empty() && self.tuned.on_cliff(&best) {
+                let around = self.tuned.neighbours(&best).into_iter();
+                let around: Vec<Places> = around.map(|(_, beside)| beside).collect();
+                unknown = self.unknown_beside(&around);
+            }
+            if unknown.is_empty() {
+                break;
+            }
+            self.merits(&unknown, Share::Full)?;
+        }
+        Ok(())
+    }
+
+    /// The neighbours of some points that were not tried yet, each once.
+    fn unknown_beside(&self, points: &[Places]) -> Vec<Places> {
+        let mut unknown = Vec::new();
+        for point in points {
+            for (_, beside) in self.tuned.neighbours(point) {
+                if !self.tuned.points.contains_key(&beside) && !unknown.contains(&beside) {
+                    unknown.push(beside);
+                }
+            }
+        }
+        unknown
+    }
+
+    /// The best, the safe ones and today's, with several seeds and phases.
+    fn spread(&mut self) -> Result<(), LaboratoryError> {
+        let Some(best) = self.tuned.best().cloned() else {
+            return Ok(());
+        };
+        if self.search.seeds == 0 {
+            return Ok(());
+        }
+        let safe = self.tuned.safe().cloned();
+        let mut settings = vec![None, Some(best)];
+        settings.extend(safe.map(Some));
+        let turns: Vec<Turn> = (0..self.search.seeds)
+            .flat_map(|seed| (0..PHASES).map(move |phase| (seed, phase)))
+            .map(|(seed, phase)| Turn {
+                seed: self.search.seed.wrapping_add(u64::from(seed)),
+                phase: ((u64::from(phase) << 32) / u64::from(PHASES)) as u32,
+            })
+            .collect();
+        let size_bytes = self.search.size_bytes;
+        let of = |places: &Option<Places>| {
+            let places = places.clone();
+            let turns = turns.iter();
+            turns
+                .map(move |turn| Wanted {
+                    places: places.clone(),
+                    size_bytes,
+                    turn: *turn,
+                })
+                .collect::<Vec<_>>()
+        };
+        let wanted: Vec<Wanted> = settings.iter().flat_map(of).collect();
+        self.expected = self.done.load(Ordering::Relaxed) + wanted.len();
+        let mut values = Vec::new();
+        for outcome in self.run_all(&wanted) {
+            let value = outcome.and_then(|(figures, _)| {
+                self.search.goal.value(&figures).ok_or_else(|| {
+                    LaboratoryError::Work("a run with another seed has no figures".to_owned())
+                })
+            });
+            values.push(value?);
+        }
+        let mut parts = values.chunks(turns.len()).map(<[f64]>::to_vec);
+        let mut next = || parts.next().unwrap_or_default();
+        self.tuned.spread = Some(Spread {
+            seeds: self.search.seeds,
+            phases: PHASES,
+            today: next(),
+            best: next(),
+            safe: next(),
+        });
+        Ok(())
+    }
+
+    fn run_all(&self, wanted: &[Wanted]) -> Vec<Result<(Vec<Figures>, bool), LaboratoryError>> {
+        in_parallel(self.search.threads, wanted.len(), |number| {
+            let one = &wanted[number];
+            let result = self.figures(one, || self.plan(one));
+            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.progress)(done, self.expected.max(done));
+            result
+        })
+    }
+
+    fn plan(&self, wanted: &Wanted) -> Result<ModelPlan, LaboratoryError> {
+        let plan = match &wanted.places {
+            None => self.subject.today()?,
+            Some(places) => self.subject.point(places, wanted.size_bytes)?,
+        };
+        let own = titles(&plan, self.subject.overs);
+        if own != self.titles {
+            return Err(LaboratoryError::Request(format!(
+                "runs {} and not {}, so that it cannot be compared",
+                own.join(", "),
+                self.titles.join(", ")
+            )));
+        }
+        Ok(plan)
+    }
+
+    /// What the programs do, and whether the store knew.
+    fn figures(
+        &self,
+        wanted: &Wanted,
+        plan: impl FnOnce() -> Result<ModelPlan, LaboratoryError>,
+    ) -> Result<(Vec<Figures>, bool), LaboratoryError> {
+        if self.search.stop.load(Ordering::Relaxed) {
+            return Err(LaboratoryError::Interrupted);
+        }
+        let plan = plan()?;
+        let fingerprint = point_fingerprint(&plan, wanted.turn);
+        if let Some(figures) = self.kept.find(&fingerprint) {
+            return Ok((figures, true));
+        }
+        let figures = point::run(&plan, wanted.turn, self.subject.stop)?;
+        self.kept.keep(fingerprint, &figures);
+        Ok((figures, false))
+    }
+}
+
+impl Evaluate for Tuner<'_> {
+    fn merits(
+        &mut self,
+        points: &[Places],
+        share: Share,
+    ) -> Result<Vec<Option<f64>>, LaboratoryError> {
+        let size_bytes = match share {
+            Share::Quarter => self.search.size_bytes / 4,
+            Share::Half => self.search.size_bytes / 2,
+            Share::Full => self.search.size_bytes,
+        };
+        let wanted: Vec<Wanted> = points
+            .iter()
+            .map(|places| Wanted {
+                places: Some(places.clone()),
+                size_bytes,
+                turn: Turn {
+                    seed: self.search.seed,
+                    phase: 0,
+                },
+            })
+            .collect();
+        let mut merits = Vec::new();
+        for (places, outcome) in points.iter().zip(self.run_all(&wanted)) {
+            let outcome = match outcome {
+                Ok((figures, known)) => {
+                    if share == Share::Full {
+                        self.from_store += u64::from(known);
+                    }
+                    Outcome::Ran(figures)
+                }
+                Err(LaboratoryError::Interrupted) => return Err(LaboratoryError::Interrupted),
+                Err(error) => Outcome::Impossible(error.brief()),
             };
-            range(from, to, step).ok_or_else(|| wrong("an empty or too long range"))?
+            let value = outcome
+                .figures()
+                .and_then(|figures| self.search.goal.value(figures));
+            merits.push(value.map(|value| self.search.goal.gain(1.0, value) + 1.0));
+            if share == Share::Full {
+                self.tried += 1;
+                self.tuned.points.insert(places.clone(), outcome);
+            }
         }
-        None => values.split(',').map(str::to_owned).collect(),
-    };
-    if path.is_empty() || values.iter().any(String::is_empty) {
-        return Err(wrong("a parameter or a value is missing"));
-    }
-    Ok(Key {
-        path: path.to_owned(),
-        values,
-    })
-}
-
-fn range(from: u64, to: u64, step: u64) -> Option<Vec<String>> {
-    if step == 0 || from > to || (to - from) / step >= MOST as u64 {
-        return None;
-    }
-    let steps = (to - from) / step;
-    Some((0..=steps).map(|n| (from + n * step).to_string()).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::key;
-
-    #[test]
-    fn values_are_a_range_or_a_list() {
-        let values = |text| key(text).map(|key| key.values.join(" ")).ok();
-        assert_eq!(values("a=1..3").as_deref(), Some("1 2 3"));
-        assert_eq!(values("a=0..10/4").as_deref(), Some("0 4 8"));
-        assert_eq!(values("a=8k,4k").as_deref(), Some("8k 4k"));
-        for wrong in [
-            "a",
-            "a=",
-            "=1",
-            "a=3..1",
-            "a=1..3/0",
-            "a=x..y",
-            "a=1,,2",
-            "a=0..99999999",
-        ] {
-            assert!(values(wrong).is_none(), "{wrong}");
-        }
+        Ok(merits)
     }
 }

@@ -40,6 +40,8 @@ pub struct Circumstances {
     /// By how much each drive is turned against the one before it at the
     /// start, in parts of 2^32 of a revolution.
     pub phase: u32,
+    /// How far the first drive is turned at the start, in the same parts.
+    pub first_phase: u32,
     /// Share by which each drive turns slower than the one before it.
     pub speed_difference: f64,
     /// See [`TieBreak`].
@@ -56,6 +58,7 @@ impl Default for Circumstances {
             seed: 1,
             volumes: 1,
             phase: 0,
+            first_phase: 0,
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
             trace: false,
@@ -380,7 +383,8 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Dr
     let drive = |(number, drive): (usize, &DriveSpecification)| {
         let slower = 1.0 - circumstances.speed_difference * number as f64;
         let speed = (drive.hundredths_of_rpm as f64 * slower + 0.5) as u64;
-        let phase = circumstances.phase.wrapping_mul(number as u32);
+        let against_first = circumstances.phase.wrapping_mul(number as u32);
+        let phase = circumstances.first_phase.wrapping_add(against_first);
         let rotation = Rotation::new(speed.max(1), Angle::of_share(phase));
         Drive::new(drive.mechanics.clone(), rotation).supposing(circumstances.what_if)
     };

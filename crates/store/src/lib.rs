@@ -13,6 +13,7 @@ mod documents;
 mod error;
 mod location;
 mod open;
+mod points;
 mod read;
 mod schema;
 mod workspaces;
@@ -20,6 +21,7 @@ mod write;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use read::RunHeading;
+pub use workspaces::DeviceSetting;
 
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::{Path, PathBuf};

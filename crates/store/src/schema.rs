@@ -43,6 +43,17 @@
 //! `workspaces`: folders that runs made and have not removed yet. `path` holds
 //! the bytes of the path, which need not be UTF-8.
 //!
+//! `points`: what single combinations of a search for better settings did, so
+//! that a search that was killed goes on where it was.
+//!
+//! | column | |
+//! |---|---|
+//! | `fingerprint` | of the model and all that the point is made of |
+//! | `document` | what came of it |
+//!
+//! `device_settings`: what files of sysfs held that a run has changed and not
+//! put back yet, with the process that did.
+//!
 //! The mean KB/s of each program is then a query away:
 //!
 //! ```sql
@@ -61,7 +72,7 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"dskp");
 /// of an empty file. A step that was released is never changed: a change of
 /// the tables is a new step, and so is a change of the documents' form that
 /// leaves older ones unreadable.
-const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES];
+const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS];
 
 /// The schema version that all steps lead to.
 const fn newest() -> i64 {
@@ -115,6 +126,21 @@ CREATE TABLE repetitions (
 const WORKSPACES: &str = "
 CREATE TABLE workspaces (
     path BLOB NOT NULL PRIMARY KEY
+) STRICT;
+";
+
+const POINTS: &str = "
+CREATE TABLE points (
+    fingerprint TEXT NOT NULL PRIMARY KEY,
+    document    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+const DEVICE_SETTINGS: &str = "
+CREATE TABLE device_settings (
+    path  BLOB NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL,
+    owner TEXT NOT NULL
 ) STRICT;
 ";
 

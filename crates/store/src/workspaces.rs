@@ -49,6 +49,73 @@ impl Store {
     }
 }
 
+/// What a file of sysfs held before a run changed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSetting {
+    /// The file.
+    pub path: PathBuf,
+    /// What it held.
+    pub value: String,
+    /// The process that changed it, in the words of whoever noted it.
+    pub owner: String,
+}
+
+impl Store {
+    /// Notes what a file of sysfs holds, before it is changed. What was noted
+    /// first stays: it is what the machine had.
+    ///
+    /// # Errors
+    ///
+    /// Those of any write.
+    pub fn note_device_setting(
+        &mut self,
+        path: &Path,
+        value: &str,
+        owner: &str,
+    ) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            connection.execute(
+                "INSERT INTO device_settings VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                rusqlite::params![path_bytes(path), value, owner],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Forgets a file that was put back; one that was never noted is no error.
+    ///
+    /// # Errors
+    ///
+    /// Those of any write.
+    pub fn forget_device_setting(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            let path = path_bytes(path);
+            connection.execute("DELETE FROM device_settings WHERE path = ?1", [path])?;
+            Ok(())
+        })
+    }
+
+    /// The files that were noted and not forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`].
+    pub fn device_settings(&self) -> Result<Vec<DeviceSetting>, StoreError> {
+        self.reading(|connection| {
+            let mut statement = connection
+                .prepare("SELECT path, value, owner FROM device_settings ORDER BY rowid")?;
+            let settings = statement.query_map([], |row| {
+                Ok(DeviceSetting {
+                    path: row.get(0).map(path_of_bytes)?,
+                    value: row.get(1)?,
+                    owner: row.get(2)?,
+                })
+            })?;
+            Ok(settings.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
 /// A path's bytes, UTF-8 where it is text.
 #[cfg(unix)]
 fn path_bytes(path: &Path) -> Vec<u8> {

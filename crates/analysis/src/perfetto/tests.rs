@@ -72,6 +72,7 @@ fn small() -> Trace {
             from: Nanoseconds(40),
             until: Nanoseconds(45),
         }],
+        ..Trace::default()
     }
 }
 

@@ -213,10 +213,10 @@ pub fn card(card: &Card) -> String {
     page.finish()
 }
 
-/// What trying every value of some parameters found.
+/// What a search for better settings found.
 pub fn tuned(tuned: &Tuned) -> String {
-    let mut page = Page::new(&tuned.what);
-    let surface = Surface::of(tuned).chart();
+    let mut page = Page::new(&super::tuning::heading(tuned));
+    let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
     page.blocks(&super::tuning::blocks(tuned));
     page.finish()

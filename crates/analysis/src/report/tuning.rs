@@ -1,131 +1,319 @@
-//! What trying every value found: tables, JSON, CSV.
+//! What a search for better settings found: tables, JSON, CSV.
 
-use super::csv::{Field, number, written};
+mod data;
+mod surface;
+
+pub(super) use data::{csv, json};
+
 use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
-use crate::tuning::{CLIFF_SHARE, Step, Tuned};
+use crate::comparison::{Judgement, Verdict};
+use crate::tuning::{CLIFF_SHARE, EQUAL_SHARE, Goal, Places, Searched, Spread, Tuned};
+use crate::tuning::{Extent, Step};
+use diskperf_timeline::units::format_size;
 
 /// The search as a report.
 pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
-    let keys: Vec<&str> = tuned.keys.iter().map(|key| key.path.as_str()).collect();
-    let heading = format!("{}: KB/s over {}", tuned.what, keys.join(" and "));
-    let mut remarks = vec![best(tuned)];
-    remarks.extend(tuned.steps().iter().map(step));
-    vec![
-        Block::Heading(heading),
-        Block::Grid(grid(tuned)),
-        Block::List(remarks),
-    ]
+    let Some(best) = tuned.best() else {
+        return vec![Block::Heading(heading(tuned)), Block::List(remarks(tuned))];
+    };
+    let mut blocks = vec![
+        Block::Heading(heading(tuned)),
+        Block::Grid(answer(tuned, best)),
+    ];
+    let verdict = verdict(tuned, best);
+    if !verdict.is_empty() {
+        blocks.push(Block::List(verdict));
+    }
+    blocks.extend(surface::blocks(tuned, best));
+    let steps = tuned.steps(best);
+    if !steps.is_empty() {
+        blocks.push(Block::Section("One step from the best:".to_owned()));
+        blocks.push(Block::Grid(steps_grid(&steps)));
+    }
+    blocks.push(Block::List(remarks(tuned)));
+    blocks
 }
 
-/// The last key's values side by side, those of the others below each other.
-fn grid(tuned: &Tuned) -> Grid {
-    let (last, others) = tuned.keys.split_last().expect("a key was tried");
-    let columns = last.values.len();
-    let rows = tuned.kb_per_s.len() / columns;
-    let name = |row: usize| {
-        let places = tuned.places(row * columns);
-        let values = others.iter().zip(&places);
-        let words: Vec<&str> = values.map(|(key, place)| &*key.values[*place]).collect();
-        words.join(" ")
-    };
-    let best = tuned.best();
-    let cell = |row: usize, column: usize| {
-        let place = row * columns + column;
-        let mark = if place == best { "*" } else { "" };
-        format!("{}{mark}", rate(tuned.kb_per_s[place]))
-    };
-    // A single key reads better downwards.
-    if others.is_empty() {
-        return Grid {
-            key: Column::figures(&last.path, last.values.clone()),
-            groups: vec![Group::of(
-                "",
-                vec![Column::figures(
-                    "KB/s",
-                    (0..columns).map(|column| cell(0, column)).collect(),
-                )],
-            )],
-        };
+pub(super) fn heading(tuned: &Tuned) -> String {
+    let keys: Vec<&str> = tuned.keys.iter().map(|key| key.path.as_str()).collect();
+    format!(
+        "{} on {}: best {} over {}",
+        tuned.suite,
+        tuned.target,
+        tuned.goal.name(),
+        keys.join(" and ")
+    )
+}
+
+/// A figure in the digits that it deserves.
+fn figure(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.3}"),
     }
-    let paths: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
-    let of_value = |(column, value): (usize, &String)| {
-        Column::figures(value, (0..rows).map(|row| cell(row, column)).collect())
+}
+
+/// A gain in percent, with its sign.
+fn percent(gain: f64) -> String {
+    let percent = 100.0 * gain;
+    // A minus before nothing says nothing.
+    let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+    format!("{percent:+.1} %")
+}
+
+/// Best, safe and today's, with what they give and gain.
+fn answer(tuned: &Tuned, best: &Places) -> Grid {
+    let today = tuned.today_value();
+    let spread = tuned.spread.as_ref();
+    let own: Vec<String> = tuned
+        .keys
+        .iter()
+        .map(|key| format!("{}={}", key.path, key.today.as_deref().unwrap_or("unset")))
+        .collect();
+    let mut rows = vec![(
+        "best",
+        tuned.settings(best),
+        tuned.value(best),
+        spread.map(|spread| &spread.best),
+    )];
+    if let Some(safe) = tuned.safe() {
+        let over = spread.map(|spread| &spread.safe);
+        rows.push(("safe", tuned.settings(safe), tuned.value(safe), over));
+    }
+    let over_today = spread.map(|spread| &spread.today);
+    rows.push(("today", own.join(", "), today, over_today));
+    let gain = |name: &str, value: Option<f64>| match (name, value, today) {
+        ("today", ..) | (_, None, _) | (_, _, None) => String::new(),
+        (_, Some(value), Some(today)) => percent(tuned.goal.gain(today, value)),
     };
+    let extent = |over: Option<&Vec<f64>>| {
+        over.and_then(|over| Extent::of(over))
+            .map_or(String::new(), range)
+    };
+    let column = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect();
+    let over = spread.map_or(String::new(), |spread| {
+        format!("{} seeds x {} phases", spread.seeds, spread.phases)
+    });
     Grid {
-        key: Column::figures(&paths.join(" "), (0..rows).map(name).collect()),
+        key: Column::words("", column(&|row| row.0.to_owned())),
         groups: vec![Group::of(
-            &last.path,
-            last.values.iter().enumerate().map(of_value).collect(),
+            "",
+            vec![
+                Column::words("settings", column(&|row| row.1.clone())),
+                Column::figures(
+                    tuned.goal.quantity(),
+                    column(&|row| row.2.map_or(String::new(), figure)),
+                ),
+                Column::figures("gain", column(&|row| gain(row.0, row.2))),
+                Column::figures(&over, column(&|row| extent(row.3))),
+            ],
         )],
     }
 }
 
-fn best(tuned: &Tuned) -> String {
-    let best = tuned.best();
-    let values: Vec<String> = tuned
-        .keys
-        .iter()
-        .zip(tuned.places(best))
-        .map(|(key, place)| format!("{}={}", key.path, key.values[place]))
-        .collect();
-    format!(
-        "* best: {}, {} KB/s",
-        values.join(", "),
-        rate(tuned.kb_per_s[best])
-    )
-}
+/// A name, the settings, what counts of them, and that over seeds and phases.
+type Row<'a> = (&'static str, String, Option<f64>, Option<&'a Vec<f64>>);
 
-fn step(step: &Step) -> String {
-    let cliff = if step.change <= -CLIFF_SHARE {
-        ": a cliff"
-    } else {
-        ""
-    };
-    format!(
-        "{} from {} to {}: {:+.1} %{cliff}",
-        step.path,
-        step.from,
-        step.to,
-        100.0 * step.change
-    )
-}
-
-fn rate(kb_per_s: f64) -> String {
-    let digits = if kb_per_s < 100.0 { 1 } else { 0 };
-    format!("{kb_per_s:.digits$}")
-}
-
-/// The `tune` contract: what was tried, and the best of it.
-pub(super) fn json(tuned: &Tuned) -> String {
-    #[derive(serde::Serialize)]
-    struct Found<'t> {
-        #[serde(flatten)]
-        tuned: &'t Tuned,
-        best: usize,
-        steps: Vec<Step>,
+fn range(extent: Extent) -> String {
+    let (least, most) = (figure(extent.least), figure(extent.most));
+    match least == most {
+        true => least,
+        false => format!("{least} to {most}"),
     }
-    pretty(&Found {
-        tuned,
-        best: tuned.best(),
-        steps: tuned.steps(),
-    })
 }
 
-/// One line for each combination.
-pub(super) fn csv(tuned: &Tuned) -> String {
-    let best = tuned.best();
-    let record = |(place, rate): (usize, &f64)| -> Vec<Field> {
-        let keys = tuned.keys.iter().zip(tuned.places(place));
-        let mut record: Vec<Field> = Vec::new();
-        let values: Vec<String> = keys
-            .map(|(key, place)| format!("{}={}", key.path, key.values[place]))
-            .collect();
-        record.push(("settings", values.join(" ")));
-        record.push(("kb_per_s", number(*rate)));
-        record.push(("best", (place == best).to_string()));
-        record
-    };
-    let records: Vec<Vec<Field>> = tuned.kb_per_s.iter().enumerate().map(record).collect();
-    written(&records)
+/// What to make of the best.
+fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
+    let mut verdict = Vec::new();
+    let as_good = |(today, best)| tuned.goal.gain(today, best) <= EQUAL_SHARE;
+    let values = tuned.today_value().zip(tuned.value(best));
+    if let Some(samples) = &tuned.samples {
+        verdict.extend(samples.against_today(best).map(against_today));
+    } else if values.is_some_and(as_good) {
+        verdict.push("today's settings are as good as the best that was tried".to_owned());
+    } else if let Some(spread) = &tuned.spread {
+        verdict.extend(over_seeds(tuned.goal, spread));
+    }
+    let worst = tuned.steps(best).into_iter().filter(|step| step.cliff);
+    let worst = worst.min_by(|left, right| {
+        let gain = |step: &Step| step.gain.unwrap_or(0.0);
+        gain(left).total_cmp(&gain(right))
+    });
+    if let Some(step) = worst {
+        let safe = match tuned.safe() {
+            Some(safe) => {
+                let cost = tuned.value(best).zip(tuned.value(safe));
+                let cost = cost.map_or(0.0, |(best, safe)| tuned.goal.gain(best, safe));
+                let beside =
+                    |places: &Places| tuned.worst_beside(places).map_or(String::new(), figure);
+                format!(
+                    "safe is {}, which costs {}, and gives {} {} where it is missed by a step, not {}",
+                    tuned.settings(safe),
+                    lost(cost),
+                    beside(safe),
+                    tuned.goal.unit(),
+                    beside(best)
+                )
+            }
+            None => "nothing that was tried beside it is safe".to_owned(),
+        };
+        verdict.push(format!(
+            "ON A CLIFF: {} from {} to {} loses {}; {safe}",
+            step.path,
+            step.from,
+            step.to,
+            lost(step.gain.unwrap_or(0.0)),
+        ));
+    }
+    for (path, value) in tuned.at_an_end() {
+        verdict.push(format!(
+            "{path}={value} is at the end of the values that were tried: a better one may lie beyond"
+        ));
+    }
+    verdict
 }
+
+/// What the repetitions say of the best, beside the target as it is.
+fn against_today(judged: Judgement) -> String {
+    let interval = judged.interval.map_or(String::new(), |interval| {
+        format!(
+            " (95 %: {} to {})",
+            percent(interval.low - 1.0),
+            percent(interval.high - 1.0)
+        )
+    });
+    let advice = match judged.verdict {
+        Verdict::Faster => "the best are better than today's",
+        _ => "the repetitions do not show that any are better than today's: keep those",
+    };
+    let gain = judged
+        .ratio
+        .map_or(String::new(), |ratio| percent(ratio - 1.0));
+    format!("{}: {gain}{interval}; {advice}", judged.verdict.words())
+}
+
+fn lost(gain: f64) -> String {
+    let lost = if gain > -0.0005 { 0.0 } else { -100.0 * gain };
+    format!("{lost:.1} %")
+}
+
+fn over_seeds(goal: Goal, spread: &Spread) -> Option<String> {
+    let gains = spread.gains(goal);
+    let extent = Extent::of(&gains)?;
+    let faster = gains.iter().filter(|gain| **gain > 0.0).count();
+    let (least, most) = (percent(extent.least), percent(extent.most));
+    let range = match least == most {
+        true => String::new(),
+        false => format!(" ({least} to {most})"),
+    };
+    Some(format!(
+        "over {} seeds and {} spindle phases of each, the best gain {}{range} on today's and are better in {faster} of {} pairs",
+        spread.seeds,
+        spread.phases,
+        percent(extent.median),
+        gains.len()
+    ))
+}
+
+fn steps_grid(steps: &[Step]) -> Grid {
+    let column = |of: &dyn Fn(&Step) -> String| steps.iter().map(of).collect();
+    let remark = |step: &Step| match (step.gain, step.cliff) {
+        (None, _) => "impossible",
+        (_, true) => "a cliff",
+        _ => "",
+    };
+    Grid {
+        key: Column::words("", column(&|step| step.path.clone())),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("from", column(&|step| step.from.clone())),
+                Column::figures("to", column(&|step| step.to.clone())),
+                Column::figures(
+                    "gain",
+                    column(&|step| step.gain.map_or(String::new(), percent)),
+                ),
+                Column::words(" ", column(&|step| remark(step).to_owned())),
+            ],
+        )],
+    }
+}
+
+/// How it was searched, and what else a reader must know.
+fn remarks(tuned: &Tuned) -> Vec<String> {
+    let mut remarks = vec![searched(tuned)];
+    if tuned.programs.len() > 1 {
+        remarks.push(format!(
+            "{} is the geometric mean over {} programs: {}",
+            tuned.goal.quantity(),
+            tuned.programs.len(),
+            tuned.programs.join(", ")
+        ));
+    }
+    if tuned.method.from_store > 0 {
+        remarks.push(format!(
+            "{} of {} points from the store; --fresh runs them again",
+            tuned.method.from_store, tuned.method.tried
+        ));
+    }
+    let idle = tuned.idle_keys();
+    if !idle.is_empty() {
+        remarks.push(format!("{} changed nothing", idle.join(" and ")));
+    }
+    remarks.extend(impossible(tuned));
+    remarks.push(format!(
+        "a step that loses {:.0} % is a cliff",
+        100.0 * CLIFF_SHARE
+    ));
+    remarks.extend(tuned.notes.iter().cloned());
+    remarks
+}
+
+fn searched(tuned: &Tuned) -> String {
+    let method = &tuned.method;
+    let mut sizes: Vec<String> = method.size_bytes.iter().copied().map(format_size).collect();
+    sizes.dedup();
+    let (repetitions, discarded) = method.repetitions;
+    let how = match method.search {
+        Searched::Exhaustive => format!("all {} combinations were tried", method.combinations),
+        Searched::Descent { screened, starts } => {
+            let screening = match screened {
+                0 => String::new(),
+                runs => format!(
+                    ", the next from successive halving ({runs} more runs at a quarter and half of the size)"
+                ),
+            };
+            format!(
+                "coordinate descent from {starts} starts, the first from today's settings{screening}: {} of {} combinations were tried, with a budget of {}",
+                method.tried, method.combinations, method.budget
+            )
+        }
+    };
+    format!(
+        "{how}; each program ran {repetitions} times with {}, and the first {} not count",
+        sizes.join(", "),
+        match discarded {
+            1 => "does".to_owned(),
+            more => format!("{more} do"),
+        }
+    )
+}
+
+/// How many points were impossible, and why the first was.
+fn impossible(tuned: &Tuned) -> Option<String> {
+    let mut points = tuned.points.iter();
+    let (places, why) = points.find_map(|(places, outcome)| match outcome {
+        crate::tuning::Outcome::Impossible(why) => Some((places, why)),
+        crate::tuning::Outcome::Ran(_) => None,
+    })?;
+    Some(format!(
+        "impossible (-): {} of the {} tried; the first is {}: {why}",
+        tuned.method.impossible,
+        tuned.method.tried,
+        tuned.settings(places)
+    ))
+}
+
+#[cfg(test)]
+mod tests;

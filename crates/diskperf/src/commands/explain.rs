@@ -1,15 +1,14 @@
 //! `diskperf explain`.
 
-use super::{Outcome, request, stop_on_signals};
-use crate::arguments::{Arguments, Command, ExplainArguments};
+use super::again::{only_model, plan_of};
+use super::{Outcome, stop_on_signals};
+use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
-use clap::Parser;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::plan::{self, ModelPlan, Plan};
-use diskperf_laboratory::timeline::{Run, World};
+use diskperf_laboratory::plan::{self, ModelPlan};
 use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -119,7 +118,6 @@ fn subject(
         )));
     }
     let plan = plan_of(&run)?;
-    explain::check_same(&plan, &run)?;
     Ok(Subject {
         name: format!("{} (run {})", run.target, run.id),
         plan,
@@ -173,45 +171,4 @@ fn planned(
         command_line: Vec::new(),
     };
     only_model(plan::plan(&wanted)?, name)
-}
-
-fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryError> {
-    let models = plans.into_iter().filter_map(|plan| match plan {
-        Plan::Model(plan) if plan.target == name => Some(*plan),
-        Plan::Model(_) | Plan::Host(_) => None,
-    });
-    models
-        .last()
-        .ok_or_else(|| LaboratoryError::Request(format!("`{name}` is no modelled system")))
-}
-
-/// The plan that a stored run was made by, from its command line.
-fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
-    let not_so = |why: String| {
-        LaboratoryError::Request(format!(
-            "run {} cannot be made again: {why}; run it again with this diskperf",
-            run.id
-        ))
-    };
-    if run.world == World::Host {
-        return Err(LaboratoryError::Request(format!(
-            "run {} is of real storage, which keeps no account of its time; `diskperf show {}` has what was measured, by layers where it was seqread",
-            run.id, run.id
-        )));
-    }
-    let parsed = Arguments::try_parse_from(&run.command_line);
-    let Ok(Arguments {
-        command: Command::Run(arguments),
-        ..
-    }) = parsed
-    else {
-        return Err(not_so(format!(
-            "its command line is not one of `diskperf run`: `{}`",
-            run.command_line.join(" ")
-        )));
-    };
-    let mut wanted = request(&arguments);
-    wanted.targets = vec![PathBuf::from(&run.target)];
-    wanted.command_line.clone_from(&run.command_line);
-    only_model(plan::plan(&wanted)?, &run.target)
 }

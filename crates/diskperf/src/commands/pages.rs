@@ -1,8 +1,8 @@
 //! `diskperf report`.
 
 use super::Outcome;
-use crate::arguments::{Arguments, Command, ReportArguments};
-use clap::Parser;
+use super::again::plan_of;
+use crate::arguments::ReportArguments;
 use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};
@@ -41,15 +41,8 @@ fn draw_platters(reported: &mut [Reported]) {
     });
 }
 
-/// The pictures of a run, from the command that made it.
+/// The pictures of a run that is made again.
 fn again(run: &Run) -> Result<Vec<Option<html::Picture>>, String> {
-    let unknown =
-        |why: &dyn std::fmt::Display| format!("There is no picture of the platter: {why}.");
-    let parsed = Arguments::try_parse_from(&run.command_line).map(|parsed| parsed.command);
-    let Ok(Command::Run(arguments)) = parsed else {
-        return Err(unknown(
-            &"the run's command line is not that of `diskperf run`",
-        ));
-    };
-    pictures(&super::request(&arguments), run).map_err(|why| unknown(&why))
+    let drawn = plan_of(run).and_then(|plan| pictures(plan, run));
+    drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

@@ -2,34 +2,128 @@
 
 use super::{Outcome, stop_on_signals};
 use crate::arguments::TuneArguments;
-use crate::output::{print, width};
+use crate::output::{print, say, width};
 use crate::progress::MachinesProgress;
+use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::analysis::tuning::Tuned;
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::tune::{Search, tune as search};
+use diskperf_laboratory::plan::is_model;
+use diskperf_laboratory::runs::{check_writable, write_text};
+use diskperf_laboratory::tune::{HostSearch, Kept, MODEL_BYTES, Search, tune as search, tune_host};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Every combination of some parameters' values.
-pub(crate) fn tune(arguments: &TuneArguments) -> Outcome {
+/// The best of some parameters' values.
+pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
+    let (target, what) = target_and_what(arguments)?;
+    if let Some(page) = &arguments.report {
+        check_writable(page)?;
+    }
+    if !is_model(Path::new(&target)) {
+        return tune_path(arguments, (target, what), store);
+    }
+    if arguments.change_device_settings {
+        return Err(LaboratoryError::Request(format!(
+            "--change-device-settings is of real storage, and {target} is a modelled system; leave it away"
+        )));
+    }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let wanted = Search {
-        program: arguments.program.clone(),
+        what,
         settings: arguments.settings.clone(),
-        target: arguments.on.clone(),
+        target,
         drives: arguments.drives,
-        size_bytes: arguments.size,
+        size_bytes: match arguments.size {
+            SizeChoice::Bytes(bytes) => bytes,
+            SizeChoice::Auto => MODEL_BYTES,
+        },
         over: arguments.over.clone(),
+        goal: arguments.goal.into(),
+        budget: arguments.budget,
+        seeds: arguments.seeds,
         seed: arguments.machines.seed,
         threads: arguments.machines.threads(),
         stop: stop_on_signals()?,
     };
-    let progress = MachinesProgress::new(arguments.machines.quiet);
-    let tuned = search(&catalogue, &wanted, &|done, of| progress.show(done, of))?;
+    let kept = Kept::open(store, arguments.fresh);
+    let quiet = arguments.machines.quiet;
+    let progress = MachinesProgress::new(quiet);
+    let tuned = search(&catalogue, &wanted, &kept, &|done, of| {
+        progress.show(done, of)
+    });
     drop(progress);
-    print(&report::tuned(
-        &tuned,
-        arguments.machines.format.into(),
-        width(),
-    ));
+    if let (Some(failure), false) = (kept.failure(), quiet) {
+        say(&format!("the points are not kept: {failure}"));
+    }
+    if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {
+        say("what was run is in the store: the same command goes on from there");
+    }
+    show(arguments, &tuned?)
+}
+
+/// The same on real storage.
+fn tune_path(
+    arguments: &TuneArguments,
+    (target, what): (String, Option<String>),
+    store: Option<&Path>,
+) -> Outcome {
+    let of_models = [
+        (arguments.drives.is_some(), "--drives"),
+        (arguments.machines.catalogue.is_some(), "--catalogue"),
+        (arguments.machines.threads.is_some(), "--threads"),
+    ];
+    if let Some((_, option)) = of_models.into_iter().find(|(given, _)| *given) {
+        return Err(LaboratoryError::Request(format!(
+            "{option} is of modelled systems, and {target} is a path; leave it away"
+        )));
+    }
+    let wanted = HostSearch {
+        what,
+        settings: arguments.settings.clone(),
+        target: target.into(),
+        size: arguments.size,
+        over: arguments.over.clone(),
+        goal: arguments.goal.into(),
+        repetitions: arguments.runs,
+        device_settings: arguments.change_device_settings,
+        seed: arguments.machines.seed,
+        stop: stop_on_signals()?,
+    };
+    let progress = MachinesProgress::new(arguments.machines.quiet);
+    let tuned = tune_host(&wanted, store, &|done, of| progress.show(done, of));
+    drop(progress);
+    show(arguments, &tuned?)
+}
+
+/// What was found, and as a page if that is wanted.
+fn show(arguments: &TuneArguments, tuned: &Tuned) -> Outcome {
+    if let Some(page) = &arguments.report {
+        write_text(page, &report::html::tuned(tuned))?;
+    }
+    let format = arguments.machines.format.into();
+    print(&report::tuned(tuned, format, width()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// `tune TARGET --suite WHAT`, or as `run` has it, `tune WHAT --on TARGET`.
+fn target_and_what(arguments: &TuneArguments) -> Result<(String, Option<String>), LaboratoryError> {
+    let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
+    let (target, what) = match (first, arguments.on.clone(), suite) {
+        (Some(_), Some(on), Some(_)) => {
+            return Err(LaboratoryError::Request(format!(
+                "two targets: write `diskperf tune {on} --suite WHAT`"
+            )));
+        }
+        (what, Some(on), suite) => (on, suite.or(what)),
+        (Some(target), None, suite) => (target, suite),
+        (None, None, _) => {
+            return Err(LaboratoryError::Request(
+                "no target: write `diskperf tune vax780-sc780-eagle --suite write_8192 --over filesystem.rotdelay_ms=0..10`"
+                    .to_owned(),
+            ));
+        }
+    };
+    Ok((target, what))
 }

@@ -8,3 +8,4 @@ mod stored;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;
+mod tune;

@@ -3,10 +3,11 @@
 use super::fixed::steps;
 use super::{AccessClass, Chooser, Fixed, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
+use crate::parallel::{in_parallel, lock};
 use diskperf_machine::catalogue::Catalogue;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 /// What became of one workload.
 pub struct Row {
@@ -113,12 +114,15 @@ impl Set {
             .iter()
             .map(|workload| Rig::new(catalogue, workload, stop).map(|rig| Mutex::new(Some(rig))))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut rows = in_parallel(threads, rigs.len(), |number| {
+        let rows = in_parallel(threads, rigs.len(), |number| {
             let rig = lock(&rigs[number]).take().expect("each is run once");
             let row = Row::new(rig, policies)?;
             progress(&row);
             Ok(row)
-        })?;
+        });
+        let mut rows = rows
+            .into_iter()
+            .collect::<Result<Vec<_>, LaboratoryError>>()?;
         let over_all = OverAll::find(&mut rows, policies)?;
         Ok(Self { rows, over_all })
     }
@@ -192,41 +196,9 @@ fn ratio(rows: &mut [Row], policies: Policies, threads: usize) -> Result<f64, La
         let row = &mut *lock(&rows[number]);
         let took = row.fixed.took(policies)?;
         Ok(row.log(&took) - row.log(&row.adaptive))
-    })?;
-    Ok((logs.iter().sum::<f64>() / rows.len() as f64).exp())
-}
-
-/// Does so many things, several at a time; the results in their order.
-fn in_parallel<T: Send>(
-    threads: usize,
-    count: usize,
-    act: impl Fn(usize) -> Result<T, LaboratoryError> + Sync,
-) -> Result<Vec<T>, LaboratoryError> {
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<T, LaboratoryError>>>> =
-        (0..count).map(|_| Mutex::new(None)).collect();
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(slot) = results.get(number) else {
-                break;
-            };
-            *lock(slot) = Some(act(number));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(count) {
-            scope.spawn(work);
-        }
-        work();
     });
-    let take = |slot: Mutex<Option<_>>| {
-        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-        result.expect("all was done")
-    };
-    results.into_iter().map(take).collect()
-}
-
-fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
+    let logs = logs
+        .into_iter()
+        .collect::<Result<Vec<f64>, LaboratoryError>>()?;
+    Ok((logs.iter().sum::<f64>() / rows.len() as f64).exp())
 }

@@ -77,10 +77,25 @@ impl Bench {
         specification: &Specification,
         usage: Usage,
     ) -> Result<Self, LaboratoryError> {
+        Self::build_turned(specification, usage, 0)
+    }
+
+    /// The same, with the first drive turned this far at the start, in parts
+    /// of 2^32 of a revolution.
+    ///
+    /// # Errors
+    ///
+    /// A machine that comes to a standstill.
+    pub(crate) fn build_turned(
+        specification: &Specification,
+        usage: Usage,
+        first_phase: u32,
+    ) -> Result<Self, LaboratoryError> {
         let circumstances = Circumstances {
             seed: usage.seed,
             volumes: usage.drives + usize::from(usage.other),
             phase: usage.phase,
+            first_phase,
             speed_difference: usage.speed_difference,
             trace: usage.trace,
             what_if: usage.what_if,

@@ -14,7 +14,7 @@ use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
-    Trace, World,
+    World,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,34 +132,6 @@ impl Execution<'_> {
         }
         Ok(notes)
     }
-}
-
-/// Does what a plan says again as far as the first repetition that counts of
-/// each program, and keeps what `of` makes of it.
-pub(crate) fn traced<T>(
-    plan: &ModelPlan,
-    of: impl Fn(Trace) -> Option<T>,
-) -> Result<Vec<Option<T>>, LaboratoryError> {
-    let usage = || Usage {
-        trace: true,
-        ..usage(plan, &Arc::default())
-    };
-    let mut kept = Vec::new();
-    for computer in &plan.computers {
-        let bench = Bench::build(&computer.specification, usage())?;
-        for step in &plan.suite.steps {
-            let assignments = bench.assignments(task(plan, step));
-            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-            for _ in 0..=plan.suite.protocol.discarded {
-                bench.take_trace();
-                bench
-                    .repetition(assignments.clone(), &moved)?
-                    .map_err(LaboratoryError::work)?;
-            }
-            kept.push(bench.take_trace().and_then(&of));
-        }
-    }
-    Ok(kept)
 }
 
 pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {

@@ -8,7 +8,7 @@ use crate::target::Target;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Step, Suite};
 use diskperf_system::host::fresh::FreshSpec;
-use diskperf_system::host::is_root;
+use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::CacheMode;
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ pub struct HostPlan {
     pub drop_all_caches: bool,
     /// Whether each call is timed.
     pub time_calls: bool,
+    /// What the kernel is told of how files will be read.
+    pub read_ahead: ReadAhead,
     /// The seed of every random choice.
     pub seed: u64,
     /// The user's own name for the run.
@@ -150,6 +152,7 @@ fn plan_run(request: &Request, targets: Vec<Target>) -> Result<HostPlan, Laborat
         cache: request.cache,
         drop_all_caches: request.drop_all_caches,
         time_calls: request.time_calls,
+        read_ahead: ReadAhead::default(),
         seed: request.seed,
         label: request.label.clone(),
         command_line: request.command_line.clone(),

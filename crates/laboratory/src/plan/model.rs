@@ -53,6 +53,8 @@ pub struct ModelPlan {
     /// Where nobody said how many, programs that have a size of their own move
     /// that, halved this often to fit.
     pub(crate) usual_sizes_halved: Option<u32>,
+    /// Whether the size that was asked for is rounded to whole calls.
+    pub(crate) whole_calls: bool,
     /// What is asked of the buffer cache.
     pub cache: CacheMode,
     /// Drop every cache before each repetition.
@@ -107,6 +109,33 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     let name = target.to_string_lossy().into_owned();
     let catalogue = load_catalogue(request.catalogue.as_deref())?;
     check_name(&catalogue, &name, target)?;
+    plan_on(request, (&catalogue, name), Manner::Run)
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// A run.
+    Run,
+    /// One point of a search: on the system's own file system alone, sizes in
+    /// whole calls, and drives by themselves past every cache.
+    Point,
+}
+
+/// The plan of one point of a search.
+pub(crate) fn plan_of_point(
+    request: &Request,
+    catalogue: &Catalogue,
+    name: &str,
+) -> Result<ModelPlan, LaboratoryError> {
+    plan_on(request, (catalogue, name.to_owned()), Manner::Point)
+}
+
+fn plan_on(
+    request: &Request,
+    (catalogue, name): (&Catalogue, String),
+    manner: Manner,
+) -> Result<ModelPlan, LaboratoryError> {
     let what = request.what.as_deref();
     let (of_program, of_system): (Vec<String>, Vec<String>) = request
         .settings
@@ -116,14 +145,20 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
     let settings = crate::model::settings(&of_system)?;
     let mut suite = match what {
         // What seed 004 reads its drives with.
-        None if Computer::v7_by_itself(&catalogue, &name, &settings).is_some() => {
+        None if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }
         _ => suite(what, Medium::Directory)?,
     };
     apply_settings(&mut suite, &of_program)?;
     apply_repetitions(&mut suite, request.repetitions);
-    let computers = computers(&catalogue, &name, &suite, &settings)?;
+    let computers = match manner {
+        Manner::Run => computers(catalogue, &name, &suite, &settings)?,
+        Manner::Point => {
+            let programs = suite.steps.iter().map(|step| &step.program);
+            vec![Computer::read_for(catalogue, &name, &settings, programs)?]
+        }
+    };
     let medium = computers[0].medium();
     if medium == Medium::Device {
         // Through the buffer cache no such drive can be read here.
@@ -146,7 +181,7 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
         other: drives < computers[0].configured_drives(),
         suite,
         target: name,
-        catalogue,
+        catalogue: catalogue.clone(),
         settings,
         computers,
         drives,
@@ -155,7 +190,11 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
             SizeChoice::Bytes(bytes) => bytes,
         },
         usual_sizes_halved: (request.size == SizeChoice::Auto).then_some(0),
-        cache: request.cache,
+        whole_calls: manner == Manner::Point,
+        cache: match (manner, medium) {
+            (Manner::Point, Medium::Device) => CacheMode::Direct,
+            _ => request.cache,
+        },
         drop_all_caches: request.drop_all_caches,
         time_calls: request.time_calls,
         seed: request.seed,
@@ -179,7 +218,11 @@ pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, Labora
 }
 
 /// A file or a directory may have been meant.
-fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<(), LaboratoryError> {
+pub(crate) fn check_name(
+    catalogue: &Catalogue,
+    name: &str,
+    target: &Path,
+) -> Result<(), LaboratoryError> {
     let file = name.ends_with(".toml");
     if file || catalogue.system_names().iter().any(|known| known == name) {
         return Ok(());
@@ -373,7 +416,7 @@ impl ModelPlan {
         {
             return usual_bytes >> halved;
         }
-        if self.size_bytes == usual_bytes(&self.computers[0]) {
+        if self.whole_calls || self.size_bytes == usual_bytes(&self.computers[0]) {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes

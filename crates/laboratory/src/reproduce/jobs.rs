@@ -4,11 +4,12 @@ use crate::error::{LaboratoryError, Names};
 use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
+use crate::parallel::in_parallel;
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::WhatIf;
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Repetition};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// One machine, and what is run on it, in order.
 #[derive(Clone)]
@@ -90,46 +91,18 @@ impl Workshop<'_> {
         count: usize,
         work: impl Fn(usize) -> Result<T, LaboratoryError> + Sync,
     ) -> Result<Vec<T>, LaboratoryError> {
-        let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<Result<T, LaboratoryError>>>> =
-            (0..count).map(|_| Mutex::new(None)).collect();
-        let some = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    break;
-                }
-                let result = if self.stop.load(Ordering::Relaxed) {
-                    Err(LaboratoryError::Interrupted)
-                } else {
-                    work(number)
-                };
-                *lock(&results[number]) = Some(result);
-                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
-            }
-        };
-        std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..self.threads.min(count))
-                .map(|_| scope.spawn(some))
-                .collect();
-            some();
-            for helper in helpers {
-                helper
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            }
+        let results = in_parallel(self.threads, count, |number| {
+            let result = if self.stop.load(Ordering::Relaxed) {
+                Err(LaboratoryError::Interrupted)
+            } else {
+                work(number)
+            };
+            (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
+            result
         });
-        let take = |slot: Mutex<Option<_>>| {
-            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            result.expect("every job was done")
-        };
-        results.into_iter().map(take).collect()
+        results.into_iter().collect()
     }
-}
-
-fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Job {

@@ -82,6 +82,17 @@ impl Errors {
         self.problems.len()
     }
 
+    /// The messages on one line, without the places: for where many are listed.
+    pub fn brief(&self) -> String {
+        let brief = |problem: &Problem| {
+            let parts = [&problem.title, &problem.label];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            parts.map(String::as_str).collect::<Vec<_>>().join(": ")
+        };
+        let all: Vec<String> = self.problems.iter().map(brief).collect();
+        all.join("; ")
+    }
+
     /// The messages, with terminal colours if wanted, separated by empty lines.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour {

@@ -250,7 +250,7 @@ fn workspaces_are_noted_until_forgotten() {
     assert!(store.workspaces().unwrap().is_empty());
 }
 
-/// Version 2 added the workspaces to version 1, so that this is a store of
+/// Version 2 added the workspaces to version 1, version 3 the points, version 4 the settings of devices, so that this is a store of
 /// version 1.
 #[test]
 fn a_store_of_version_1_is_brought_forward_with_its_runs() {
@@ -260,7 +260,7 @@ fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     Store::open(&path).unwrap().insert_run(&run).unwrap();
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute_batch("DROP TABLE workspaces; PRAGMA user_version = 1;")
+        .execute_batch("DROP TABLE workspaces; DROP TABLE points; DROP TABLE device_settings; PRAGMA user_version = 1;")
         .unwrap();
     drop(connection);
 
@@ -268,7 +268,25 @@ fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     assert_eq!(store.load(&run.id).unwrap(), run);
     store.note_workspace(&path).unwrap();
     assert_eq!(store.workspaces().unwrap(), [path.as_path()]);
-    assert_eq!(shell(&path, "PRAGMA user_version"), ["2"]);
+    assert_eq!(shell(&path, "PRAGMA user_version"), ["4"]);
+}
+
+#[test]
+fn points_are_kept_by_their_fingerprints() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("runs.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let point = |fingerprint: &str, document: &str| (fingerprint.to_owned(), document.to_owned());
+    store
+        .add_points(&[point("a", "1"), point("b", "2")])
+        .unwrap();
+    store.add_points(&[point("b", "3")]).unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    let read = |fingerprint| store.point(fingerprint).unwrap();
+    assert_eq!(read("a").as_deref(), Some("1"));
+    assert_eq!(read("b").as_deref(), Some("3"));
+    assert_eq!(read("c"), None);
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod fresh;
 pub mod mounts;
 mod names;
 pub mod page_cache;
+pub mod queue_settings;
 mod rendezvous;
 pub mod safety;
 mod usage;
@@ -21,6 +22,6 @@ pub fn is_root() -> bool {
 }
 
 pub use clock::Clock;
-pub use names::{DrivePort, Ports};
+pub use names::{DrivePort, Ports, ReadAhead};
 pub use rendezvous::Rendezvous;
 pub use worker::{Control, Host};

@@ -3,7 +3,7 @@
 use super::device::BlockDevice;
 use super::worker::Host;
 use crate::{Call, Errno, Error, Result};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -16,6 +16,45 @@ pub struct Ports {
     pub drives: Vec<DrivePort>,
     /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
+    /// What the kernel is told of every file and drive that is opened.
+    pub read_ahead: ReadAhead,
+}
+
+/// What posix_fadvise(2) tells the kernel of how a file will be read, by which
+/// it reads ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// Nothing: it finds out.
+    #[default]
+    Normal,
+    /// One byte after the other: it reads twice as far ahead.
+    Sequential,
+    /// Here and there: it reads nothing ahead.
+    Random,
+}
+
+impl ReadAhead {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Normal, Self::Sequential, Self::Random];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+        }
+    }
+
+    /// Tells the kernel.
+    pub(super) fn tell(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
+        let advice = match self {
+            Self::Normal => return Ok(()),
+            Self::Sequential => Advice::Sequential,
+            Self::Random => Advice::Random,
+        };
+        Ok(rustix::fs::fadvise(file, 0, None, advice)?)
+    }
 }
 
 /// What a worker may open as a drive.

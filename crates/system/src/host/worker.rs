@@ -141,6 +141,10 @@ impl Host {
             return Err(failed(Errno::NotDirect));
         }
         let keeps_data = !matches!(name, Name::Device(_));
+        if keeps_data {
+            let told = self.ports.read_ahead.tell(descriptor.as_fd());
+            told.map_err(failed)?;
+        }
         let in_directory = matches!(name, Name::InDirectory(..));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {

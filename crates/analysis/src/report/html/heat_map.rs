@@ -2,12 +2,14 @@
 //! cliff.
 
 use super::chart::{Chart, ROWS};
-use crate::tuning::{CLIFF_SHARE, Key, Tuned};
+use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Tuned};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// What is written of the best combination, and of its neighbours that fall
 /// off.
 const BEST: &str = "best";
+const SAFE: &str = "safe";
 const CLIFF: &str = "cliff";
 
 /// A quantity over combinations of some parameters.
@@ -21,42 +23,41 @@ pub struct Surface {
     pub keys: Vec<Key>,
     /// The combinations that were tried: the place of each key's value, and the
     /// quantity.
-    pub points: Vec<(Vec<usize>, f64)>,
+    pub points: Vec<(Places, f64)>,
     /// The places of the best.
-    pub best: Vec<usize>,
-    /// Those beside it that lose much: the cliff.
-    pub cliff: Vec<Vec<usize>>,
+    pub best: Places,
+    /// Where that stands on a cliff, the places of the safe ones.
+    pub safe: Option<Places>,
+    /// Those beside the best that lose much: the cliff.
+    pub cliff: Vec<Places>,
 }
 
 impl Surface {
-    /// The rates of a search.
-    pub fn of(tuned: &Tuned) -> Self {
-        let best = tuned.best();
-        let at_best = tuned.places(best);
-        let points = tuned.kb_per_s.iter().enumerate();
-        let points = points.map(|(number, rate)| (tuned.places(number), *rate));
-        let beside = |places: &[usize]| {
-            let steps = places.iter().zip(&at_best);
-            steps.map(|(one, best)| one.abs_diff(*best)).sum::<usize>() == 1
+    /// What counted of a search; nothing where no point ran.
+    pub fn of(tuned: &Tuned) -> Option<Self> {
+        let best = tuned.best()?;
+        let value = |places: &Places| Some((places.clone(), tuned.value(places)?));
+        let neighbours = tuned.neighbours(best).into_iter().map(|(_, beside)| beside);
+        let at_best = tuned.value(best)?;
+        let falls = |beside: &Places| {
+            let there = tuned.value(beside);
+            there.is_some_and(|there| tuned.goal.gain(at_best, there) <= -CLIFF_SHARE)
         };
-        let limit = tuned.kb_per_s[best] * (1.0 - CLIFF_SHARE);
-        let cliff = points
-            .clone()
-            .filter(|(places, rate)| *rate <= limit && beside(places));
-        Self {
-            quantity: "KB/s".to_owned(),
-            more_is_better: true,
+        Some(Self {
+            quantity: tuned.goal.quantity().to_owned(),
+            more_is_better: tuned.goal == Goal::Throughput,
             keys: tuned.keys.clone(),
-            cliff: cliff.map(|(places, _)| places).collect(),
-            points: points.collect(),
-            best: at_best,
-        }
+            points: tuned.points.keys().filter_map(value).collect(),
+            best: best.clone(),
+            safe: tuned.safe().cloned(),
+            cliff: neighbours.filter(falls).collect(),
+        })
     }
 
     fn rows(&self) -> Vec<Value> {
         let best = self.points.iter().find(|(places, _)| *places == self.best);
         let best = best.map_or(1.0, |(_, value)| *value);
-        let row = |(places, value): &(Vec<usize>, f64)| {
+        let row = |(places, value): &(Places, f64)| {
             let values = self.keys.iter().zip(places);
             let values: Vec<&str> = values.map(|(key, place)| &*key.values[*place]).collect();
             let (last, others) = values.split_last()?;
@@ -69,10 +70,22 @@ impl Surface {
                 "down": others.join(", "),
                 "value": value,
                 "share_of_best": ratio,
-                "mark": if *places == self.best { BEST } else if self.cliff.contains(places) { CLIFF } else { "" },
+                "mark": self.mark(places),
             }))
         };
         self.points.iter().filter_map(row).collect()
+    }
+
+    fn mark(&self, places: &Places) -> &'static str {
+        if *places == self.best {
+            BEST
+        } else if self.safe.as_ref() == Some(places) {
+            SAFE
+        } else if self.cliff.contains(places) {
+            CLIFF
+        } else {
+            ""
+        }
     }
 
     /// A heat map; of one parameter, a curve. The last key runs to the right,
@@ -83,8 +96,9 @@ impl Surface {
         let view = match others.is_empty() {
             true => curve(&last.path, &self.quantity),
             false => {
-                let rows = self.points.len().div_ceil(last.values.len().max(1));
-                self.heat_map(&last.path, &others.join(", "), rows)
+                let down = |(places, _): &(Places, f64)| places[..others.len()].to_vec();
+                let rows: BTreeSet<Places> = self.points.iter().map(down).collect();
+                self.heat_map(&last.path, &others.join(", "), rows.len())
             }
         };
         let over = match others.as_slice() {
@@ -100,8 +114,9 @@ impl Surface {
         Some(
             chart
                 .caption(&format!(
-                    "The best combination has a frame in the colour of the text; a red one has what a \
-                     single step from it loses {:.0} % or more: the cliff.",
+                    "The best combination has a frame in the colour of the text, and so has the safe one \
+                     where there is one; a red one has what a single step from the best loses {:.0} % or \
+                     more: the cliff.",
                     100.0 * CLIFF_SHARE
                 ))
                 .wide(),

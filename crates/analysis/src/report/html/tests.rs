@@ -1,6 +1,5 @@
 use super::*;
 use crate::fixtures::{ffs83, seqread89};
-use crate::tuning::Key;
 use diskperf_timeline::{Deadline, Ledger, Stage};
 use serde_json::Value;
 
@@ -194,16 +193,8 @@ fn hostile_words_are_text_everywhere() {
 
 #[test]
 fn the_cliff_is_beside_the_best() {
-    let key = |path: &str, values: &[&str]| Key {
-        path: path.to_owned(),
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
-    let tuned = Tuned {
-        what: "a test".to_owned(),
-        keys: vec![key("a", &["1", "2"]), key("b", &["x", "y", "z"])],
-        kb_per_s: vec![1.0, 2.0, 3.0, 95.0, 100.0, 50.0],
-    };
-    let chart = Surface::of(&tuned).chart().unwrap();
+    let tuned = crate::tuning::tests::tuned(2, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
+    let chart = Surface::of(&tuned).unwrap().chart().unwrap();
     let marks: Vec<_> = rows(&chart)
         .iter()
         .map(|row| {
@@ -217,12 +208,12 @@ fn the_cliff_is_beside_the_best() {
     assert_eq!(
         marks,
         [
-            ("1", "x", ""),
-            ("1", "y", "cliff"),
-            ("1", "z", ""),
-            ("2", "x", ""),
-            ("2", "y", "best"),
-            ("2", "z", "cliff"),
+            ("1", "1", ""),
+            ("1", "2", "cliff"),
+            ("1", "3", ""),
+            ("2", "1", "safe"),
+            ("2", "2", "best"),
+            ("2", "3", "cliff"),
         ]
     );
     assert!(super::tuned(&tuned).contains("a cliff"));

@@ -78,6 +78,7 @@ fn trace() -> Trace {
             ],
         }],
         handlers: Vec::new(),
+        ..Trace::default()
     }
 }
 

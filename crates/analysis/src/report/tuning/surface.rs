@@ -1,0 +1,237 @@
+//! The response surface in text: bars along one parameter, a heat table of two,
+//! and of more the lines through the best.
+
+use super::figure;
+use crate::report::document::{Block, Column, Grid, Group};
+use crate::tuning::{Key, Places, Tuned};
+
+/// Columns of the longest bar.
+const BAR: usize = 32;
+
+/// More values of one parameter than these are not all printed.
+const MOST_ROWS: usize = 40;
+
+/// With more columns than these figures give way to shades.
+const MOST_FIGURES: usize = 10;
+
+/// More columns than these are not all printed.
+const MOST_COLUMNS: usize = 64;
+
+/// Eighths of a column, and levels of a shade.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What stands where a point was impossible, and where none was tried.
+const IMPOSSIBLE: &str = "-";
+const UNTRIED: &str = "·";
+
+pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
+    match tuned.keys.len() {
+        1 => line(tuned, best, 0),
+        2 => heat(tuned, best),
+        keys => {
+            let mut blocks = vec![Block::Section(format!(
+                "The lines through the best, {}:",
+                tuned.settings(best)
+            ))];
+            blocks.extend((0..keys).flat_map(|key| line(tuned, best, key)));
+            blocks
+        }
+    }
+}
+
+/// The values of one key, the others as they are at the best.
+fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
+    let at = |place: usize| {
+        let mut places = best.clone();
+        places[key] = place;
+        places
+    };
+    let of = &tuned.keys[key];
+    let tried = (0..of.values.len()).filter(|place| tuned.points.contains_key(&at(*place)));
+    let tried: Vec<usize> = tried.collect();
+    let shown = thinned(&tried, MOST_ROWS, &[best[key]], of.today_place);
+    let most = shown
+        .iter()
+        .filter_map(|place| tuned.value(&at(*place)))
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let called = shown
+        .iter()
+        .map(|place| words(tuned, &at(*place)))
+        .collect();
+    let mut values = Vec::new();
+    let (mut figures, mut bars, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+    for place in &shown {
+        let value = tuned.value(&at(*place));
+        values.push(of.values[*place].clone());
+        figures.push(value.map_or(IMPOSSIBLE.to_owned(), figure));
+        bars.push(value.map_or(String::new(), |value| bar(value / most)));
+        marks.push(marked(of, *place, best[key]));
+    }
+    let mut blocks = vec![Block::Grid(Grid {
+        key: Column::figures(&of.path, values),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures(tuned.goal.unit(), figures),
+                Column::words("", marks),
+                Column::words("against today", called),
+                Column::words(" ", bars),
+            ],
+        )],
+    })];
+    blocks.extend(left_out(
+        &of.path,
+        shown.len(),
+        tried.len(),
+        of.values.len(),
+    ));
+    blocks
+}
+
+/// What the repetitions of a point say, where there are any.
+fn words(tuned: &Tuned, places: &Places) -> String {
+    let samples = tuned.samples.as_ref();
+    let judged = samples.and_then(|samples| samples.against_today(places));
+    judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
+}
+
+/// `best`, `today`, or both.
+fn marked(key: &Key, place: usize, best: usize) -> String {
+    let today = key.today_place == Some(place);
+    match (place == best, today) {
+        (true, true) => "best, today".to_owned(),
+        (true, false) => "best".to_owned(),
+        (false, true) => "today".to_owned(),
+        (false, false) => String::new(),
+    }
+}
+
+fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
+    if shown == values {
+        return None;
+    }
+    Some(Block::Text(format!(
+        "{path}: {shown} of {values} values shown{}; --format csv has all",
+        match tried < values {
+            true => format!(", {tried} tried here"),
+            false => String::new(),
+        }
+    )))
+}
+
+/// A bar of a share of the longest.
+fn bar(share: f64) -> String {
+    let eighths = (share * (BAR * 8) as f64).round() as usize;
+    let mut text = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        text.push(EIGHTHS[eighths % 8 - 1]);
+    }
+    text
+}
+
+/// At most about so many of some places, evenly spread, with some that must be
+/// among them and their neighbours.
+fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) -> Vec<usize> {
+    if places.len() <= most {
+        return places.to_vec();
+    }
+    let apart = places.len().div_ceil(most);
+    let near =
+        |place: usize| kept.iter().any(|kept| kept.abs_diff(place) <= 1) || today == Some(place);
+    let places = places.iter().copied().enumerate();
+    let chosen = places.filter(|(number, place)| number % apart == 0 || near(*place));
+    chosen.map(|(_, place)| place).collect()
+}
+
+/// The first key's values downwards, the second's side by side.
+fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
+    let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
+    let used = |key: usize| {
+        let used: std::collections::BTreeSet<usize> =
+            tuned.points.keys().map(|places| places[key]).collect();
+        used.into_iter().collect::<Vec<usize>>()
+    };
+    let (used_down, used_across) = (used(0), used(1));
+    let rows = thinned(&used_down, MOST_ROWS, &[best[0]], down.today_place);
+    let columns = thinned(&used_across, MOST_COLUMNS, &[best[1]], across.today_place);
+    let values: Vec<f64> = tuned
+        .points
+        .keys()
+        .filter_map(|places| tuned.value(places))
+        .collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let shade = |value: f64| {
+        let share = if most > least {
+            (value - least) / (most - least)
+        } else {
+            1.0
+        };
+        SHADES[((share * 7.0).round() as usize).min(7)]
+    };
+    let figures = columns.len() <= MOST_FIGURES;
+    let cell = |row: usize, column: usize| match tuned.points.get(&vec![row, column]) {
+        None => UNTRIED.to_owned(),
+        Some(_) => match tuned.value(&[row, column]) {
+            None => IMPOSSIBLE.to_owned(),
+            Some(value) if figures => {
+                let mark = if best[..] == [row, column] { "*" } else { "" };
+                format!("{mark}{} {}", figure(value), shade(value))
+            }
+            Some(_) if best[..] == [row, column] => "*".to_owned(),
+            Some(value) => shade(value).to_string(),
+        },
+    };
+    let column = |of: usize| rows.iter().map(|row| cell(*row, of)).collect::<Vec<_>>();
+    let named = |key: &Key, place: usize| match key.today_place == Some(place) {
+        true => format!("{} today", key.values[place]),
+        false => key.values[place].clone(),
+    };
+    let group = if figures {
+        let of = |place: &usize| Column::figures(&named(across, *place), column(*place));
+        Group::of(&across.path, columns.iter().map(of).collect())
+    } else {
+        let cells: Vec<Vec<String>> = columns.iter().map(|place| column(*place)).collect();
+        let row = |row: usize| cells.iter().map(|column| column[row].as_str()).collect();
+        let (first, last) = (columns[0], columns[columns.len() - 1]);
+        let heading = format!(
+            "{} = {} to {}, from left to right",
+            across.path, across.values[first], across.values[last]
+        );
+        Group::of(
+            "",
+            vec![Column::words(&heading, (0..rows.len()).map(row).collect())],
+        )
+    };
+    let mut blocks = vec![Block::Grid(Grid {
+        key: Column::figures(
+            &down.path,
+            rows.iter().map(|row| named(down, *row)).collect(),
+        ),
+        groups: vec![group],
+    })];
+    blocks.push(Block::Text(format!(
+        "{}: ▁ is {}, █ is {}, * the best{}",
+        tuned.goal.quantity(),
+        figure(least),
+        figure(most),
+        match tuned.points.len() < down.values.len() * across.values.len() {
+            true => ", · not tried",
+            false => "",
+        }
+    )));
+    blocks.extend(left_out(
+        &down.path,
+        rows.len(),
+        used_down.len(),
+        down.values.len(),
+    ));
+    blocks.extend(left_out(
+        &across.path,
+        columns.len(),
+        used_across.len(),
+        across.values.len(),
+    ));
+    blocks
+}

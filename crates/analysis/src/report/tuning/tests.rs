@@ -1,0 +1,156 @@
+use crate::report::{Format, tuned as report};
+use crate::tuning::tests::tuned;
+use crate::tuning::{Goal, Searched, Spread};
+
+fn shown(found: &crate::tuning::Tuned) -> String {
+    report(found, Format::Table, 100)
+}
+
+#[test]
+fn one_parameter_is_a_line_of_bars_with_the_cliff() {
+    let mut found = tuned(1, &[20.0, 50.0, 100.0, 96.0, 95.0, 0.0]);
+    found.keys.remove(0);
+    found.points = found
+        .points
+        .into_iter()
+        .map(|(places, outcome)| (places[1..].to_vec(), outcome))
+        .collect();
+    found.spread = Some(Spread {
+        seeds: 2,
+        phases: 1,
+        best: vec![100.0, 102.0],
+        today: vec![20.0, 20.4],
+        safe: vec![96.0, 96.0],
+    });
+    insta::assert_snapshot!(shown(&found), @"
+    write_8192 on a test: best throughput over drive.b
+           settings   KB/s      gain  2 seeds x 1 phases
+    ────────────────────────────────────────────────────
+    best   drive.b=3   100  +400.0 %          100 to 102
+    safe   drive.b=4  96.0  +380.0 %                96.0
+    today  drive.b=1  20.0                  20.0 to 20.4
+
+    over 2 seeds and 1 spindle phases of each, the best gain +400.0 % on today's and are better in 2 of
+      2 pairs
+    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.b=4, which costs 4.0 %, and gives 95.0
+      KB/s where it is missed by a step, not 50.0
+
+    drive.b  KB/s
+    ──────────────────────────────────────────────────────
+          1  20.0  today  ██████▍
+          2  50.0         ████████████████
+          3   100  best   ████████████████████████████████
+          4  96.0         ██████████████████████████████▊
+          5  95.0         ██████████████████████████████▍
+          6     -
+
+    One step from the best:
+             from  to     gain
+    ───────────────────────────────────
+    drive.b     3   2  -50.0 %  a cliff
+    drive.b     3   4   -4.0 %
+
+    all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
+    impossible (-): 1 of the 6 tried; the first is drive.b=6: the interleave is too large
+    a step that loses 10 % is a cliff
+    ");
+}
+
+#[test]
+fn two_parameters_are_a_heat_table() {
+    insta::assert_snapshot!(shown(&tuned(2, &[20.0, 50.0, 100.0, 0.0, 95.0, 93.5])), @"
+    write_8192 on a test: best throughput over drive.a and drive.b
+           settings              KB/s      gain
+    ───────────────────────────────────────────
+    best   drive.a=1, drive.b=3   100  +400.0 %
+    safe   drive.a=2, drive.b=3  93.5  +367.5 %
+    today  drive.a=1, drive.b=1  20.0
+
+    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.a=2, drive.b=3, which costs 6.5 %, and
+      gives 93.5 KB/s where it is missed by a step, not 50.0
+    drive.a=1 is at the end of the values that were tried: a better one may lie beyond
+    drive.b=3 is at the end of the values that were tried: a better one may lie beyond
+
+             drive.b
+    drive.a  1 today       2       3
+    ────────────────────────────────
+    1 today   20.0 ▁  50.0 ▄  *100 █
+          2        -  95.0 █  93.5 ▇
+
+    KB/s: ▁ is 20.0, █ is 100, * the best
+
+    One step from the best:
+             from  to     gain
+    ───────────────────────────────────
+    drive.a     1   2   -6.5 %
+    drive.b     3   2  -50.0 %  a cliff
+
+    all 6 combinations were tried; each program ran 3 times with 1 KiB, and the first does not count
+    impossible (-): 1 of the 6 tried; the first is drive.a=2, drive.b=1: the interleave is too large
+    a step that loses 10 % is a cliff
+    ");
+    // Shades alone where there are many columns.
+    let many: Vec<f64> = (0..6).map(f64::from).map(|rate| rate + 1.0).collect();
+    let mut wide = tuned(1, &many);
+    let values = (0..30).map(|number| number.to_string()).collect();
+    wide.keys[1].values = values;
+    let outcome = wide.points[&vec![0, 5]].clone();
+    wide.points
+        .extend((6..30).map(|column| (vec![0, column], outcome.clone())));
+    let text = shown(&wide);
+    assert!(
+        text.contains("drive.b = 0 to 29, from left to right"),
+        "{text}"
+    );
+    assert!(text.contains("▁▂▄▅▇*████"), "{text}");
+}
+
+#[test]
+fn a_descent_says_how_much_it_left_out() {
+    let mut found = tuned(2, &[20.0, 50.0, 100.0, 0.0, 95.0, 93.5]);
+    found.method.search = Searched::Descent {
+        screened: 12,
+        starts: 9,
+    };
+    found.method.combinations = 40_000;
+    found.method.from_store = 4;
+    let text = shown(&found);
+    for part in [
+        "coordinate descent from 9 starts",
+        "successive halving (12 more runs",
+        "6 of 40000 combinations",
+        "4 of 6 points from the store",
+        "impossible (-): 1 of the 6 tried",
+        "the interleave is too large",
+    ] {
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn other_programs_get_everything() {
+    let mut found = tuned(2, &[20.0, 50.0, 100.0, 0.0, 95.0, 93.5]);
+    found.goal = Goal::Throughput;
+    let json: serde_json::Value = serde_json::from_str(&report(&found, Format::Json, 0)).unwrap();
+    assert_eq!(json["best"]["settings"]["drive.b"], "3");
+    assert_eq!(json["best"]["value"], 100.0);
+    assert_eq!(json["gain"], 4.0);
+    assert_eq!(json["points"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        json["points"][3]["impossible"],
+        "the interleave is too large"
+    );
+    assert_eq!(json["on_cliff"], true);
+    assert_eq!(json["cliff"][1]["gain"], -0.5);
+    assert_eq!(json["safe"]["settings"]["drive.a"], "2");
+    assert_eq!(json["method"]["search"], "exhaustive");
+    let csv = report(&found, Format::Csv, 0);
+    assert_eq!(csv.lines().count(), 7);
+    assert!(
+        csv.contains("drive.a=1 drive.b=3,100,10,7,true,false,"),
+        "{csv}"
+    );
+    let markdown = report(&found, Format::Markdown, 0);
+    assert!(markdown.contains("ON A CLIFF"), "{markdown}");
+}

@@ -1,0 +1,30 @@
+//! Points that were measured, repetition by repetition.
+
+use super::Places;
+use crate::comparison::{Judgement, Verdict, judge};
+use std::collections::BTreeMap;
+
+/// What counts of each repetition, as a speed, in the order of running.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// Of the target as it is.
+    pub today: Vec<f64>,
+    /// Of each point.
+    pub points: BTreeMap<Places, Vec<f64>>,
+}
+
+impl Samples {
+    /// What a point's repetitions say beside today's, as one of all points.
+    pub fn against_today(&self, places: &[usize]) -> Option<Judgement> {
+        let point = self.points.get(places)?;
+        Some(judge(&self.today, point, self.points.len()))
+    }
+
+    /// Whether one point is surely slower than another.
+    pub(super) fn is_slower(&self, than: &[usize], places: &[usize]) -> bool {
+        let both = self.points.get(than).zip(self.points.get(places));
+        both.is_some_and(|(base, other)| {
+            judge(base, other, self.points.len()).verdict == Verdict::Slower
+        })
+    }
+}

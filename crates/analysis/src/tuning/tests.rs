@@ -1,0 +1,192 @@
+use super::*;
+
+pub(crate) fn figures(kb_per_s: f64) -> Vec<Figures> {
+    vec![Figures {
+        kb_per_s,
+        call_p99_ms: Some(1000.0 / kb_per_s),
+        cpu_ms_per_mib: Some(7.0),
+    }]
+}
+
+fn key(path: &str, values: &[&str], ordered: bool) -> Key {
+    Key {
+        path: path.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        ordered,
+        today: Some(values[0].to_owned()),
+        today_place: Some(0),
+    }
+}
+
+/// Two keys of these numbers of values; a rate of 0 is impossible.
+pub(crate) fn tuned(rows: usize, kb_per_s: &[f64]) -> Tuned {
+    const NAMES: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
+    let columns = kb_per_s.len() / rows;
+    let point = |(number, rate): (usize, &f64)| {
+        let outcome = match *rate == 0.0 {
+            true => Outcome::Impossible("the interleave is too large".to_owned()),
+            false => Outcome::Ran(figures(*rate)),
+        };
+        (vec![number / columns, number % columns], outcome)
+    };
+    Tuned {
+        suite: "write_8192".to_owned(),
+        target: "a test".to_owned(),
+        goal: Goal::Throughput,
+        programs: vec!["write_8192".to_owned()],
+        keys: vec![
+            key("drive.a", &NAMES[..rows], true),
+            key("drive.b", &NAMES[..columns], true),
+        ],
+        points: kb_per_s.iter().enumerate().map(point).collect(),
+        today: figures(kb_per_s[0].max(1.0)),
+        method: Method {
+            search: Searched::Exhaustive,
+            combinations: kb_per_s.len() as u64,
+            tried: kb_per_s.len() as u64,
+            impossible: kb_per_s.iter().filter(|rate| **rate == 0.0).count() as u64,
+            from_store: 0,
+            budget: 100,
+            size_bytes: vec![1024],
+            repetitions: (3, 1),
+            seed: 1,
+        },
+        spread: None,
+        samples: None,
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn the_best_is_found_with_the_steps_around_it() {
+    let tuned = tuned(2, &[1.0, 2.0, 3.0, 4.0, 100.0, 50.0]);
+    let best = tuned.best().unwrap();
+    assert_eq!(*best, [1, 1]);
+    assert_eq!(tuned.settings(best), "drive.a=2, drive.b=2");
+    let steps: Vec<_> = tuned
+        .steps(best)
+        .into_iter()
+        .map(|step| (step.path, step.to, step.gain, step.cliff))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            ("drive.a".to_owned(), "1".to_owned(), Some(-0.98), true),
+            ("drive.b".to_owned(), "1".to_owned(), Some(-0.96), true),
+            ("drive.b".to_owned(), "3".to_owned(), Some(-0.5), true),
+        ]
+    );
+    assert_eq!(tuned.at_an_end(), [("drive.a", "2")]);
+}
+
+#[test]
+fn of_equal_ones_the_first_is_the_best() {
+    let one = tuned(2, &[5.0, 5.004, 5.0, 1.0, 1.0, 1.0]);
+    assert_eq!(*one.best().unwrap(), [0, 0]);
+    // And not the first of a chain of small steps.
+    let creeping = tuned(1, &[5.0, 5.004, 5.008, 5.012]);
+    assert_eq!(*creeping.best().unwrap(), [0, 2]);
+}
+
+/// The best loses half where it is one tighter; two looser is 5 % slower, and
+/// loses nothing much in either direction.
+#[test]
+fn the_safe_one_is_the_best_when_it_is_missed_by_a_step() {
+    let one = tuned(1, &[20.0, 50.0, 100.0, 96.0, 95.0, 90.0]);
+    assert_eq!(*one.best().unwrap(), [0, 2]);
+    assert!(one.on_cliff(&[0, 2]));
+    assert_eq!(*one.safe().unwrap(), [0, 3]);
+    // Nothing is safe that has a neighbour that nobody knows.
+    let mut sparse = one.clone();
+    sparse.points.remove(&vec![0, 4]);
+    assert_eq!(sparse.safe(), None);
+    // Of a curve that falls everywhere, not the flattest place.
+    let hyperbola = tuned(1, &[10.0, 100.0, 67.0, 50.0, 40.0, 33.0]);
+    assert_eq!(*hyperbola.safe().unwrap(), [0, 2]);
+    assert_eq!(hyperbola.worst_beside(&[0, 2]), Some(50.0));
+    // The best is safe by itself.
+    assert_eq!(tuned(1, &[95.0, 100.0, 95.0]).safe(), None);
+    // Nobody gives up all to be safe from losing all.
+    assert_eq!(tuned(1, &[1.0, 100.0, 1.0]).safe(), None);
+}
+
+/// What is impossible is no cliff: nobody gets there by a small slip.
+#[test]
+fn impossible_points_are_counted_and_are_no_cliff() {
+    let one = tuned(1, &[0.0, 100.0, 95.0]);
+    assert_eq!(*one.best().unwrap(), [0, 1]);
+    assert!(!one.on_cliff(&[0, 1]));
+    let gains: Vec<_> = one.steps(&[0, 1]).iter().map(|step| step.gain).collect();
+    assert_eq!(gains[0], None);
+    // The next that is possible is beside it.
+    let apart = tuned(1, &[50.0, 0.0, 100.0, 0.0, 0.0, 95.0]);
+    let steps: Vec<_> = apart
+        .steps(&[0, 2])
+        .iter()
+        .map(|step| (step.to.clone(), step.cliff))
+        .collect();
+    assert_eq!(steps, [("1".to_owned(), true), ("6".to_owned(), false)]);
+    assert_eq!(tuned(1, &[0.0, 0.0]).best(), None);
+}
+
+#[test]
+fn less_is_better_for_latency() {
+    let mut one = tuned(1, &[10.0, 40.0, 20.0]);
+    one.goal = Goal::Latency;
+    assert_eq!(*one.best().unwrap(), [0, 1]);
+    let steps = one.steps(&[0, 1]);
+    // Four times as long is three quarters of the speed lost.
+    assert_eq!(steps[0].gain, Some(-0.75));
+    one.goal = Goal::Cpu;
+    assert_eq!(*one.best().unwrap(), [0, 0], "all are the same");
+}
+
+/// On real storage a step that may be noise is no cliff.
+#[test]
+fn a_cliff_of_noise_is_none() {
+    let mut one = tuned(1, &[50.0, 100.0]);
+    assert!(one.on_cliff(&[0, 1]));
+    let steady = |speed: f64| {
+        (0..8)
+            .map(|n| speed + 0.1 * f64::from(n))
+            .collect::<Vec<_>>()
+    };
+    let noisy = vec![20.0, 120.0, 50.0, 99.0, 30.0, 110.0, 45.0, 101.0];
+    let samples = |low: Vec<f64>| Samples {
+        today: steady(50.0),
+        points: BTreeMap::from([(vec![0, 0], low), (vec![0, 1], steady(100.0))]),
+    };
+    one.samples = Some(samples(noisy));
+    assert!(!one.on_cliff(&[0, 1]));
+    one.samples = Some(samples(steady(50.0)));
+    assert!(one.on_cliff(&[0, 1]));
+    let judged = one.samples.unwrap().against_today(&[0, 1]).unwrap();
+    assert_eq!(judged.verdict, crate::comparison::Verdict::Faster);
+}
+
+#[test]
+fn words_are_beside_nothing() {
+    let mut one = tuned(1, &[1.0, 100.0, 1.0]);
+    one.keys[1].ordered = false;
+    assert_eq!(one.steps(&[0, 1]), []);
+    assert!(!one.on_cliff(&[0, 1]));
+}
+
+#[test]
+fn a_key_that_changes_nothing_is_named() {
+    let one = tuned(2, &[1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
+    assert_eq!(one.idle_keys(), ["drive.a"]);
+    assert_eq!(tuned(1, &[1.0, 2.0]).idle_keys(), [""; 0]);
+}
+
+/// A program that is ten times as fast does not outweigh one that is not.
+#[test]
+fn several_programs_count_by_their_geometric_mean() {
+    let both = [figures(10.0), figures(1000.0)].concat();
+    let mean = Goal::Throughput.value(&both).unwrap();
+    assert!((mean - 100.0).abs() < 1e-9, "{mean}");
+    assert_eq!(Goal::Throughput.value(&[]), None);
+    let mut untimed = both;
+    untimed[0].call_p99_ms = None;
+    assert_eq!(Goal::Latency.value(&untimed), None);
+}

@@ -1,0 +1,48 @@
+//! Work on several threads whose results do not depend on how many.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Does something for each number below `count`, on so many threads; the results
+/// in the order of the numbers, whoever did which.
+///
+/// # Panics
+///
+/// What one of the threads panics with.
+pub(crate) fn in_parallel<T: Send>(
+    threads: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let some = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(result) = results.get(number) else {
+                break;
+            };
+            let done = work(number);
+            *lock(result) = Some(done);
+        }
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(some)).collect();
+        some();
+        for helper in helpers {
+            helper
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+    let take = |slot: Mutex<Option<T>>| {
+        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.expect("all work was done")
+    };
+    results.into_iter().map(take).collect()
+}
+
+/// What a mutex guards, whatever became of who had it.
+pub(crate) fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,399 @@
+//! The same on real storage, where only what is safe is varied, and noise has a
+//! say: all points are measured in turn, round by round and in another order
+//! each time, so that a drift of the machine is every point's alike.
+
+mod keys;
+
+use super::over::Over;
+use crate::error::LaboratoryError;
+use crate::execute::execute;
+use crate::observer::{Event, Observer};
+use crate::plan::{self, Plan};
+use crate::recorder::Recorder;
+use crate::request::{Request, SizeChoice};
+use diskperf_analysis::statistics::median;
+use diskperf_analysis::tuning::{
+    Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned,
+};
+use diskperf_machine::{Stream, Streams};
+use diskperf_timeline::units::MIB;
+use diskperf_timeline::{CacheMode, Histogram, ProgramResult, Repetition};
+use keys::{DeviceSettings, Varied};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is tried on a path.
+#[derive(Clone)]
+pub struct HostSearch {
+    /// The suite or program; the target's default suite without one.
+    pub what: Option<String>,
+    /// `program.KEY=VALUE`, the same in every run.
+    pub settings: Vec<String>,
+    /// A directory, a file or a block device.
+    pub target: PathBuf,
+    /// Bytes that each program moves; found by a pilot if nobody says.
+    pub size: SizeChoice,
+    /// `KEY=VALUES`, as typed.
+    pub over: Vec<String>,
+    /// What is made as good as can be.
+    pub goal: Goal,
+    /// How often each point is measured, after a round that does not count.
+    pub repetitions: u32,
+    /// Whether the settings of the disk's queue may be changed.
+    pub device_settings: bool,
+    /// Of all random choices.
+    pub seed: u64,
+    /// Set when the user ends it.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// More combinations than these would be measured for hours.
+const MOST: u64 = 256;
+
+/// Measures every combination.
+///
+/// # Errors
+///
+/// A key that may not be varied, and what is wrong with a run of the path.
+pub fn tune_host(
+    search: &HostSearch,
+    store: Option<&Path>,
+    progress: &dyn Fn(usize, usize),
+) -> Result<Tuned, LaboratoryError> {
+    let overs = Over::parse_all(&search.over, &search.settings)?;
+    let varied: Vec<Varied> = overs
+        .iter()
+        .map(|over| Varied::of(over, search.device_settings))
+        .collect::<Result<_, _>>()?;
+    let lengths: Vec<usize> = overs.iter().map(|over| over.values.len()).collect();
+    let combinations = lengths.iter().fold(1_u64, |product, length| {
+        product.saturating_mul(*length as u64)
+    });
+    if combinations > MOST {
+        return Err(LaboratoryError::Request(format!(
+            "{combinations} combinations are more than {MOST}, which is the most that are measured on real storage; give fewer values"
+        )));
+    }
+    let mut rounds = Rounds {
+        search,
+        overs: &overs,
+        varied: &varied,
+        recorder: Recorder::of_leftovers(store),
+        size: search.size,
+        settings: DeviceSettings::default(),
+        points: BTreeMap::new(),
+        impossible: BTreeMap::new(),
+        programs: Vec::new(),
+        sizes: Vec::new(),
+        notes: Vec::new(),
+    };
+    let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
+    let restored = rounds.put_back();
+    outcome?;
+    restored?;
+    rounds.tuned(combinations)
+}
+
+/// What one point came to in its repetitions, program by program.
+type Measured = Vec<Vec<Repetition>>;
+
+struct Rounds<'a> {
+    search: &'a HostSearch,
+    overs: &'a [Over],
+    varied: &'a [Varied],
+    recorder: Recorder,
+    size: SizeChoice,
+    settings: DeviceSettings,
+    /// By places; the target as it is has none.
+    points: BTreeMap<Option<Places>, Measured>,
+    impossible: BTreeMap<Places, String>,
+    programs: Vec<String>,
+    sizes: Vec<u64>,
+    notes: Vec<String>,
+}
+
+impl Rounds<'_> {
+    fn carry_out(
+        &mut self,
+        all: &[Places],
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<(), LaboratoryError> {
+        self.settings = DeviceSettings::of(self.varied, &self.search.target, &mut self.recorder)?;
+        self.check_values()?;
+        // A pilot, which also warms up.
+        let first = self.measure(None)?;
+        self.programs = first.iter().map(ProgramResult::title).collect();
+        self.sizes = first.iter().map(|result| result.size_bytes).collect();
+        if let (SizeChoice::Auto, [one]) = (self.size, &self.sizes[..]) {
+            self.size = SizeChoice::Bytes(*one);
+        }
+        let mut order: Vec<Option<Places>> = all.iter().cloned().map(Some).collect();
+        order.push(None);
+        let rounds = self.search.repetitions as usize + 1;
+        let of = rounds * order.len();
+        let mut random = Streams::new(self.search.seed).stream("tune");
+        for round in 0..rounds {
+            shuffle(&mut order, &mut random);
+            for (number, point) in order.iter().enumerate() {
+                self.visit(point, round > 0)?;
+                progress(round * order.len() + number + 1, of);
+            }
+        }
+        Ok(())
+    }
+
+    /// Values that no run can have are found before anything is measured.
+    fn check_values(&self) -> Result<(), LaboratoryError> {
+        for (over, varied) in self.overs.iter().zip(self.varied) {
+            for value in &over.values {
+                varied.check(value, &self.settings)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures a point once more.
+    fn visit(&mut self, point: &Option<Places>, counts: bool) -> Result<(), LaboratoryError> {
+        if let Some(places) = point
+            && self.impossible.contains_key(places)
+        {
+            return Ok(());
+        }
+        match (self.measure(point.as_ref()), point) {
+            (Ok(results), _) => {
+                if counts {
+                    let measured = self.points.entry(point.clone()).or_default();
+                    measured.resize(results.len(), Vec::new());
+                    for (all, result) in measured.iter_mut().zip(results) {
+                        all.extend(result.repetitions);
+                    }
+                }
+                Ok(())
+            }
+            (Err(error), Some(places)) if is_of_the_point(&error) => {
+                self.impossible.insert(places.clone(), error.to_string());
+                self.points.remove(point);
+                Ok(())
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// One run of the programs, each once.
+    fn measure(&mut self, point: Option<&Places>) -> Result<Vec<ProgramResult>, LaboratoryError> {
+        if self.search.stop.load(Ordering::Relaxed) {
+            return Err(LaboratoryError::Interrupted);
+        }
+        let mut request = self.request();
+        let mut read_ahead = diskperf_system::host::ReadAhead::default();
+        // What no point says is as it was.
+        self.settings.as_they_were()?;
+        let keys = self.varied.iter().zip(self.overs);
+        for ((key, over), place) in keys.zip(point.into_iter().flatten()) {
+            let value = &over.values[*place];
+            match key {
+                Varied::Program(path) => request.settings.push(format!("{path}={value}")),
+                Varied::Direct => {
+                    if value == "1" {
+                        request.cache = CacheMode::Direct;
+                    }
+                }
+                Varied::ReadAhead => read_ahead = keys::read_ahead(value)?,
+                Varied::Device(key) => self.settings.set(*key, value)?,
+            }
+        }
+        let mut plans = plan::plan(&request)?;
+        for plan in &mut plans {
+            if let Plan::Host(plan) = plan {
+                plan.read_ahead = read_ahead;
+            }
+        }
+        let plan = plans
+            .first()
+            .ok_or_else(|| LaboratoryError::request("no plan"))?;
+        if let Plan::Host(plan) = plan
+            && self.notes.is_empty()
+        {
+            self.notes.clone_from(&plan.notes);
+        }
+        let executed = execute(plan, &self.search.stop, &mut Silent, &mut self.recorder);
+        match executed.error {
+            Some(error) => Err(error),
+            None => Ok(executed.run.results),
+        }
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            what: self.search.what.clone(),
+            targets: vec![self.search.target.clone()],
+            drives: None,
+            catalogue: None,
+            together: false,
+            other: None,
+            size: self.size,
+            settings: self.search.settings.clone(),
+            repetitions: Some(1),
+            cache: CacheMode::Cold,
+            drop_all_caches: false,
+            fresh: None,
+            destroy_data_on: Vec::new(),
+            ignore_signature: false,
+            time_calls: true,
+            seed: self.search.seed,
+            label: None,
+            command_line: Vec::new(),
+        }
+    }
+
+    fn put_back(&mut self) -> Result<(), LaboratoryError> {
+        let settings = std::mem::take(&mut self.settings);
+        settings.put_back(&mut self.recorder)
+    }
+
+    fn tuned(self, combinations: u64) -> Result<Tuned, LaboratoryError> {
+        let goal = self.search.goal;
+        let samples = |measured: &Measured| speeds(goal, measured);
+        let as_it_is = self.points.get(&None).cloned().unwrap_or_default();
+        let mut points: BTreeMap<Places, Outcome> = BTreeMap::new();
+        let mut sampled = BTreeMap::new();
+        for (places, measured) in &self.points {
+            let Some(places) = places else { continue };
+            let figures = measured.iter().map(|one| summed(one)).collect();
+            points.insert(places.clone(), Outcome::Ran(figures));
+            sampled.insert(places.clone(), samples(measured));
+        }
+        if points.is_empty() {
+            let why = self.impossible.values().next().cloned().unwrap_or_default();
+            return Err(LaboratoryError::Request(format!(
+                "none of the {combinations} combinations is possible: {why}"
+            )));
+        }
+        let impossible = self.impossible.len() as u64;
+        points.extend(
+            self.impossible
+                .into_iter()
+                .map(|(places, why)| (places, Outcome::Impossible(why))),
+        );
+        let mut notes = self.notes;
+        notes.push(
+            "real storage: KB/s are those until all was durable, where a program writes; a difference is called only where its 95 % interval, with allowance for the number of points, excludes none"
+                .to_owned(),
+        );
+        Ok(Tuned {
+            suite: self
+                .search
+                .what
+                .clone()
+                .unwrap_or_else(|| self.programs.join(", ")),
+            target: self.search.target.display().to_string(),
+            goal,
+            programs: self.programs,
+            keys: self
+                .overs
+                .iter()
+                .zip(self.varied)
+                .map(|(over, varied)| {
+                    let own = varied.own(
+                        &self.search.settings,
+                        self.search.what.as_deref(),
+                        &self.settings,
+                    );
+                    Key {
+                        path: over.path.clone(),
+                        values: over.values.clone(),
+                        ordered: over.is_ordered(),
+                        today_place: own.as_deref().and_then(|own| over.place_of(own)),
+                        today: own,
+                    }
+                })
+                .collect(),
+            points,
+            today: as_it_is.iter().map(|one| summed(one)).collect(),
+            method: Method {
+                search: Searched::Exhaustive,
+                combinations,
+                tried: combinations,
+                impossible,
+                from_store: 0,
+                budget: MOST,
+                size_bytes: self.sizes,
+                repetitions: (self.search.repetitions + 1, 1),
+                seed: self.search.seed,
+            },
+            spread: None,
+            samples: Some(Samples {
+                today: samples(&as_it_is),
+                points: sampled,
+            }),
+            notes,
+        })
+    }
+}
+
+/// Whether an error says that there is no such run, and not that the machine
+/// failed or that the user ended it.
+fn is_of_the_point(error: &LaboratoryError) -> bool {
+    match error {
+        LaboratoryError::Request(_)
+        | LaboratoryError::Parameter(_)
+        | LaboratoryError::Program { .. } => true,
+        LaboratoryError::Catalogue(_)
+        | LaboratoryError::Work(_)
+        | LaboratoryError::Store(_)
+        | LaboratoryError::File { .. }
+        | LaboratoryError::Interrupted => false,
+    }
+}
+
+fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
+    for place in (1..order.len()).rev() {
+        order.swap(place, random.below(place as u64 + 1) as usize);
+    }
+}
+
+/// What one repetition of one program did.
+fn of_one(repetition: &Repetition) -> Figures {
+    summed(std::slice::from_ref(repetition))
+}
+
+/// The medians over repetitions; of the calls all together.
+fn summed(repetitions: &[Repetition]) -> Figures {
+    let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
+    let rates: Vec<f64> = repetitions.iter().map(rate).collect();
+    let mut calls = Histogram::new();
+    for worker in repetitions.iter().flat_map(|one| &one.workers) {
+        calls.merge(&worker.read_latency);
+        calls.merge(&worker.write_latency);
+    }
+    let cpu = |one: &Repetition| {
+        let mib = one.payload_bytes() as f64 / MIB as f64;
+        one.total(|worker| worker.cpu.0) as f64 / 1e6 / mib
+    };
+    let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
+    Figures {
+        kb_per_s: median(&rates).unwrap_or(0.0),
+        call_p99_ms: (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6),
+        cpu_ms_per_mib: median(&costs),
+    }
+}
+
+/// What counts, as a speed, repetition by repetition in the order of running.
+fn speeds(goal: Goal, measured: &Measured) -> Vec<f64> {
+    let repetitions = measured.iter().map(Vec::len).min().unwrap_or(0);
+    let speed = |number: usize| {
+        let figures: Vec<Figures> = measured.iter().map(|one| of_one(&one[number])).collect();
+        goal.value(&figures)
+            .map(|value| goal.gain(1.0, value) + 1.0)
+    };
+    (0..repetitions).filter_map(speed).collect()
+}
+
+/// Nobody is told of single runs.
+struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _: Event<'_>) {}
+}

@@ -1,0 +1,195 @@
+//! One point of a search on a modelled system: from the values to a plan, from
+//! the plan to figures.
+
+use super::over::Over;
+use crate::error::LaboratoryError;
+use crate::error::Names;
+use crate::measured::Task;
+use crate::model::bench::{Bench, Usage};
+use crate::model::run::usage;
+use crate::model::version::{MODEL_VERSION, fingerprint};
+use crate::plan::{ModelPlan, model::plan_of_point, title};
+use crate::request::{Request, SizeChoice};
+use diskperf_analysis::statistics::median;
+use diskperf_analysis::tuning::Figures;
+use diskperf_battery::Step;
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_timeline::units::MIB;
+use diskperf_timeline::{CacheMode, Histogram, Repetition};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Repetitions of each program, and how many of the first do not count: 1983's
+/// protocol.
+pub(super) const REPETITIONS: (u32, u32) = (3, 1);
+
+/// What a search is about.
+pub(super) struct Subject<'a> {
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) target: &'a str,
+    /// The suite or program; the target's default without one.
+    pub(super) what: Option<&'a str>,
+    pub(super) settings: &'a [String],
+    pub(super) drives: Option<u32>,
+    pub(super) size_bytes: u64,
+    pub(super) seed: u64,
+    pub(super) overs: &'a [Over],
+    pub(super) stop: &'a Arc<AtomicBool>,
+}
+
+/// What is different from run to run of the same settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) seed: u64,
+    /// How far the spindles are turned, in parts of 2^32 of a revolution.
+    pub(super) phase: u32,
+}
+
+impl Subject<'_> {
+    /// The plan of the target as it is.
+    pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
+        self.with(Vec::new(), self.size_bytes)
+    }
+
+    /// The plan of one combination at this size.
+    pub(super) fn point(
+        &self,
+        places: &[usize],
+        size_bytes: u64,
+    ) -> Result<ModelPlan, LaboratoryError> {
+        let values = self.overs.iter().zip(places);
+        let setting =
+            |(over, place): (&Over, &usize)| format!("{}={}", over.path, over.values[*place]);
+        self.with(values.map(setting).collect(), size_bytes)
+    }
+
+    /// The plan with these settings beside those of all points.
+    pub(super) fn with(
+        &self,
+        settings: Vec<String>,
+        size_bytes: u64,
+    ) -> Result<ModelPlan, LaboratoryError> {
+        let request = Request {
+            what: self.what.map(str::to_owned),
+            targets: Vec::new(),
+            drives: self.drives,
+            catalogue: None,
+            together: false,
+            other: None,
+            size: SizeChoice::Bytes(size_bytes),
+            settings: self.settings.iter().cloned().chain(settings).collect(),
+            repetitions: None,
+            cache: CacheMode::Cold,
+            drop_all_caches: false,
+            fresh: None,
+            destroy_data_on: Vec::new(),
+            ignore_signature: false,
+            time_calls: true,
+            seed: self.seed,
+            label: None,
+            command_line: Vec::new(),
+        };
+        plan_of_point(&request, self.catalogue, self.target)
+    }
+}
+
+/// The programs' names, with what tells those of one name apart.
+pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
+    let searched = |name: &String| {
+        let path = format!("program.{name}");
+        overs.iter().any(|over| over.path == path)
+    };
+    let without = |step: &Step| {
+        let mut step = step.clone();
+        step.distinguishing.retain(|name| !searched(name));
+        title(&step)
+    };
+    plan.suite.steps.iter().map(without).collect()
+}
+
+/// What the plan's computer and what runs on it are made of, hashed: a changed
+/// model, catalogue or setting is another point.
+pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
+    let mut identity = vec![
+        MODEL_VERSION.to_owned(),
+        plan.target.clone(),
+        format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
+        format!("{REPETITIONS:?} {}", plan.cache.name()),
+    ];
+    for step in &plan.suite.steps {
+        let values = step.program.parameter_values();
+        let size_bytes = plan.size(step);
+        identity.push(format!("{} {values:?} {size_bytes}", step.program.name()));
+    }
+    let settings = plan.settings.iter();
+    identity.extend(settings.map(|setting| format!("{}={}", setting.path, setting.text)));
+    let computer = &plan.computers[0];
+    // Programs without files take a system's files away.
+    identity.push(computer.filesystem());
+    let texts = computer.texts.iter().flat_map(|(name, text)| [name, text]);
+    fingerprint(identity.iter().chain(texts).map(String::as_str))
+}
+
+/// Builds the machine and runs the programs on it, one after the other.
+pub(super) fn run(
+    plan: &ModelPlan,
+    turn: Turn,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Figures>, LaboratoryError> {
+    let usage = Usage {
+        seed: turn.seed,
+        phase: plan.phase().wrapping_add(turn.phase),
+        time_calls: true,
+        drop_all_caches: false,
+        ..usage(plan, stop)
+    };
+    let specification = &plan.computers[0].specification;
+    let bench = Bench::build_turned(specification, usage, turn.phase)?;
+    let steps = plan.suite.steps.iter();
+    steps.map(|step| figures(plan, step, &bench)).collect()
+}
+
+fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, LaboratoryError> {
+    let assignments = bench.assignments(Task {
+        program: &step.program,
+        cache: step.program.cache_mode(plan.cache),
+        size_bytes: plan.size(step),
+    });
+    let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+    let (repetitions, discarded) = REPETITIONS;
+    let mut kept: Vec<Repetition> = Vec::new();
+    let mut busy_before = bench.machine.processor_busy().0;
+    for number in 0..repetitions {
+        if number == discarded {
+            busy_before = bench.machine.processor_busy().0;
+        }
+        let outcome = bench.repetition(assignments.clone(), &moved)?;
+        let repetition = outcome.map_err(|error| {
+            let names = Names::of_model(&plan.target, plan.drives);
+            LaboratoryError::program(&title(step), &names, &error)
+        })?;
+        if number >= discarded {
+            kept.push(repetition);
+        }
+    }
+    let busy_ns = bench.machine.processor_busy().0.0 - busy_before.0;
+    Ok(summed(&kept, busy_ns))
+}
+
+/// The median rate; of the calls and of the processor, all repetitions
+/// together.
+fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
+    let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
+    let mut calls = Histogram::new();
+    for worker in kept.iter().flat_map(|repetition| &repetition.workers) {
+        calls.merge(&worker.read_latency);
+        calls.merge(&worker.write_latency);
+    }
+    let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
+    let mib = payload_bytes as f64 / MIB as f64;
+    Figures {
+        kb_per_s: median(&rates).expect("at least one repetition is kept"),
+        call_p99_ms: (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6),
+        cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
+    }
+}
