@@ -29,6 +29,7 @@ impl Pair {
             phase: 123_456_789,
             speed_difference: 0.003,
             tie_break,
+            ..Circumstances::default()
         };
         let machine = Machine::build(&specification(system, &[]), circumstances);
         let moments = (0..2)

@@ -100,8 +100,8 @@ impl Varied {
     ) -> Option<String> {
         match self {
             Self::Program(path) => {
-                let set = set.iter().filter_map(|setting| setting.split_once('='));
-                let set = set.filter(|(set, _)| set == path).next_back();
+                let mut set = set.iter().filter_map(|setting| setting.split_once('='));
+                let set = set.rfind(|(set, _)| set == path);
                 let of_program = || {
                     let mut program = Program::named(what?)?.parameter_values();
                     program.remove(path.strip_prefix("program.")?)
