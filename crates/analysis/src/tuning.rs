@@ -79,6 +79,8 @@ pub struct Method {
     pub tried: u64,
     /// Of these, how many there is no computer or no run for.
     pub impossible: u64,
+    /// Of the tried ones, how many came after the search, for the cliff.
+    pub around: u64,
     /// Of the tried ones, how many came from the store.
     pub from_store: u64,
     /// The most that may be tried.
@@ -230,6 +232,27 @@ impl Tuned {
             })
         };
         neighbours.filter_map(step).collect()
+    }
+
+    /// The point a step away from every cliff that a point stands on; nothing
+    /// where there is none, or no way.
+    pub fn away_from_cliffs(&self, places: &[usize]) -> Option<Places> {
+        let here = self.value(places)?;
+        let neighbours = self.neighbours(places);
+        let falls = |beside: &Places| {
+            let there = self.value(beside);
+            there.is_some_and(|there| self.goal.gain(here, there) <= -CLIFF_SHARE)
+        };
+        let mut away = places.to_vec();
+        for (number, beside) in neighbours.iter().filter(|(_, beside)| falls(beside)) {
+            let opposite = neighbours
+                .iter()
+                .find(|(other, one)| other == number && one != beside && !falls(one));
+            if let Some((_, one)) = opposite {
+                away[*number] = one[*number];
+            }
+        }
+        (away != places).then_some(away)
     }
 
     /// Whether a point stands on a cliff: a step from it loses much.

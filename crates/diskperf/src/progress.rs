@@ -172,7 +172,7 @@ impl MachinesProgress {
     /// With a bar where standard error is a terminal, unless told otherwise.
     pub(crate) fn new(quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
-        let style = "machines {pos} of {len}  {wide_bar} {eta} left";
+        let style = "{pos} of {len}  {wide_bar} {eta} left";
         let bar = shown.then(|| {
             let style = ProgressStyle::with_template(style).expect("the template is constant");
             ProgressBar::new(1).with_style(style)

@@ -154,6 +154,7 @@ fn blank(
             combinations,
             tried: 0,
             impossible: 0,
+            around: 0,
             from_store: 0,
             budget: search.budget,
             size_bytes: sizes.collect(),
@@ -309,34 +310,32 @@ impl Tuner<'_> {
     }
 
     /// Sees to it that the neighbours of the best are known, and where it
-    /// stands on a cliff, those of its neighbours. What is found may be better,
-    /// and what is impossible has something behind it.
+    /// stands on a cliff, those of the point a step away from it. What is found
+    /// may be better, and what is impossible has something behind it.
     fn surround(&mut self) -> Result<(), LaboratoryError> {
+        let before = self.tried;
         while let Some(best) = self.tuned.best().cloned() {
-            let mut unknown = self.unknown_beside(std::slice::from_ref(&best));
-            if unknown.is_empty() && self.tuned.on_cliff(&best) {
-                let around = self.tuned.neighbours(&best).into_iter();
-                let around: Vec<Places> = around.map(|(_, beside)| beside).collect();
-                unknown = self.unknown_beside(&around);
+            let mut unknown = self.unknown_beside(&best);
+            if unknown.is_empty()
+                && let Some(away) = self.tuned.away_from_cliffs(&best)
+            {
+                unknown = self.unknown_beside(&away);
             }
             if unknown.is_empty() {
                 break;
             }
             self.merits(&unknown, Share::Full)?;
         }
+        self.tuned.method.around = self.tried - before;
         Ok(())
     }
 
-    /// The neighbours of some points that were not tried yet, each once.
-    fn unknown_beside(&self, points: &[Places]) -> Vec<Places> {
-        let mut unknown = Vec::new();
-        for point in points {
-            for (_, beside) in self.tuned.neighbours(point) {
-                if !self.tuned.points.contains_key(&beside) && !unknown.contains(&beside) {
-                    unknown.push(beside);
-                }
-            }
-        }
+    /// A point and its neighbours, as far as they were not tried yet.
+    fn unknown_beside(&self, point: &Places) -> Vec<Places> {
+        let beside = self.tuned.neighbours(point).into_iter();
+        let mut unknown: Vec<Places> = beside.map(|(_, beside)| beside).collect();
+        unknown.push(point.clone());
+        unknown.retain(|point| !self.tuned.points.contains_key(point));
         unknown
     }
 

@@ -93,7 +93,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     };
     let column = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect();
     let over = spread.map_or(String::new(), |spread| {
-        format!("{} seeds x {} phases", spread.seeds, spread.phases)
+        format!("{} x {} phases", seeds(spread), spread.phases)
     });
     Grid {
         key: Column::words("", column(&|row| row.0.to_owned())),
@@ -208,12 +208,19 @@ fn over_seeds(goal: Goal, spread: &Spread) -> Option<String> {
         false => format!(" ({least} to {most})"),
     };
     Some(format!(
-        "over {} seeds and {} spindle phases of each, the best gain {}{range} on today's and are better in {faster} of {} pairs",
-        spread.seeds,
+        "over {} and {} spindle phases of each, the best gain {}{range} on today's and are better in {faster} of {} pairs",
+        seeds(spread),
         spread.phases,
         percent(extent.median),
         gains.len()
     ))
+}
+
+fn seeds(spread: &Spread) -> String {
+    match spread.seeds {
+        1 => "1 seed".to_owned(),
+        seeds => format!("{seeds} seeds"),
+    }
 }
 
 fn steps_grid(steps: &[Step]) -> Grid {
@@ -284,8 +291,12 @@ fn searched(tuned: &Tuned) -> String {
                     ", the next from successive halving ({runs} more runs at a quarter and half of the size)"
                 ),
             };
+            let around = match method.around {
+                0 => String::new(),
+                around => format!(", {around} of them afterwards for the cliff"),
+            };
             format!(
-                "coordinate descent from {starts} starts, the first from today's settings{screening}: {} of {} combinations were tried, with a budget of {}",
+                "coordinate descent from {starts} starts, the first from today's settings{screening}: {} of {} combinations were tried{around}; the budget was {}",
                 method.tried, method.combinations, method.budget
             )
         }

@@ -45,6 +45,7 @@ pub(crate) fn tuned(rows: usize, kb_per_s: &[f64]) -> Tuned {
             combinations: kb_per_s.len() as u64,
             tried: kb_per_s.len() as u64,
             impossible: kb_per_s.iter().filter(|rate| **rate == 0.0).count() as u64,
+            around: 0,
             from_store: 0,
             budget: 100,
             size_bytes: vec![1024],
@@ -108,6 +109,17 @@ fn the_safe_one_is_the_best_when_it_is_missed_by_a_step() {
     assert_eq!(tuned(1, &[95.0, 100.0, 95.0]).safe(), None);
     // Nobody gives up all to be safe from losing all.
     assert_eq!(tuned(1, &[1.0, 100.0, 1.0]).safe(), None);
+}
+
+#[test]
+fn the_way_from_several_cliffs_is_one_step_from_each() {
+    // Loses above and to the left.
+    let rates = [1.0, 1.0, 1.0, 1.0, 100.0, 99.0, 1.0, 98.0, 97.0];
+    let one = tuned(3, &rates);
+    assert_eq!(one.away_from_cliffs(&[1, 1]), Some(vec![2, 2]));
+    // On both sides of both, there is no way; on none, no need.
+    assert_eq!(tuned(1, &[1.0, 100.0, 1.0]).away_from_cliffs(&[0, 1]), None);
+    assert_eq!(tuned(1, &[99.0, 100.0]).away_from_cliffs(&[0, 1]), None);
 }
 
 /// What is impossible is no cliff: nobody gets there by a small slip.

@@ -88,6 +88,7 @@ pub fn tune_host(
         programs: Vec::new(),
         sizes: Vec::new(),
         notes: Vec::new(),
+        own: Vec::new(),
     };
     let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
     let restored = rounds.put_back();
@@ -112,6 +113,8 @@ struct Rounds<'a> {
     programs: Vec<String>,
     sizes: Vec<u64>,
     notes: Vec<String>,
+    /// The keys' values as they were.
+    own: Vec<Option<String>>,
 }
 
 impl Rounds<'_> {
@@ -122,6 +125,9 @@ impl Rounds<'_> {
     ) -> Result<(), LaboratoryError> {
         self.settings = DeviceSettings::of(self.varied, &self.search.target, &mut self.recorder)?;
         self.check_values()?;
+        let (set, what) = (&self.search.settings, self.search.what.as_deref());
+        let own = self.varied.iter();
+        self.own = own.map(|key| key.own(set, what, &self.settings)).collect();
         // A pilot, which also warms up.
         let first = self.measure(None)?;
         self.programs = first.iter().map(ProgramResult::title).collect();
@@ -253,7 +259,21 @@ impl Rounds<'_> {
         settings.put_back(&mut self.recorder)
     }
 
+    fn keys(&self) -> Vec<Key> {
+        let keys = self.overs.iter().zip(self.varied).zip(&self.own);
+        let key = |((over, varied), own): ((&Over, &Varied), &Option<String>)| Key {
+            path: over.path.clone(),
+            values: over.values.clone(),
+            // A switch is nothing that one is beside the other of.
+            ordered: over.is_ordered() && *varied != Varied::Direct,
+            today_place: own.as_deref().and_then(|own| over.place_of(own)),
+            today: own.clone(),
+        };
+        keys.map(key).collect()
+    }
+
     fn tuned(self, combinations: u64) -> Result<Tuned, LaboratoryError> {
+        let keys = self.keys();
         let goal = self.search.goal;
         let samples = |measured: &Measured| speeds(goal, measured);
         let as_it_is = self.points.get(&None).cloned().unwrap_or_default();
@@ -291,25 +311,7 @@ impl Rounds<'_> {
             target: self.search.target.display().to_string(),
             goal,
             programs: self.programs,
-            keys: self
-                .overs
-                .iter()
-                .zip(self.varied)
-                .map(|(over, varied)| {
-                    let own = varied.own(
-                        &self.search.settings,
-                        self.search.what.as_deref(),
-                        &self.settings,
-                    );
-                    Key {
-                        path: over.path.clone(),
-                        values: over.values.clone(),
-                        ordered: over.is_ordered(),
-                        today_place: own.as_deref().and_then(|own| over.place_of(own)),
-                        today: own,
-                    }
-                })
-                .collect(),
+            keys,
             points,
             today: as_it_is.iter().map(|one| summed(one)).collect(),
             method: Method {
@@ -317,6 +319,7 @@ impl Rounds<'_> {
                 combinations,
                 tried: combinations,
                 impossible,
+                around: 0,
                 from_store: 0,
                 budget: MOST,
                 size_bytes: self.sizes,

@@ -139,12 +139,21 @@ pub(crate) fn search(
     }
     let mut descent = Descent {
         space,
-        left: budget,
+        left: budget - screening(budget),
         known: BTreeMap::new(),
         evaluate,
         random: Streams::new(seed).stream("tune"),
     };
     descent.carry_out(budget)
+}
+
+/// Runs that screening with a budget makes: two thirds of them at a quarter of
+/// the size, the others at half of it.
+fn screening(budget: u64) -> u64 {
+    match budget >= SCREENED_FROM {
+        true => budget / 12 * 3,
+        false => 0,
+    }
 }
 
 struct Descent<'a> {
@@ -160,8 +169,8 @@ impl Descent<'_> {
     fn carry_out(&mut self, budget: u64) -> Result<Searched, LaboratoryError> {
         let mut found = self.from(self.space.today.clone())?;
         let mut starts = 1;
-        let screened = self.screen(budget)?;
-        let before = self.left_by_screening(budget);
+        let runs = screening(budget);
+        let screened = self.screen(runs)?;
         let mut promising = screened.into_iter();
         let mut vain = 0;
         while self.left > 0 && vain < STARTS_IN_VAIN {
@@ -178,28 +187,14 @@ impl Descent<'_> {
             }
         }
         Ok(Searched::Descent {
-            screened: before,
+            screened: runs,
             starts,
         })
     }
 
-    /// Runs that the screening of a budget makes: two thirds of them at a
-    /// quarter of the size, the others at half of it.
-    fn left_by_screening(&self, budget: u64) -> u64 {
-        match budget >= SCREENED_FROM {
-            true => budget / 12 * 3,
-            false => 0,
-        }
-    }
-
     /// Successive halving: many points at a quarter of the size, the better
     /// half of them at half of it; the best of those are where to start.
-    fn screen(&mut self, budget: u64) -> Result<Vec<Places>, LaboratoryError> {
-        let runs = self.left_by_screening(budget);
-        if runs == 0 {
-            return Ok(Vec::new());
-        }
-        self.left = self.left.saturating_sub(runs);
+    fn screen(&mut self, runs: u64) -> Result<Vec<Places>, LaboratoryError> {
         let mut points = self.space.spread(runs as usize / 3 * 2, &mut self.random);
         for share in [Share::Quarter, Share::Half] {
             let merits = self.evaluate.merits(&points, share)?;

@@ -133,6 +133,7 @@ fn run_workers(case: &Case, directory: &Path) {
                 directories: vec![opened(directory)],
                 drives: Vec::new(),
                 pipe_ends,
+                ..Ports::default()
             };
             let rendezvous = Arc::clone(&rendezvous);
             handles.push(threads.spawn(move || {

@@ -4,6 +4,7 @@
 use super::figure;
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Key, Places, Tuned};
+use std::collections::BTreeSet;
 
 /// Columns of the longest bar.
 const BAR: usize = 32;
@@ -49,7 +50,11 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     };
     let of = &tuned.keys[key];
     let tried = (0..of.values.len()).filter(|place| tuned.points.contains_key(&at(*place)));
-    let tried: Vec<usize> = tried.collect();
+    let mut tried: Vec<usize> = tried.collect();
+    let all_tried = tried.len();
+    // Of what is impossible in a row, the first.
+    let impossible = |place: &usize| tuned.value(&at(*place)).is_none();
+    tried.dedup_by(|next, first| impossible(next) && impossible(first));
     let shown = thinned(&tried, MOST_ROWS, &[best[key]], of.today_place);
     let most = shown
         .iter()
@@ -80,12 +85,7 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
             ],
         )],
     })];
-    blocks.extend(left_out(
-        &of.path,
-        shown.len(),
-        tried.len(),
-        of.values.len(),
-    ));
+    blocks.extend(left_out(&of.path, shown.len(), all_tried, of.values.len()));
     blocks
 }
 
@@ -144,94 +144,130 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
     chosen.map(|(_, place)| place).collect()
 }
 
+/// What of two keys is shown, and how dark.
+struct Heat<'t> {
+    tuned: &'t Tuned,
+    best: &'t Places,
+    /// The places of the first key, downwards, and of the second, side by side.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    /// The range of the shades.
+    least: f64,
+    most: f64,
+}
+
 /// The first key's values downwards, the second's side by side.
 fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
     let used = |key: usize| {
-        let used: std::collections::BTreeSet<usize> =
-            tuned.points.keys().map(|places| places[key]).collect();
+        let used: BTreeSet<usize> = tuned.points.keys().map(|places| places[key]).collect();
         used.into_iter().collect::<Vec<usize>>()
     };
     let (used_down, used_across) = (used(0), used(1));
-    let rows = thinned(&used_down, MOST_ROWS, &[best[0]], down.today_place);
-    let columns = thinned(&used_across, MOST_COLUMNS, &[best[1]], across.today_place);
-    let values: Vec<f64> = tuned
-        .points
-        .keys()
-        .filter_map(|places| tuned.value(places))
-        .collect();
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let shade = |value: f64| {
-        let share = if most > least {
-            (value - least) / (most - least)
-        } else {
-            1.0
-        };
-        SHADES[((share * 7.0).round() as usize).min(7)]
+    let values = || tuned.points.keys().filter_map(|places| tuned.value(places));
+    let heat = Heat {
+        tuned,
+        best,
+        rows: thinned(&used_down, MOST_ROWS, &[best[0]], down.today_place),
+        columns: thinned(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
+        least: values().fold(f64::INFINITY, f64::min),
+        most: values().fold(f64::NEG_INFINITY, f64::max),
     };
-    let figures = columns.len() <= MOST_FIGURES;
-    let cell = |row: usize, column: usize| match tuned.points.get(&vec![row, column]) {
-        None => UNTRIED.to_owned(),
-        Some(_) => match tuned.value(&[row, column]) {
-            None => IMPOSSIBLE.to_owned(),
-            Some(value) if figures => {
-                let mark = if best[..] == [row, column] { "*" } else { "" };
-                format!("{mark}{} {}", figure(value), shade(value))
-            }
-            Some(_) if best[..] == [row, column] => "*".to_owned(),
-            Some(value) => shade(value).to_string(),
-        },
-    };
-    let column = |of: usize| rows.iter().map(|row| cell(*row, of)).collect::<Vec<_>>();
-    let named = |key: &Key, place: usize| match key.today_place == Some(place) {
-        true => format!("{} today", key.values[place]),
-        false => key.values[place].clone(),
-    };
-    let group = if figures {
-        let of = |place: &usize| Column::figures(&named(across, *place), column(*place));
-        Group::of(&across.path, columns.iter().map(of).collect())
-    } else {
-        let cells: Vec<Vec<String>> = columns.iter().map(|place| column(*place)).collect();
-        let row = |row: usize| cells.iter().map(|column| column[row].as_str()).collect();
-        let (first, last) = (columns[0], columns[columns.len() - 1]);
-        let heading = format!(
-            "{} = {} to {}, from left to right",
-            across.path, across.values[first], across.values[last]
-        );
-        Group::of(
-            "",
-            vec![Column::words(&heading, (0..rows.len()).map(row).collect())],
-        )
-    };
-    let mut blocks = vec![Block::Grid(Grid {
-        key: Column::figures(
-            &down.path,
-            rows.iter().map(|row| named(down, *row)).collect(),
-        ),
-        groups: vec![group],
-    })];
-    blocks.push(Block::Text(format!(
-        "{}: ▁ is {}, █ is {}, * the best{}",
-        tuned.goal.quantity(),
-        figure(least),
-        figure(most),
-        match tuned.points.len() < down.values.len() * across.values.len() {
-            true => ", · not tried",
-            false => "",
-        }
-    )));
+    let (rows, columns) = (heat.rows.len(), heat.columns.len());
+    let mut blocks = vec![Block::Grid(heat.grid()), Block::Text(heat.legend())];
     blocks.extend(left_out(
         &down.path,
-        rows.len(),
+        rows,
         used_down.len(),
         down.values.len(),
     ));
     blocks.extend(left_out(
         &across.path,
-        columns.len(),
+        columns,
         used_across.len(),
         across.values.len(),
     ));
     blocks
+}
+
+impl Heat<'_> {
+    fn grid(&self) -> Grid {
+        let (down, across) = (&self.tuned.keys[0], &self.tuned.keys[1]);
+        let column = |place: usize| -> Vec<String> {
+            self.rows.iter().map(|row| self.cell(*row, place)).collect()
+        };
+        let group = if self.has_figures() {
+            let of = |place: &usize| Column::figures(&named(across, *place), column(*place));
+            Group::of(&across.path, self.columns.iter().map(of).collect())
+        } else {
+            let cells: Vec<Vec<String>> = self.columns.iter().map(|place| column(*place)).collect();
+            let row = |row: usize| cells.iter().map(|column| column[row].as_str()).collect();
+            let (first, last) = (self.columns[0], self.columns[self.columns.len() - 1]);
+            let heading = format!(
+                "{} = {} to {}, from left to right",
+                across.path, across.values[first], across.values[last]
+            );
+            let rows = (0..self.rows.len()).map(row).collect();
+            Group::of("", vec![Column::words(&heading, rows)])
+        };
+        let names = self.rows.iter().map(|row| named(down, *row)).collect();
+        Grid {
+            key: Column::figures(&down.path, names),
+            groups: vec![group],
+        }
+    }
+
+    /// Whether there is room for figures beside the shades.
+    fn has_figures(&self) -> bool {
+        self.columns.len() <= MOST_FIGURES
+    }
+
+    fn cell(&self, row: usize, column: usize) -> String {
+        let places = vec![row, column];
+        if !self.tuned.points.contains_key(&places) {
+            return UNTRIED.to_owned();
+        }
+        let best = places == *self.best;
+        match self.tuned.value(&places) {
+            None => IMPOSSIBLE.to_owned(),
+            Some(value) if self.has_figures() => {
+                let mark = if best { "*" } else { "" };
+                format!("{mark}{} {}", figure(value), self.shade(value))
+            }
+            Some(_) if best => "*".to_owned(),
+            Some(value) => self.shade(value).to_string(),
+        }
+    }
+
+    fn shade(&self, value: f64) -> char {
+        let last = SHADES.len() - 1;
+        let share = match self.most > self.least {
+            true => (value - self.least) / (self.most - self.least),
+            false => 1.0,
+        };
+        SHADES[((share * last as f64).round() as usize).min(last)]
+    }
+
+    fn legend(&self) -> String {
+        let keys = &self.tuned.keys;
+        let all = keys[0].values.len() * keys[1].values.len();
+        format!(
+            "{}: ▁ is {}, █ is {}, * the best{}",
+            self.tuned.goal.quantity(),
+            figure(self.least),
+            figure(self.most),
+            match self.tuned.points.len() < all {
+                true => ", · not tried",
+                false => "",
+            }
+        )
+    }
+}
+
+/// A value, with `today` at the target's own.
+fn named(key: &Key, place: usize) -> String {
+    match key.today_place == Some(place) {
+        true => format!("{} today", key.values[place]),
+        false => key.values[place].clone(),
+    }
 }

@@ -100,8 +100,8 @@ impl Varied {
     ) -> Option<String> {
         match self {
             Self::Program(path) => {
-                let set = set.iter().filter_map(|setting| setting.split_once('='));
-                let set = set.filter(|(set, _)| set == path).next_back();
+                let mut set = set.iter().filter_map(|setting| setting.split_once('='));
+                let set = set.rfind(|(set, _)| set == path);
                 let of_program = || {
                     let mut program = Program::named(what?)?.parameter_values();
                     program.remove(path.strip_prefix("program.")?)
@@ -258,7 +258,8 @@ impl DeviceSettings {
 fn restore_of(target: &Path, key: QueueKey) -> Result<Restore, String> {
     let disks = match target.is_dir() || target.is_file() {
         true => BlockDevice::of_directory(target),
-        false => BlockDevice::from_path(target).and_then(|device| device.underlying_disks()),
+        // A loop device has a queue of its own, above that of its file's disk.
+        false => BlockDevice::from_path(target).map(|device| vec![device]),
     };
     let disks = disks.map_err(|error| error.to_string())?;
     let [disk] = &disks[..] else {
