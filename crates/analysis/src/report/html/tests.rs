@@ -211,9 +211,9 @@ fn the_cliff_is_beside_the_best() {
             ("1", "1", ""),
             ("1", "2", "cliff"),
             ("1", "3", ""),
-            ("2", "1", "safe"),
+            ("2", "1", ""),
             ("2", "2", "best"),
-            ("2", "3", "cliff"),
+            ("2", "3", "safe"),
         ]
     );
     assert!(super::tuned(&tuned).contains("a cliff"));
