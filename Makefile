@@ -17,6 +17,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	./tools/check-dependencies
+	cd crates/analysis/assets && sha256sum --check --quiet SHA256SUMS
 
 unit:
 	./tools/run-tests
@@ -28,6 +29,7 @@ bench:
 	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/same
+	./bench/report
 
 # The page that a test compares with what the models give.
 accuracy: build

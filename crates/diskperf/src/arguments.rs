@@ -190,9 +190,6 @@ pub(crate) struct ReproduceArguments {
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Write the card as a page to this file too
-    #[arg(long, value_name = "FILE.html")]
-    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
 }
@@ -209,6 +206,9 @@ pub(crate) struct MachinesArguments {
     /// Seed of every random choice
     #[arg(long, default_value_t = 1983)]
     pub(crate) seed: u64,
+    /// Write the result as a page to this file too
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// How the result is printed
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,

@@ -1,12 +1,17 @@
 //! What a report says of a run beside what the run holds itself: what documents
-//! print of the same programs on the same system.
+//! print of the same programs on the same system, and what the drives did when
+//! a modelled run is made again.
 
 use crate::error::LaboratoryError;
+use crate::model::run::modelled;
+use crate::plan::{self, ModelPlan, Plan};
 use crate::reproduce::published;
-use diskperf_analysis::report::html::{Printed, Reported};
+use crate::request::Request;
+use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
 use diskperf_machine::catalogue::{Catalogue, Cell};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
+use std::path::PathBuf;
 
 /// Runs with all that a report says of them.
 ///
@@ -18,13 +23,50 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
     let documents = published.documents();
     let mut cells = Vec::new();
     for document in documents {
-        cells.extend(published.of_document(document).map_err(LaboratoryError::catalogue)?);
+        cells.extend(
+            published
+                .of_document(document)
+                .map_err(LaboratoryError::catalogue)?,
+        );
     }
     let one = |run: Run| Reported {
         printed: printed(&cells, &run),
         run,
+        pictures: Vec::new(),
+        no_pictures: None,
     };
     Ok(runs.into_iter().map(one).collect())
+}
+
+/// Makes a modelled run again, and keeps what is to be seen of its drives: for
+/// the results that are worth it, by their numbers. `request` is what the run was asked for by.
+///
+/// # Errors
+///
+/// What is wrong with the request by now, or why the run would be another one.
+pub fn pictures(request: &Request, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
+    let request = Request {
+        targets: vec![PathBuf::from(&run.target)],
+        label: None,
+        ..request.clone()
+    };
+    let same = |plan: &ModelPlan| Some(modelled(plan).fingerprint) == fingerprint(run);
+    let plans = plan::plan(&request)?.into_iter();
+    let mut plans = plans.filter_map(|plan| match plan {
+        Plan::Model(plan) => Some(*plan),
+        Plan::Host(_) => None,
+    });
+    let Some(plan) = plans.find(same) else {
+        return Err(LaboratoryError::Request(
+            "the model, the catalogue or a file has changed since it was made; run it again for one"
+                .to_owned(),
+        ));
+    };
+    crate::model::run::traced(&plan, &worth_a_picture(run), |trace| Picture::of(&trace))
+}
+
+fn fingerprint(run: &Run) -> Option<String> {
+    run.model.as_ref().map(|model| model.fingerprint.clone())
 }
 
 /// What was printed of the system as it is in the catalogue: a changed one is

@@ -7,7 +7,7 @@ use diskperf_store::Store;
 use diskperf_timeline::Run;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The version of the file format.
 const FORMAT: u32 = 1;
@@ -79,10 +79,43 @@ pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
 ///
 /// A file that cannot be written, which is then as it was before.
 pub fn write_text(path: &Path, text: &str) -> Result<(), LaboratoryError> {
-    write(path, text).map_err(|why| LaboratoryError::File {
+    write(path, text).map_err(|why| cannot_write(path, &why))
+}
+
+/// Whether [`write_text`] could write there: whoever works long for a page asks
+/// before.
+///
+/// # Errors
+///
+/// As [`write_text`].
+pub fn check_writable(path: &Path) -> Result<(), LaboratoryError> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let tried = match real.metadata() {
+        Ok(metadata) if metadata.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        // Whoever reads from a pipe would take this for its end.
+        Ok(metadata) if !metadata.is_file() => Ok(()),
+        _ => {
+            let partial = beside(&real);
+            std::fs::write(&partial, "").and_then(|()| std::fs::remove_file(&partial))
+        }
+    };
+    tried.map_err(|why| cannot_write(path, &why))
+}
+
+fn cannot_write(path: &Path, why: &std::io::Error) -> LaboratoryError {
+    LaboratoryError::File {
         path: path.to_owned(),
-        reason: format!("cannot be written: {why}; name a file in a directory that you may write to"),
-    })
+        reason: format!(
+            "cannot be written: {why}; name a file in a directory that you may write to"
+        ),
+    }
+}
+
+/// Where a file is written before it takes its name.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    path.with_file_name(name)
 }
 
 /// Writes beside the file and renames, so that no half-written file is seen.
@@ -90,15 +123,13 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), LaboratoryError> {
 /// written to as it is, and stays what it is.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let partial = beside(&path);
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::OpenOptions::new()
             .write(true)
             .open(&path)?
             .write_all(text.as_bytes());
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    let partial = path.with_file_name(name);
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
     if written.is_err() {
         // The error that matters is already at hand.

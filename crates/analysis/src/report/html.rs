@@ -14,20 +14,24 @@ mod heat_map;
 mod latency;
 mod libraries;
 mod page;
+mod platter;
 mod repeat;
 mod scatter;
 mod throughput;
 mod waterfall;
 
 pub use chart::{Chart, ROWS};
+pub use heat_map::Surface;
+pub use platter::Picture;
 
 use super::details;
+use super::document::Block;
 use super::run_table;
 use super::view::{Row, View};
 use crate::accuracy::Card;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
-use diskperf_timeline::{ProgramResult, Run, World};
+use diskperf_timeline::{ProgramResult, Run, Stage, World};
 use page::Page;
 
 /// A run, with what is known of it that it does not hold itself.
@@ -37,6 +41,10 @@ pub struct Reported {
     pub run: Run,
     /// What documents print of the same programs on the same system.
     pub printed: Vec<Printed>,
+    /// What the drives did for results, by their numbers in the run.
+    pub pictures: Vec<(usize, Picture)>,
+    /// Why there are no pictures, where there might be some.
+    pub no_pictures: Option<String>,
 }
 
 /// A published figure of a program.
@@ -98,7 +106,7 @@ pub fn page(reported: &[Reported]) -> String {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
     let views = View::of_all(&runs);
     let title = match views.as_slice() {
-        [view] => format!("{} on {}", view.run.suite, view.name),
+        [view] => heading(view),
         _ => format!("{} runs", views.len()),
     };
     let mut page = Page::new(&title);
@@ -111,8 +119,8 @@ pub fn page(reported: &[Reported]) -> String {
     page.blocks(&run_table::tables(&views));
     page.remarks(&run_table::remarks(&views));
     page.html(&figures(&throughput::charts(&views, reported)));
-    for view in &views {
-        one_run(&mut page, view, views.len() > 1);
+    for (view, one) in views.iter().zip(reported) {
+        one_run(&mut page, view, one, views.len() > 1);
     }
     page.finish()
 }
@@ -122,16 +130,28 @@ fn anchor(view: &View<'_>) -> String {
 }
 
 fn heading(view: &View<'_>) -> String {
-    format!("{} on {}", view.run.suite, view.name)
+    let run = view.run;
+    let label = run.label.iter().map(|label| format!("{label}: "));
+    format!(
+        "{}{} on {}",
+        label.collect::<String>(),
+        run.suite,
+        run.target
+    )
 }
 
 /// What is said of a run by itself.
-fn one_run(page: &mut Page, view: &View<'_>, among_others: bool) {
+fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));
         page.facts(view);
     }
-    page.html(&figures(&call_sizes::chart(view).into_iter().collect::<Vec<_>>()));
+    platters(page, view, reported);
+    let curves: Vec<Chart> = call_sizes::chart(view)
+        .map(Chart::wide)
+        .into_iter()
+        .collect();
+    page.html(&figures(&curves));
     let ledgers = waterfall::charts(view);
     if !ledgers.is_empty() {
         page.part("Where the time went");
@@ -155,11 +175,63 @@ fn one_run(page: &mut Page, view: &View<'_>, among_others: bool) {
     page.html(&repeat::repeat(view.run));
 }
 
+/// The results of a modelled run that pictures say the most of, by their
+/// numbers: those that lose the most to missed revolutions; where none loses
+/// any, the first.
+pub fn worth_a_picture(run: &Run) -> Vec<usize> {
+    let share = |result: &ProgramResult| {
+        let workers = result.kept().flat_map(|one| &one.workers);
+        let entries = workers.flat_map(|worker| worker.ledger.entries());
+        let (mut lost, mut all) = (0, 0);
+        for entry in entries {
+            all += entry.ns.0;
+            if matches!(entry.stage, Stage::MissedRevolution(_)) {
+                lost += entry.ns.0;
+            }
+        }
+        lost as f64 / f64::max(all as f64, 1.0)
+    };
+    let shares = run.results.iter().map(share).enumerate();
+    let mut losing: Vec<(usize, f64)> = shares.filter(|(_, one)| *one >= SHOWN_SHARE).collect();
+    losing.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let mut shown: Vec<usize> = losing.into_iter().map(|(number, _)| number).collect();
+    shown.truncate(MOST_PICTURES);
+    if shown.is_empty() && !run.results.is_empty() {
+        shown.push(0);
+    }
+    shown
+}
+
+/// Pictures, in their order.
+fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
+    if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
+        page.part("What the platter did");
+    }
+    if let Some(reason) = &reported.no_pictures {
+        page.paragraph(reason);
+    }
+    for (number, picture) in &reported.pictures {
+        let result = view.run.results.get(*number);
+        let row = view
+            .rows
+            .iter()
+            .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
+        let title = row.map_or_else(String::new, |row| titled(view, row));
+        let name = format!("platter-{}-{number}", slug(&view.run.id));
+        page.html(&platter::figure(picture, &name, &title));
+    }
+}
+
+/// Pictures of one run, and the share of its time that a program loses to
+/// missed revolutions to be worth one.
+const MOST_PICTURES: usize = 3;
+const SHOWN_SHARE: f64 = 0.01;
+
 /// The accuracy card.
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
-    page.blocks(&summary);
+    page.blocks(untitled(&summary));
     page.html(&figures(&scatter::charts(card)));
     page.blocks(&rest);
     page.finish()
@@ -168,9 +240,18 @@ pub fn card(card: &Card) -> String {
 /// What trying every value of some parameters found.
 pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&tuned.what);
-    page.html(&figures(&heat_map::charts(tuned)));
-    page.blocks(&super::tuning::blocks(tuned));
+    let surface = Surface::of(tuned).chart();
+    page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
+    page.blocks(untitled(&super::tuning::blocks(tuned)));
     page.finish()
+}
+
+/// Blocks without the heading that they begin with: the page has one.
+fn untitled(blocks: &[Block]) -> &[Block] {
+    match blocks {
+        [Block::Heading(_), rest @ ..] => rest,
+        all => all,
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! `diskperf report`.
 
 use super::Outcome;
-use crate::arguments::ReportArguments;
-use diskperf_laboratory::analysis::report::html;
+use crate::arguments::{Arguments, Command, ReportArguments};
+use clap::Parser;
+use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::report::reported;
+use diskperf_laboratory::report::{pictures, reported};
 use diskperf_laboratory::runs;
+use diskperf_laboratory::timeline::{Run, World};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,7 +18,38 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     for name in &arguments.runs {
         wanted.extend(runs::load(store, name)?);
     }
-    let page = html::page(&reported(&catalogue, wanted)?);
+    let mut reported = reported(&catalogue, wanted)?;
+    draw_platters(&mut reported);
+    let page = html::page(&reported);
     runs::write_text(&arguments.output, &page)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the modelled runs again, each on a thread of its own, for the pictures
+/// of what their drives did.
+fn draw_platters(reported: &mut [Reported]) {
+    let modelled = reported
+        .iter_mut()
+        .filter(|one| one.run.world == World::Model);
+    std::thread::scope(|scope| {
+        for one in modelled {
+            scope.spawn(|| match again(&one.run) {
+                Ok(pictures) => one.pictures = pictures,
+                Err(why) => one.no_pictures = Some(why),
+            });
+        }
+    });
+}
+
+/// The pictures of a run, from the command that made it.
+fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
+    let unknown =
+        |why: &dyn std::fmt::Display| format!("There is no picture of the platter: {why}.");
+    let parsed = Arguments::try_parse_from(&run.command_line).map(|parsed| parsed.command);
+    let Ok(Command::Run(arguments)) = parsed else {
+        return Err(unknown(
+            &"the run's command line is not that of `diskperf run`",
+        ));
+    };
+    pictures(&super::request(&arguments), run).map_err(|why| unknown(&why))
 }

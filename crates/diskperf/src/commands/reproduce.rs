@@ -7,11 +7,14 @@ use crate::progress::MachinesProgress;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
-use diskperf_laboratory::runs::write_text;
+use diskperf_laboratory::runs::{check_writable, write_text};
 use std::process::ExitCode;
 
 /// The accuracy card.
 pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
+    if let Some(path) = &arguments.machines.report {
+        check_writable(path)?;
+    }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let options = Options {
         documents: arguments.documents.clone(),
@@ -26,7 +29,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let card = reproduce_with(&catalogue, &options, &|done, of| progress.show(done, of))?;
     drop(progress);
-    if let Some(path) = &arguments.report {
+    if let Some(path) = &arguments.machines.report {
         write_text(path, &report::html::card(&card))?;
     }
     print(&report::card(

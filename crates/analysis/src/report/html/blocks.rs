@@ -38,13 +38,19 @@ fn table(grid: &Grid) -> String {
         .collect();
     let head = |column: &&Column| {
         let class = if column.right { " class=\"n\"" } else { "" };
-        format!("<th scope=\"col\"{class}>{}</th>", escape::text(&column.heading))
+        format!(
+            "<th scope=\"col\"{class}>{}</th>",
+            escape::text(&column.heading)
+        )
     };
     let heads: String = columns.iter().map(head).collect();
     let mut body = String::new();
     for row in 0..grid.key.cells.len() {
         let (key, others) = columns.split_first().expect("the key is the first");
-        body += &format!("<tr><th scope=\"row\">{}</th>", escape::text(&key.cells[row]));
+        body += &format!(
+            "<tr><th scope=\"row\">{}</th>",
+            escape::text(&key.cells[row])
+        );
         others.iter().for_each(|column| body += &cell(column, row));
         body += "</tr>\n";
     }

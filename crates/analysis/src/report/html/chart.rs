@@ -30,6 +30,7 @@ impl Chart {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "description": title,
             "width": "container",
+            "autosize": { "type": "fit-x", "contains": "padding" },
             "data": { "values": rows },
         });
         let (Value::Object(all), Value::Object(view)) = (&mut spec, view) else {
@@ -94,6 +95,12 @@ pub(super) fn figures(charts: &[Chart]) -> String {
     }
     let all: String = charts.iter().map(Chart::figure).collect();
     format!("<div class=\"charts\">\n{all}</div>\n")
+}
+
+/// How long the words of an axis may be, in pixels: as long as a title of a
+/// program is, where there is room.
+pub(super) fn label_limit() -> Value {
+    json!({ "expr": "windowSize()[0] > 700 ? 340 : 170" })
 }
 
 /// A name for a chart from words that anybody may have written.

@@ -2,7 +2,8 @@
 //! cliff.
 
 use super::chart::{Chart, ROWS};
-use crate::tuning::{CLIFF_SHARE, Tuned};
+use super::family::Family;
+use crate::tuning::{CLIFF_SHARE, Key, Tuned};
 use serde_json::{Value, json};
 
 /// What is written of the best combination, and of its neighbours that fall
@@ -10,126 +11,159 @@ use serde_json::{Value, json};
 const BEST: &str = "best";
 const CLIFF: &str = "cliff";
 
-/// A heat map; of one parameter, a curve. The last key runs to the right, all
-/// others downwards.
-pub(super) fn charts(tuned: &Tuned) -> Vec<Chart> {
-    let rows = rows(tuned);
-    let Some((last, others)) = tuned.keys.split_last() else {
-        return Vec::new();
-    };
-    let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
-    let view = match others.is_empty() {
-        true => curve(&last.path),
-        false => heat_map(&last.path, &others.join(", ")),
-    };
-    let title = format!("KB/s over {}", joined(&others, &last.path));
-    vec![
-        Chart::new("tuning", title, rows, view)
-            .caption(&format!(
-                "The best combination is framed in the colour of the text; red frames what a single step \
-                 from it loses {:.0} % or more: the cliff.",
-                100.0 * CLIFF_SHARE
-            ))
-            .wide(),
-    ]
+/// A quantity over combinations of some parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surface {
+    /// What was measured, with its unit: `KB/s`.
+    pub quantity: String,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+    /// The parameters.
+    pub keys: Vec<Key>,
+    /// The combinations that were tried: the place of each key's value, and the
+    /// quantity.
+    pub points: Vec<(Vec<usize>, f64)>,
+    /// The places of the best.
+    pub best: Vec<usize>,
+    /// Those beside it that lose much: the cliff.
+    pub cliff: Vec<Vec<usize>>,
 }
 
-fn joined(others: &[&str], last: &str) -> String {
-    match others {
-        [] => last.to_owned(),
-        _ => format!("{} and {last}", others.join(", ")),
-    }
-}
-
-/// The combinations one step away from the best that lose much.
-fn cliff(tuned: &Tuned) -> Vec<usize> {
-    let best = tuned.best();
-    let at_best = tuned.places(best);
-    let mut edge = Vec::new();
-    for (number, key) in tuned.keys.iter().enumerate() {
-        let place = at_best[number];
-        let beside = [place.checked_sub(1), Some(place + 1)];
-        for next in beside.into_iter().flatten().filter(|next| *next < key.values.len()) {
-            let mut places = at_best.clone();
-            places[number] = next;
-            let combination = tuned.combination(&places);
-            if tuned.kb_per_s[combination] <= tuned.kb_per_s[best] * (1.0 - CLIFF_SHARE) {
-                edge.push(combination);
-            }
+impl Surface {
+    /// The rates of a search.
+    pub fn of(tuned: &Tuned) -> Self {
+        let best = tuned.best();
+        let at_best = tuned.places(best);
+        let points = tuned.kb_per_s.iter().enumerate();
+        let points = points.map(|(number, rate)| (tuned.places(number), *rate));
+        let beside = |places: &[usize]| {
+            let steps = places.iter().zip(&at_best);
+            steps.map(|(one, best)| one.abs_diff(*best)).sum::<usize>() == 1
+        };
+        let limit = tuned.kb_per_s[best] * (1.0 - CLIFF_SHARE);
+        let cliff = points
+            .clone()
+            .filter(|(places, rate)| *rate <= limit && beside(places));
+        Self {
+            quantity: "KB/s".to_owned(),
+            more_is_better: true,
+            keys: tuned.keys.clone(),
+            cliff: cliff.map(|(places, _)| places).collect(),
+            points: points.collect(),
+            best: at_best,
         }
     }
-    edge
-}
 
-fn rows(tuned: &Tuned) -> Vec<Value> {
-    let (best, cliff) = (tuned.best(), cliff(tuned));
-    let row = |(number, kb_per_s): (usize, &f64)| {
-        let places = tuned.places(number);
-        let values = tuned.keys.iter().zip(&places);
-        let values: Vec<&str> = values.map(|(key, place)| &*key.values[*place]).collect();
-        let (last, others) = values.split_last().expect("a key was tried");
+    fn rows(&self) -> Vec<Value> {
+        let best = self.points.iter().find(|(places, _)| *places == self.best);
+        let best = best.map_or(1.0, |(_, value)| *value);
+        let row = |(places, value): &(Vec<usize>, f64)| {
+            let values = self.keys.iter().zip(places);
+            let values: Vec<&str> = values.map(|(key, place)| &*key.values[*place]).collect();
+            let (last, others) = values.split_last()?;
+            let ratio = match self.more_is_better {
+                true => value / best,
+                false => best / value,
+            };
+            Some(json!({
+                "across": last,
+                "down": others.join(", "),
+                "value": value,
+                "share_of_best": ratio,
+                "mark": if *places == self.best { BEST } else if self.cliff.contains(places) { CLIFF } else { "" },
+            }))
+        };
+        self.points.iter().filter_map(row).collect()
+    }
+
+    /// A heat map; of one parameter, a curve. The last key runs to the right,
+    /// all others downwards.
+    pub(super) fn chart(&self) -> Option<Chart> {
+        let (last, others) = self.keys.split_last()?;
+        let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
+        let view = match others.is_empty() {
+            true => curve(&last.path, &self.quantity),
+            false => {
+                let rows = self.points.len().div_ceil(last.values.len().max(1));
+                self.heat_map(&last.path, &others.join(", "), rows)
+            }
+        };
+        let over = match others.as_slice() {
+            [] => last.path.clone(),
+            others => format!("{} and {}", others.join(", "), last.path),
+        };
+        let chart = Chart::new(
+            "tuning",
+            format!("{} over {over}", self.quantity),
+            self.rows(),
+            view,
+        );
+        Some(
+            chart
+                .caption(&format!(
+                    "The best combination has a frame in the colour of the text; a red one has what a \
+                     single step from it loses {:.0} % or more: the cliff.",
+                    100.0 * CLIFF_SHARE
+                ))
+                .wide(),
+        )
+    }
+
+    fn heat_map(&self, across: &str, down: &str, rows: usize) -> Value {
         json!({
-            "across": last,
-            "down": others.join(", "),
-            "kb_per_s": kb_per_s,
-            "share_of_best": kb_per_s / tuned.kb_per_s[best],
-            "mark": if number == best { BEST } else if cliff.contains(&number) { CLIFF } else { "" },
+            "height": 26 * rows,
+            "encoding": {
+                "x": { "field": "across", "type": "nominal", "sort": null, "title": across, "axis": { "labelAngle": 0 } },
+                "y": { "field": "down", "type": "nominal", "sort": null, "title": down },
+            },
+            "layer": [
+                {
+                    "name": ROWS,
+                    "mark": { "type": "rect", "tooltip": { "content": "data" } },
+                    "encoding": {
+                        "color": { "field": "value", "type": "quantitative", "title": self.quantity,
+                                   "scale": { "scheme": "viridis", "reverse": !self.more_is_better } },
+                    },
+                },
+                {
+                    "transform": [{ "filter": format!("datum.mark === '{CLIFF}'") }],
+                    "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": Family::Missed.colour() },
+                },
+                // Over the frames beside it.
+                {
+                    "transform": [{ "filter": format!("datum.mark === '{BEST}'") }],
+                    "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": "currentColor" },
+                },
+                {
+                    "mark": { "type": "text", "fontSize": 11 },
+                    "encoding": {
+                        "text": { "field": "value", "type": "quantitative", "format": ".3~s" },
+                        "color": {
+                            "condition": { "test": "datum.share_of_best > 0.65", "value": "black" },
+                            "value": "white",
+                        },
+                    },
+                },
+            ],
         })
-    };
-    tuned.kb_per_s.iter().enumerate().map(row).collect()
+    }
 }
 
 /// The colours of frames: the best in the colour of what is written, the cliff
 /// in that of a missed revolution.
 fn framed() -> Value {
     json!({
-        "condition": [
-            { "test": format!("datum.mark === '{CLIFF}'"), "value": super::family::Family::Missed.colour() },
-        ],
+        "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": Family::Missed.colour() },
+        "value": "currentColor",
     })
 }
 
-fn heat_map(across: &str, down: &str) -> Value {
-    json!({
-        "height": { "step": 26 },
-        "encoding": {
-            "x": { "field": "across", "type": "nominal", "sort": null, "title": across, "axis": { "labelAngle": 0 } },
-            "y": { "field": "down", "type": "nominal", "sort": null, "title": down },
-        },
-        "layer": [
-            {
-                "name": ROWS,
-                "mark": { "type": "rect", "tooltip": { "content": "data" } },
-                "encoding": {
-                    "color": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
-                               "scale": { "scheme": "viridis" } },
-                },
-            },
-            {
-                "transform": [{ "filter": "datum.mark !== ''" }],
-                "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": "currentColor" },
-                "encoding": { "stroke": framed() },
-            },
-            {
-                "mark": { "type": "text", "fontSize": 11 },
-                "encoding": {
-                    "text": { "field": "kb_per_s", "type": "quantitative", "format": ".3~s" },
-                    "color": {
-                        "condition": { "test": "datum.share_of_best > 0.65", "value": "black" },
-                        "value": "white",
-                    },
-                },
-            },
-        ],
-    })
-}
-
-fn curve(across: &str) -> Value {
+fn curve(across: &str, quantity: &str) -> Value {
     json!({
         "height": 280,
         "encoding": {
             "x": { "field": "across", "type": "nominal", "sort": null, "title": across, "axis": { "labelAngle": 0 } },
-            "y": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s", "scale": { "zero": true } },
+            "y": { "field": "value", "type": "quantitative", "title": quantity, "scale": { "zero": true } },
         },
         "layer": [
             { "mark": { "type": "line", "strokeWidth": 2 } },

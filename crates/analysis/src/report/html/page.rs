@@ -80,6 +80,10 @@ impl Page {
         }
     }
 
+    pub(super) fn paragraph(&mut self, text: &str) {
+        self.body += &format!("<p>{}</p>\n", escape::text(text));
+    }
+
     pub(super) fn list(&mut self, remarks: &[String]) {
         self.body += &blocks::list(remarks);
     }

@@ -1,7 +1,7 @@
 //! The accuracy card: printed against modelled, and how far off by document and
 //! system.
 
-use super::chart::{Chart, ROWS};
+use super::chart::{Chart, ROWS, label_limit};
 use crate::accuracy::{Card, Cell, Quantity};
 use serde_json::{Value, json};
 
@@ -20,9 +20,17 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
     let both = || card.cells.iter().filter(|cell| both(cell).is_some());
     let errors: Vec<&Cell> = both().filter(|cell| !shares(cell)).collect();
     [
-        logarithmic("throughput", "Throughput in KB/s", &both().filter(rates).collect::<Vec<_>>()),
-        logarithmic("others", "Other quantities", &both().filter(others).collect::<Vec<_>>()),
+        logarithmic(
+            "throughput",
+            "Throughput in KB/s",
+            &both().filter(rates).collect::<Vec<_>>(),
+        ),
         linear(&both().filter(shares).collect::<Vec<_>>()),
+        logarithmic(
+            "others",
+            "Other quantities",
+            &both().filter(others).collect::<Vec<_>>(),
+        ),
         by_system(&errors),
     ]
     .into_iter()
@@ -78,7 +86,7 @@ fn extent(cells: &[&Cell]) -> (f64, f64) {
 fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     let axis = |field: &str| {
         json!({ "field": field, "type": "quantitative", "title": format!("{field}{words}"),
-                "scale": scale, "axis": { "format": "~g", "tickCount": 6 } })
+                "scale": scale, "axis": { "labelExpr": "format(datum.value, '~f')", "tickCount": 6 } })
     };
     json!({
         "height": 420,
@@ -105,12 +113,12 @@ fn scatter(band: Value, scale: &Value, words: &str) -> Value {
                     "y": axis("modelled"),
                     "color": { "field": "system", "type": "nominal", "title": null,
                                "scale": { "scheme": "tableau20" },
-                               "legend": { "orient": "bottom", "columns": 3 } },
+                               "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
                     "shape": { "field": "document", "type": "nominal", "title": null,
-                               "legend": { "orient": "bottom", "columns": 3 } },
-                    "opacity": { "field": "counts", "type": "nominal", "title": null,
+                               "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
+                    "opacity": { "field": "counts", "type": "ordinal", "title": null,
                                  "scale": { "domain": ["counts", "does not count"], "range": [0.9, 0.35] },
-                                 "legend": { "orient": "bottom", "columns": 3 } },
+                                 "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
                 },
             },
         ],
@@ -124,14 +132,19 @@ fn logarithmic(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
     }
     let (low, high) = extent(cells);
     let (low, high) = (low * 0.8, high * 1.25);
-    let edge = |printed: f64| {
-        json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) })
-    };
+    let edge = |printed: f64| json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) });
     let scale = json!({ "type": "log", "domain": [low, high], "nice": false, "clamp": true });
     let view = scatter(json!([edge(low), edge(high)]), &scale, "");
     Some(
-        Chart::new(&format!("accuracy-{name}"), format!("{title}: printed against modelled"), rows, view)
-            .caption("Both axes are logarithmic; the grey band is 10 % to each side of what was printed."),
+        Chart::new(
+            &format!("accuracy-{name}"),
+            format!("{title}: printed against modelled"),
+            rows,
+            view,
+        )
+        .caption(
+            "Both axes are logarithmic; the grey band is 10 % to each side of what was printed.",
+        ),
     )
 }
 
@@ -142,9 +155,7 @@ fn linear(cells: &[&Cell]) -> Option<Chart> {
     }
     let (_, high) = extent(cells);
     let high = high * 1.05;
-    let edge = |printed: f64| {
-        json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS })
-    };
+    let edge = |printed: f64| json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS });
     let scale = json!({ "domain": [0, high], "nice": false, "clamp": true });
     let band = json!([edge(0.0), edge(BAND_POINTS), edge(high)]);
     Some(
@@ -169,9 +180,12 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
     if rows.is_empty() {
         return None;
     }
+    let mut systems: Vec<&str> = cells.iter().map(|cell| system(cell)).collect();
+    systems.sort_unstable();
+    systems.dedup();
     let limit = 100.0 * BAND_SHARE;
     let view = json!({
-        "height": { "step": 20 },
+        "height": 20 * systems.len(),
         "layer": [
             {
                 "data": { "values": [{ "low": -limit, "high": limit }] },
@@ -186,18 +200,24 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
                 "mark": { "type": "point", "filled": true, "size": 45, "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "error_percent", "type": "quantitative" },
-                    "y": { "field": "system", "type": "nominal", "title": null, "sort": null },
+                    "y": { "field": "system", "type": "nominal", "title": null, "sort": null,
+                           "axis": { "labelLimit": label_limit() } },
                     "color": { "field": "document", "type": "nominal", "title": null,
                                "scale": { "scheme": "tableau10" } },
-                    "opacity": { "field": "counts", "type": "nominal", "title": null,
+                    "opacity": { "field": "counts", "type": "ordinal", "title": null,
                                  "scale": { "domain": ["counts", "does not count"], "range": [0.85, 0.3] } },
                 },
             },
         ],
     });
     Some(
-        Chart::new("accuracy-errors", "Errors by system and document".to_owned(), rows, view)
-            .caption("Every figure but CPU shares; the grey band is 10 % to each side.")
-            .wide(),
+        Chart::new(
+            "accuracy-errors",
+            "Errors by system and document".to_owned(),
+            rows,
+            view,
+        )
+        .caption("Every figure but CPU shares; the grey band is 10 % to each side.")
+        .wide(),
     )
 }

@@ -1,2 +1,276 @@
 use super::*;
 use crate::fixtures::{ffs83, seqread89};
+use crate::tuning::Key;
+use diskperf_timeline::{Deadline, Ledger, Stage};
+use serde_json::Value;
+
+fn reported(run: Run) -> Reported {
+    Reported {
+        run,
+        printed: Vec::new(),
+        pictures: Vec::new(),
+        no_pictures: None,
+    }
+}
+
+/// A modelled run with ledgers, of a system that a document is about.
+fn modelled() -> Reported {
+    let mut run = ffs83("aaaa", "vax780-sc780-eagle");
+    run.world = World::Model;
+    for worker in run
+        .results
+        .iter_mut()
+        .flat_map(|result| &mut result.repetitions)
+        .flat_map(|repetition| &mut repetition.workers)
+    {
+        let mut table = [0; Stage::COUNT];
+        table[Stage::Copy.index()] = 1_000_000_001;
+        table[Stage::MissedRevolution(Deadline::Search).index()] = 500_000_000;
+        table[Stage::MediaTransfer.index()] = 250_000_000;
+        worker.ledger = Ledger::from_table(&table);
+    }
+    let printed = Printed {
+        published: "a document, T1".to_owned(),
+        program: "read_8192".to_owned(),
+        filesystem: run.results[0].filesystem.clone(),
+        drives: 1,
+        kb_per_s: 500.0,
+        cpu_percent: Some(70.0),
+    };
+    let on_two = Printed {
+        drives: 2,
+        ..printed.clone()
+    };
+    Reported {
+        printed: vec![printed, on_two],
+        ..reported(run)
+    }
+}
+
+fn rows(chart: &Chart) -> &[Value] {
+    chart.spec["data"]["values"].as_array().unwrap()
+}
+
+fn named<'c>(charts: &'c [Chart], prefix: &str) -> Vec<&'c Chart> {
+    let of_kind = charts.iter().filter(|one| one.name.starts_with(prefix));
+    of_kind.collect()
+}
+
+#[test]
+fn charts_stand_by_themselves() {
+    let charts = charts(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), charts.len(), "{names:?}");
+    for chart in &charts {
+        assert!(chart.rows() > 0, "{}", chart.name);
+        let layers = chart.spec["layer"].as_array().unwrap();
+        let drawn = layers.iter().filter(|layer| layer["name"] == ROWS);
+        assert_eq!(drawn.count(), 1, "{}", chart.name);
+        let text = chart.spec.to_string();
+        assert!(
+            !text.contains("var(--"),
+            "{}: a colour of the page",
+            chart.name
+        );
+    }
+}
+
+#[test]
+fn printed_stands_before_modelled() {
+    let charts = charts(&[modelled()]);
+    let bars = rows(named(&charts, "throughput-")[0]);
+    let of_program = bars.iter().filter(|bar| bar["program"] == "read_8192");
+    let of_program: Vec<_> = of_program
+        .map(|bar| {
+            (
+                bar["series"].as_str().unwrap(),
+                bar["label"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        of_program,
+        [
+            ("printed: a document, T1", "500 (70%)"),
+            ("modelled: vax780-sc780-eagle", "490 (69%)")
+        ]
+    );
+    assert_eq!(
+        bars.len(),
+        5,
+        "what was printed of two drives is of another program"
+    );
+}
+
+#[test]
+fn no_two_bars_are_in_one_place() {
+    let other = Reported {
+        run: Run {
+            target: "vax750-sc750-eagle".to_owned(),
+            ..modelled().run
+        },
+        ..modelled()
+    };
+    let charts = charts(&[modelled(), other]);
+    let bars = rows(named(&charts, "throughput-")[0]).iter();
+    let mut places: Vec<String> = bars
+        .map(|bar| format!("{} {}", bar["program"], bar["series"]))
+        .collect();
+    assert_eq!(places.len(), 10);
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 10, "{places:?}");
+}
+
+#[test]
+fn what_one_scale_cannot_show_has_two() {
+    let mut fast = reported(ffs83("bbbb", "/fast"));
+    for worker in fast
+        .run
+        .results
+        .iter_mut()
+        .flat_map(|result| &mut result.repetitions)
+        .flat_map(|repetition| &mut repetition.workers)
+    {
+        worker.elapsed.0 /= 1000;
+    }
+    let slow = reported(ffs83("cccc", "/slow"));
+    let alike = charts(&[slow.clone(), reported(ffs83("dddd", "/other"))]);
+    assert_eq!(named(&alike, "throughput-").len(), 1);
+    let apart = charts(&[slow, fast]);
+    assert_eq!(named(&apart, "throughput-").len(), 2);
+}
+
+#[test]
+fn a_waterfall_ends_at_the_elapsed_time() {
+    let charts = charts(&[modelled()]);
+    let ledgers = named(&charts, "ledger-");
+    assert_eq!(ledgers.len(), 4);
+    let steps = rows(ledgers[0]);
+    let until = |step: &Value| step["until"].as_f64().unwrap();
+    for pair in steps[..steps.len() - 1].windows(2) {
+        assert_eq!(pair[1]["from"], pair[0]["until"], "no gap");
+    }
+    assert_eq!(until(&steps[2]), 1_750.000_001);
+    assert_eq!(steps[3]["stage"], "elapsed");
+    assert_eq!(until(&steps[3]), until(&steps[2]));
+}
+
+#[test]
+fn call_sizes_have_a_point_for_each_layer_and_size() {
+    let charts = charts(&[reported(seqread89("bbbb", "/dev/sda"))]);
+    let curves = named(&charts, "call-sizes-");
+    assert_eq!(rows(curves[0]).len(), 5 * 5);
+    assert!(
+        named(&charts, "throughput-").is_empty(),
+        "curves say it better"
+    );
+}
+
+#[test]
+fn a_page_says_everything_and_fetches_nothing() {
+    let page = page(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    for part in [
+        "<title>2 runs</title>",
+        "How to repeat it",
+        "Where the time went",
+        "University of Washington Interactive Data Lab",
+        "default-src &#39;none&#39;",
+        "prefers-color-scheme: dark",
+        "@media print",
+    ] {
+        let part = part.replace("&#39;", "'");
+        assert!(page.contains(&part), "{part}");
+    }
+    for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn hostile_words_are_text_everywhere() {
+    let evil = "</script><script>alert(1)</script>\"'<!--";
+    let mut one = modelled();
+    one.run.label = Some(evil.to_owned());
+    one.run.target = evil.to_owned();
+    one.run.suite = evil.to_owned();
+    one.run.command_line.push(evil.to_owned());
+    one.run.notes.push(evil.to_owned());
+    one.run.results[0].program = evil.to_owned();
+    one.run.environment.kernel = evil.to_owned();
+    one.printed[0].published = evil.to_owned();
+    one.no_pictures = Some(evil.to_owned());
+    let page = page(&[one]);
+    assert!(!page.contains("alert(1)</script>"));
+    assert!(!page.contains("</script><script>alert"));
+    let scripts = page.matches("<script").count();
+    let charts = page.matches("data-chart=").count();
+    assert_eq!(
+        scripts,
+        charts + 4,
+        "one for each chart, three libraries, and the page's own"
+    );
+}
+
+#[test]
+fn the_cliff_is_beside_the_best() {
+    let key = |path: &str, values: &[&str]| Key {
+        path: path.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let tuned = Tuned {
+        what: "a test".to_owned(),
+        keys: vec![key("a", &["1", "2"]), key("b", &["x", "y", "z"])],
+        kb_per_s: vec![1.0, 2.0, 3.0, 95.0, 100.0, 50.0],
+    };
+    let chart = Surface::of(&tuned).chart().unwrap();
+    let marks: Vec<_> = rows(&chart)
+        .iter()
+        .map(|row| {
+            (
+                row["down"].as_str().unwrap(),
+                row["across"].as_str().unwrap(),
+                row["mark"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        marks,
+        [
+            ("1", "x", ""),
+            ("1", "y", "cliff"),
+            ("1", "z", ""),
+            ("2", "x", ""),
+            ("2", "y", "best"),
+            ("2", "z", "cliff"),
+        ]
+    );
+    assert!(super::tuned(&tuned).contains("a cliff"));
+}
+
+#[test]
+fn pictures_are_of_what_loses_the_most() {
+    let mut run = modelled().run;
+    assert_eq!(worth_a_picture(&run), [0, 1, 2], "all lose as much");
+    for worker in run.results[0]
+        .repetitions
+        .iter_mut()
+        .flat_map(|one| &mut one.workers)
+    {
+        let mut table = [0; Stage::COUNT];
+        table[Stage::Copy.index()] = 1;
+        worker.ledger = Ledger::from_table(&table);
+    }
+    assert_eq!(worth_a_picture(&run), [1, 2, 3]);
+    run.results.truncate(1);
+    assert_eq!(
+        worth_a_picture(&run),
+        [0],
+        "nothing is lost, and that is to be seen"
+    );
+    run.results.clear();
+    assert!(worth_a_picture(&run).is_empty());
+}

@@ -1,14 +1,22 @@
 //! The ledger as a waterfall: where a program's elapsed time went.
 
-use super::chart::{Chart, ROWS, slug};
+use super::chart::{Chart, ROWS, label_limit, slug};
 use super::family::{Family, words};
 use crate::report::view::{Row, View};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, WorkerMeasure};
 use serde_json::{Value, json};
 
-/// A waterfall for each program that has a ledger.
+/// So many waterfalls can be taken in.
+const MOST: usize = 8;
+
+/// A waterfall for each program that has a ledger; of more than can be taken in,
+/// one chart of shares.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
+    let with_ledger = view.rows.iter().filter(|row| !ledgers(row).is_empty());
+    if with_ledger.count() > MOST {
+        return shares(view).into_iter().collect();
+    }
     let rows = view.rows.iter().enumerate();
     rows.filter_map(|(number, row)| chart(view, number, row))
         .collect()
@@ -36,7 +44,12 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     for stage in Stage::ALL {
         let ns: u64 = ledgers.iter().map(|ledger| ledger.stage(stage).0).sum();
         if ns > 0 {
-            rows.push(step(&words(stage), Family::of(stage), (until, until + ns), total));
+            rows.push(step(
+                &words(stage),
+                Family::of(stage),
+                (until, until + ns),
+                total,
+            ));
             until += ns;
         }
     }
@@ -47,33 +60,68 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     };
     let title = super::titled(view, row);
     let name = format!("ledger-{}-{number}", slug(&view.run.id));
-    Some(
-        Chart::new(&name, title, rows, waterfall()).caption(&format!(
-            "{} of {of}; the stages add up to it to the nanosecond.",
-            format_nanoseconds(Nanoseconds(total))
-        )),
-    )
+    let view_of = waterfall(total, rows.len());
+    Some(Chart::new(&name, title, rows, view_of).caption(&format!(
+        "{} of {of}; the stages add up to it to the nanosecond.",
+        format_nanoseconds(Nanoseconds(total))
+    )))
+}
+
+/// The unit of a chart's axis.
+#[derive(Clone, Copy)]
+enum Unit {
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    /// One that keeps the numbers short.
+    fn of(total: u64) -> Self {
+        match total {
+            0..2_000_000_000 => Self::Milliseconds,
+            _ => Self::Seconds,
+        }
+    }
+
+    fn ns(self) -> f64 {
+        match self {
+            Self::Milliseconds => 1e6,
+            Self::Seconds => 1e9,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "milliseconds",
+            Self::Seconds => "seconds",
+        }
+    }
 }
 
 fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
+    let unit = Unit::of(total);
     let ns = until - from;
     let percent = 100.0 * ns as f64 / total.max(1) as f64;
     json!({
         "stage": stage,
         "part": family.words(),
-        "from_ms": from as f64 / 1e6,
-        "until_ms": until as f64 / 1e6,
-        "ms": ns as f64 / 1e6,
+        "from": from as f64 / unit.ns(),
+        "until": until as f64 / unit.ns(),
         "percent": percent,
-        "label": format!("{}  {percent:.1}%", format_nanoseconds(Nanoseconds(ns))),
+        "label": format!("{} · {percent:.1}%", format_nanoseconds(Nanoseconds(ns))),
     })
 }
 
-fn waterfall() -> Value {
+fn waterfall(total: u64, steps: usize) -> Value {
+    let unit = Unit::of(total);
+    // The words stand at the right, in a column of so many pixels.
+    let end = total as f64 / unit.ns();
+    let room = format!("{end} * width / max(width - 105, 40)");
+    let labels = format!("datum.value <= {end} ? format(datum.value, ',~f') : ''");
     let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
     let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
     json!({
-        "height": { "step": 17 },
+        "height": 17 * steps,
         "encoding": {
             "y": { "field": "stage", "type": "nominal", "sort": null, "title": null,
                    "axis": { "ticks": false, "domain": false, "labelPadding": 6 } },
@@ -81,41 +129,75 @@ fn waterfall() -> Value {
         "layer": [
             {
                 "name": ROWS,
-                "mark": { "type": "bar", "height": { "band": 0.78 }, "minBandSize": 1,
-                          "tooltip": { "content": "data" } },
+                "mark": { "type": "bar", "height": { "band": 0.78 }, "tooltip": { "content": "data" } },
                 "encoding": {
-                    "x": { "field": "from_ms", "type": "quantitative", "title": "ms",
-                           "axis": { "tickCount": 5 } },
-                    "x2": { "field": "until_ms" },
+                    "x": { "field": "from", "type": "quantitative", "title": unit.words(),
+                           "axis": { "tickCount": { "expr": "max(2, width / 90)" }, "labelExpr": labels },
+                           "scale": { "nice": false, "domainMax": { "expr": room } } },
+                    "x2": { "field": "until" },
                     "color": { "field": "part", "type": "nominal",
                                "scale": { "domain": domain, "range": range }, "legend": null },
                 },
             },
             {
-                "transform": [{ "filter": "datum.until_ms < 0.66 * datum.all_ms" }],
-                "mark": { "type": "text", "align": "left", "dx": 4 },
+                "mark": { "type": "text", "align": "right" },
                 "encoding": {
-                    "x": { "field": "until_ms", "type": "quantitative" },
-                    "text": { "field": "label" },
-                },
-            },
-            {
-                "transform": [{ "filter": "datum.until_ms >= 0.66 * datum.all_ms && datum.from_ms > 0.34 * datum.all_ms" }],
-                "mark": { "type": "text", "align": "right", "dx": -4 },
-                "encoding": {
-                    "x": { "field": "from_ms", "type": "quantitative" },
-                    "text": { "field": "label" },
-                },
-            },
-            {
-                "transform": [{ "filter": "datum.until_ms >= 0.66 * datum.all_ms && datum.from_ms <= 0.34 * datum.all_ms" }],
-                "mark": { "type": "text", "align": "left", "dx": 6, "fill": "white" },
-                "encoding": {
-                    "x": { "field": "from_ms", "type": "quantitative" },
+                    "x": { "value": "width" },
                     "text": { "field": "label" },
                 },
             },
         ],
-        "transform": [{ "joinaggregate": [{ "op": "max", "field": "until_ms", "as": "all_ms" }] }],
     })
+}
+
+/// Of many programs, one bar each, as shares.
+fn shares(view: &View<'_>) -> Option<Chart> {
+    let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
+    let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
+    let mut rows = Vec::new();
+    let mut programs = 0;
+    for row in &view.rows {
+        let ledgers = ledgers(row);
+        let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+        programs += usize::from(total > 0);
+        for (order, family) in Family::ALL.into_iter().enumerate() {
+            let entries = ledgers.iter().flat_map(|ledger| ledger.entries());
+            let ns: u64 = entries
+                .filter(|entry| Family::of(entry.stage) == family)
+                .map(|entry| entry.ns.0)
+                .sum();
+            if ns > 0 {
+                rows.push(json!({
+                    "program": super::titled(view, row),
+                    "part": family.words(),
+                    "order": order,
+                    "percent": 100.0 * ns as f64 / total as f64,
+                    "took": format_nanoseconds(Nanoseconds(ns)),
+                }));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let drawn = json!({
+        "height": 20 * programs,
+        "layer": [{
+            "name": ROWS,
+            "mark": { "type": "bar", "tooltip": { "content": "data" } },
+            "encoding": {
+                "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
+                       "axis": { "ticks": false, "domain": false, "labelPadding": 6, "labelLimit": label_limit() } },
+                "x": { "field": "percent", "type": "quantitative", "title": "percent of the elapsed time",
+                       "scale": { "domain": [0, 100], "nice": false } },
+                "color": { "field": "part", "type": "nominal", "title": null,
+                           "scale": { "domain": domain, "range": range } },
+                "order": { "field": "order", "type": "quantitative" },
+            },
+        }],
+    });
+    let name = format!("ledger-{}", slug(&view.run.id));
+    let title = "Shares of the elapsed time".to_owned();
+    let chart = Chart::new(&name, title, rows, drawn);
+    Some(chart.caption("One repetition of each program.").wide())
 }

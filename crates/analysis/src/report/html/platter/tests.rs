@@ -1,0 +1,119 @@
+use super::*;
+use diskperf_timeline::Deadline;
+use diskperf_timeline::Span;
+use diskperf_timeline::trace::{Purpose, TracedProcess};
+
+const REVOLUTION: u64 = 16_000_000;
+
+fn request(issued: u64, spans: &[(Stage, u64)]) -> TracedRequest {
+    TracedRequest {
+        drive: 0,
+        sector: 64,
+        sectors: 16,
+        purpose: Purpose::Read,
+        cylinder: 0,
+        head: 2,
+        slot: 0,
+        slots: 32,
+        issued: Nanoseconds(issued),
+        spans: spans
+            .iter()
+            .map(|(stage, until)| Span {
+                stage: *stage,
+                until: Nanoseconds(*until),
+            })
+            .collect(),
+        uses: Vec::new(),
+    }
+}
+
+/// A drive that is asked for its first half track, and again 1 ms after that
+/// has passed.
+fn trace() -> Trace {
+    let late = 2 * REVOLUTION + 1_000_000;
+    let missed = Stage::MissedRevolution(Deadline::Search);
+    Trace {
+        drives: vec![TracedDrive {
+            revolution_ns: REVOLUTION as f64,
+            phase: 0.0,
+            sector_bytes: 512,
+        }],
+        requests: vec![
+            request(
+                REVOLUTION / 2,
+                &[
+                    (Stage::RotationalLatency, REVOLUTION),
+                    (Stage::MediaTransfer, REVOLUTION + REVOLUTION / 2),
+                ],
+            ),
+            request(
+                late - 1000,
+                &[
+                    (Stage::Command, late),
+                    (missed, 3 * REVOLUTION),
+                    (Stage::MediaTransfer, 3 * REVOLUTION + REVOLUTION / 2),
+                ],
+            ),
+        ],
+        processes: vec![TracedProcess {
+            number: 1,
+            opened: Nanoseconds(1000),
+            spans: vec![
+                Span {
+                    stage: Stage::User,
+                    until: Nanoseconds(REVOLUTION / 2),
+                },
+                Span {
+                    stage: Stage::MediaTransfer,
+                    until: Nanoseconds(late),
+                },
+                Span {
+                    stage: missed,
+                    until: Nanoseconds(3 * REVOLUTION),
+                },
+                Span {
+                    stage: Stage::MediaTransfer,
+                    until: Nanoseconds(4 * REVOLUTION),
+                },
+            ],
+        }],
+        handlers: Vec::new(),
+    }
+}
+
+#[test]
+fn the_deadline_is_where_the_place_passed() {
+    let picture = Picture::of(&trace()).unwrap();
+    let missed = picture.missed.unwrap();
+    assert_eq!(missed.deadline, Nanoseconds(2 * REVOLUTION));
+    assert_eq!(missed.ready, Nanoseconds(2 * REVOLUTION + 1_000_000));
+    assert_eq!((missed.requests, missed.of), (1, 2));
+    assert_eq!(picture.first, 0.0);
+    let html = figure(&picture, "picture", "a test");
+    assert!(html.contains("1.00 ms or 2.0 sectors later"), "{html}");
+    assert!(
+        html.contains("missed revolution: search: 1.00 ms too late"),
+        "{html}"
+    );
+}
+
+#[test]
+fn every_piece_of_a_span_has_a_mark_in_its_own_line() {
+    let picture = Picture::of(&trace()).unwrap();
+    let html = figure(&picture, "picture", "a test");
+    let marks = html.split("class=\"rows_marks\"").nth(1).unwrap();
+    let marks = marks.split("</g>").next().unwrap();
+    // Half a revolution of work; latency, transfer; command, the missed
+    // revolution, transfer: none is cut by the end of a revolution.
+    assert_eq!(marks.matches("<rect").count(), 6, "{marks}");
+    assert!(html.contains("data-rows=\"6\""));
+    assert_eq!(marks.matches("class=\"missed\"").count(), 1);
+}
+
+#[test]
+fn without_requests_there_is_no_picture() {
+    let mut idle = trace();
+    idle.requests.clear();
+    assert_eq!(Picture::of(&idle), None);
+    assert_eq!(Picture::of(&Trace::default()), None);
+}
