@@ -3,14 +3,12 @@
 //! a modelled run is made again.
 
 use crate::error::LaboratoryError;
-use crate::explain::{Means, Subject, explain};
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
-use diskperf_analysis::report::html::{Picture, Printed, Reported};
+use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
 use diskperf_machine::catalogue::{Catalogue, Cell};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
-use std::sync::Arc;
 
 /// Runs with all that a report says of them.
 ///
@@ -37,26 +35,14 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
     Ok(runs.into_iter().map(one).collect())
 }
 
-/// Makes a modelled run again, and keeps what is to be seen of its drives: of
-/// each result, in their order.
+/// Makes a modelled run again by its plan, and keeps what is to be seen of its
+/// drives: for the results that are worth it, by their numbers.
 ///
 /// # Errors
 ///
-/// What a machine fails with, and a run that comes out as another.
-pub fn pictures(plan: ModelPlan, run: &Run) -> Result<Vec<Option<Picture>>, LaboratoryError> {
-    let subject = Subject {
-        name: run.id.clone(),
-        plan,
-        run: Some(run.clone()),
-    };
-    let means = Means {
-        threads: 1,
-        counterfactuals: false,
-        stop: &Arc::default(),
-        progress: &|_, _| (),
-    };
-    let (_, traces) = explain(&subject, &means)?;
-    Ok(traces.iter().map(Picture::of).collect())
+/// What a machine fails with.
+pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
+    crate::model::run::traced(plan, &worth_a_picture(run), |trace| Picture::of(&trace))
 }
 
 /// What was printed of the system as it is in the catalogue: a changed one is

@@ -73,13 +73,17 @@ pub(super) fn environment(machine: &Environment) -> Vec<String> {
 }
 
 pub(super) fn filesystem(one: &Filesystem) -> String {
+    // A modelled one is mounted without any.
+    let options = match one.mount_options.as_str() {
+        "" => String::new(),
+        options => format!(" ({options})"),
+    };
     format!(
-        "file system: {} of {}-byte blocks on {}, mounted at {} ({}), {} of {} free",
+        "file system: {} of {}-byte blocks on {}, mounted at {}{options}, {} of {} free",
         one.kind,
         one.block_bytes,
         one.source,
         one.mount_point,
-        one.mount_options,
         format_size(one.available_bytes),
         format_size(one.total_bytes)
     )

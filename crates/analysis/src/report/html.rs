@@ -25,12 +25,13 @@ pub use heat_map::Surface;
 pub use platter::Picture;
 
 use super::details;
+use super::document::Block;
 use super::run_table;
 use super::view::{Row, View};
 use crate::accuracy::Card;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
-use diskperf_timeline::{ProgramResult, Run, World};
+use diskperf_timeline::{ProgramResult, Run, Stage, World};
 use page::Page;
 
 /// A run, with what is known of it that it does not hold itself.
@@ -40,9 +41,8 @@ pub struct Reported {
     pub run: Run,
     /// What documents print of the same programs on the same system.
     pub printed: Vec<Printed>,
-    /// Of each result, in their order, what its drives did; nothing where
-    /// nobody can tell.
-    pub pictures: Vec<Option<Picture>>,
+    /// What the drives did for results, by their numbers in the run.
+    pub pictures: Vec<(usize, Picture)>,
     /// Why there are no pictures, where there might be some.
     pub no_pictures: Option<String>,
 }
@@ -106,7 +106,7 @@ pub fn page(reported: &[Reported]) -> String {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
     let views = View::of_all(&runs);
     let title = match views.as_slice() {
-        [view] => format!("{} on {}", view.run.suite, view.name),
+        [view] => heading(view),
         _ => format!("{} runs", views.len()),
     };
     let mut page = Page::new(&title);
@@ -130,7 +130,14 @@ fn anchor(view: &View<'_>) -> String {
 }
 
 fn heading(view: &View<'_>) -> String {
-    format!("{} on {}", view.run.suite, view.name)
+    let run = view.run;
+    let label = run.label.iter().map(|label| format!("{label}: "));
+    format!(
+        "{}{} on {}",
+        label.collect::<String>(),
+        run.suite,
+        run.target
+    )
 }
 
 /// What is said of a run by itself.
@@ -168,31 +175,48 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.html(&repeat::repeat(view.run));
 }
 
-/// Pictures of the programs that lose the most to missed revolutions; where
-/// none loses any, of the first.
-fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
-    let mut found: Vec<(String, &Picture)> = Vec::new();
-    for row in &view.rows {
-        let place = view
-            .run
-            .results
-            .iter()
-            .position(|one| std::ptr::eq(one, row.result));
-        let picture = place.and_then(|place| reported.pictures.get(place)?.as_ref());
-        found.extend(picture.map(|picture| (titled(view, row), picture)));
+/// The results of a modelled run that pictures say the most of, by their
+/// numbers: those that lose the most to missed revolutions; where none loses
+/// any, the first.
+pub fn worth_a_picture(run: &Run) -> Vec<usize> {
+    let share = |result: &ProgramResult| {
+        let workers = result.kept().flat_map(|one| &one.workers);
+        let entries = workers.flat_map(|worker| worker.ledger.entries());
+        let (mut lost, mut all) = (0, 0);
+        for entry in entries {
+            all += entry.ns.0;
+            if matches!(entry.stage, Stage::MissedRevolution(_)) {
+                lost += entry.ns.0;
+            }
+        }
+        lost as f64 / f64::max(all as f64, 1.0)
+    };
+    let shares = run.results.iter().map(share).enumerate();
+    let mut losing: Vec<(usize, f64)> = shares.filter(|(_, one)| *one >= SHOWN_SHARE).collect();
+    losing.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let mut shown: Vec<usize> = losing.into_iter().map(|(number, _)| number).collect();
+    shown.truncate(MOST_PICTURES);
+    if shown.is_empty() && !run.results.is_empty() {
+        shown.push(0);
     }
-    found.sort_by(|(_, a), (_, b)| b.lost_share().total_cmp(&a.lost_share()));
-    let losing = found
-        .iter()
-        .filter(|(_, one)| one.lost_share() >= SHOWN_SHARE);
-    let shown = losing.count().clamp(1, MOST_PICTURES).min(found.len());
-    if shown > 0 || reported.no_pictures.is_some() {
+    shown
+}
+
+/// Pictures, in their order.
+fn platters(page: &mut Page, view: &View<'_>, reported: &Reported) {
+    if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
         page.part("What the platter did");
     }
     if let Some(reason) = &reported.no_pictures {
         page.paragraph(reason);
     }
-    for (number, (title, picture)) in found.into_iter().take(shown).enumerate() {
+    for (number, picture) in &reported.pictures {
+        let result = view.run.results.get(*number);
+        let row = view
+            .rows
+            .iter()
+            .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
+        let title = row.map_or_else(String::new, |row| titled(view, row));
         let name = format!("platter-{}-{number}", slug(&view.run.id));
         page.html(&platter::figure(picture, &name, &title));
     }
@@ -207,7 +231,7 @@ const SHOWN_SHARE: f64 = 0.01;
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
-    page.blocks(&summary);
+    page.blocks(untitled(&summary));
     page.html(&figures(&scatter::charts(card)));
     page.blocks(&rest);
     page.finish()
@@ -218,8 +242,16 @@ pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&super::tuning::heading(tuned));
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
-    page.blocks(&super::tuning::blocks(tuned));
+    page.blocks(untitled(&super::tuning::blocks(tuned)));
     page.finish()
+}
+
+/// Blocks without the heading that they begin with: the page has one.
+fn untitled(blocks: &[Block]) -> &[Block] {
+    match blocks {
+        [Block::Heading(_), rest @ ..] => rest,
+        all => all,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Runs in which anything may be zero, absent or huge: a report prints no
 //! nonsense of them.
 
-use super::{Format, comparison, details, runs};
+use super::{Format, comparison, details, html, runs};
 use crate::comparison::compare;
 use crate::fixtures::{Noise, result, run, seqread};
 use diskperf_timeline::{
@@ -141,6 +141,17 @@ fn degenerate_runs_print_no_nonsense() {
         ] {
             let json = serde_json::from_str(&text).unwrap();
             assert_numbers(&json, &format!("seed {seed}, case {case}"));
+        }
+        // A number that is none would be null.
+        let reported = some.each_ref().map(|run| html::Reported {
+            run: run.clone(),
+            printed: Vec::new(),
+            pictures: Vec::new(),
+            no_pictures: None,
+        });
+        for chart in html::charts(&reported) {
+            let rows = chart.spec["data"]["values"].to_string();
+            assert!(!rows.contains(":null"), "seed {seed}, case {case}: {rows}");
         }
         let mut texts = vec![details(&some[0], 80)];
         for format in [Format::Table, Format::Markdown, Format::Json, Format::Csv] {

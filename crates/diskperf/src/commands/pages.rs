@@ -42,7 +42,7 @@ fn draw_platters(reported: &mut [Reported]) {
 }
 
 /// The pictures of a run that is made again.
-fn again(run: &Run) -> Result<Vec<Option<html::Picture>>, String> {
-    let drawn = plan_of(run).and_then(|plan| pictures(plan, run));
+fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
+    let drawn = plan_of(run).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

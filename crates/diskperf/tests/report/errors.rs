@@ -7,7 +7,7 @@ use std::fs;
 fn a_run_that_is_not_there_is_named() {
     let user = User::new();
     user.run(&["report", "-o", "page.html"])
-        .expect(2, &["no runs"]);
+        .expect(2, &["no run with a finished repetition", "diskperf run"]);
     user.run(&["run", "read_8192", "--on", "vax780-sc780-eagle", "--quiet"])
         .expect(0, &[]);
     user.run(&["report", "ffff", "-o", "page.html"])

@@ -116,7 +116,11 @@ fn hostile_names_are_only_text() {
     ] {
         user.run(words).expect(0, &[]);
     }
-    user.run(&["export", HOSTILE, "last", "-o", "two.json"])
+    let ids: Vec<String> = user.stored().into_iter().map(|run| run.id).collect();
+    let [model, host] = ids.as_slice() else {
+        panic!("two runs are stored: {ids:?}");
+    };
+    user.run(&["export", model, host, "-o", "two.json"])
         .expect(0, &[]);
     // What comes from elsewhere may say anything.
     let exported = std::fs::read_to_string(user.file("two.json")).unwrap();
@@ -133,8 +137,7 @@ fn hostile_names_are_only_text() {
     assert_eq!(answers["owned"], false);
     assert_eq!(answers["images"], 0);
     assert!(answers["text"].as_str().unwrap().contains(HOSTILE));
-    user.run(&["report", HOSTILE, "-o", "one.html"])
-        .expect(0, &[]);
+    user.run(&["report", host, "-o", "one.html"]).expect(0, &[]);
     let answers = open(&user.file("one.html"), Look::default());
     assert!(answers["title"].as_str().unwrap().contains(HOSTILE));
     assert_eq!(answers["owned"], false);
@@ -170,4 +173,20 @@ fn the_accuracy_card_is_a_page_too() {
             .unwrap()
             .contains("Free parameters")
     );
+}
+
+#[test]
+fn a_search_is_a_heat_map_with_the_cliff() {
+    if !browser::there_is("a_search_is_a_heat_map_with_the_cliff") {
+        return;
+    }
+    let user = User::new();
+    let line = "tune track_read --on pcat-st251 --set program.call_bytes=512 --report surface.html \
+                --over drive.spindle_rpm=3000,3600 --over drive.interleave=2..4";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    user.run(&words).expect(0, &[]);
+    let answers = open(&user.file("surface.html"), Look::default());
+    assert_eq!(figures(&answers), ["tuning"]);
+    assert_eq!(answers["figures"][0]["rows"], 6);
+    assert!(answers["text"].as_str().unwrap().contains("a cliff"));
 }

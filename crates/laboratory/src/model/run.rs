@@ -14,7 +14,7 @@ use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
-    World,
+    Trace, World,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,6 +132,43 @@ impl Execution<'_> {
         }
         Ok(notes)
     }
+}
+
+/// Does what a plan says again, as far as it takes for the first repetition that
+/// counts of the wanted results, each by its number; keeps what `of` makes of
+/// these.
+pub(crate) fn traced<T>(
+    plan: &ModelPlan,
+    wanted: &[usize],
+    of: impl Fn(Trace) -> Option<T>,
+) -> Result<Vec<(usize, T)>, LaboratoryError> {
+    let steps = &plan.suite.steps;
+    let mut kept = Vec::new();
+    for (number, computer) in plan.computers.iter().enumerate() {
+        let first = number * steps.len();
+        let of_this = wanted.iter().filter_map(|one| one.checked_sub(first));
+        let Some(last) = of_this.filter(|step| *step < steps.len()).max() else {
+            continue;
+        };
+        let usage = Usage {
+            trace: true,
+            ..usage(plan, &Arc::default())
+        };
+        let bench = Bench::build(&computer.specification, usage)?;
+        // What runs before has left its files.
+        for (step, number) in steps[..=last].iter().zip(first..) {
+            let assignments = bench.assignments(task(plan, step));
+            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+            for _ in 0..=plan.suite.protocol.discarded {
+                bench.take_trace();
+                let repetition = bench.repetition(assignments.clone(), &moved)?;
+                repetition.map_err(LaboratoryError::work)?;
+            }
+            let trace = bench.take_trace().filter(|_| wanted.contains(&number));
+            kept.extend(trace.and_then(&of).map(|found| (number, found)));
+        }
+    }
+    Ok(kept)
 }
 
 pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {

@@ -17,7 +17,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         let Some(bytes) = bytes.and_then(|text| text.parse().ok()) else {
             continue;
         };
-        // Nothing is read from /dev/null, and a logarithmic axis has no zero.
+        // A logarithmic axis has no zero.
         if row.summary.kb_per_s <= 0.0 {
             continue;
         }

@@ -97,6 +97,12 @@ pub(super) fn figures(charts: &[Chart]) -> String {
     format!("<div class=\"charts\">\n{all}</div>\n")
 }
 
+/// How long the words of an axis may be, in pixels: as long as a title of a
+/// program is, where there is room.
+pub(super) fn label_limit() -> Value {
+    json!({ "expr": "windowSize()[0] > 700 ? 340 : 170" })
+}
+
 /// A name for a chart from words that anybody may have written.
 pub(super) fn slug(words: &str) -> String {
     let mut slug = String::new();

@@ -2,6 +2,7 @@
 //! cliff.
 
 use super::chart::{Chart, ROWS};
+use super::family::Family;
 use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -114,9 +115,8 @@ impl Surface {
         Some(
             chart
                 .caption(&format!(
-                    "The best combination has a frame in the colour of the text, and so has the safe one \
-                     where there is one; a red one has what a single step from the best loses {:.0} % or \
-                     more: the cliff.",
+                    "The best combination has a frame in the colour of the text; a red one has what a \
+                     single step from it loses {:.0} % or more: the cliff.",
                     100.0 * CLIFF_SHARE
                 ))
                 .wide(),
@@ -140,9 +140,13 @@ impl Surface {
                     },
                 },
                 {
-                    "transform": [{ "filter": "datum.mark !== ''" }],
+                    "transform": [{ "filter": format!("datum.mark === '{CLIFF}'") }],
+                    "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": Family::Missed.colour() },
+                },
+                // Over the frames beside it.
+                {
+                    "transform": [{ "filter": format!("datum.mark === '{BEST}' || datum.mark === '{SAFE}'") }],
                     "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": "currentColor" },
-                    "encoding": { "stroke": framed() },
                 },
                 {
                     "mark": { "type": "text", "fontSize": 11 },
@@ -163,7 +167,7 @@ impl Surface {
 /// in that of a missed revolution.
 fn framed() -> Value {
     json!({
-        "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": super::family::Family::Missed.colour() },
+        "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": Family::Missed.colour() },
         "value": "currentColor",
     })
 }

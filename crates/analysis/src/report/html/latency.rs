@@ -10,11 +10,14 @@ use serde_json::{Value, json};
 /// eight steps to each factor of ten.
 const STEPS_PER_TENTH: i32 = 8;
 
+/// The latencies of one kind of call.
+type Latency = fn(&WorkerMeasure) -> &Histogram;
+
 /// One curve for each program and kind of call; none where no call was timed.
 pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let mut rows = Vec::new();
     for row in &view.rows {
-        let kinds: [(&str, fn(&WorkerMeasure) -> &Histogram); 2] = [
+        let kinds: [(&str, Latency); 2] = [
             ("read", |worker| &worker.read_latency),
             ("write", |worker| &worker.write_latency),
         ];
@@ -38,7 +41,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
             },
             "y": {
                 "field": "ms", "type": "quantitative", "title": "milliseconds",
-                "scale": { "type": "log" }, "axis": { "format": "~g", "tickCount": 6 },
+                "scale": { "type": "log" }, "axis": { "labelExpr": "format(datum.value, '~f')", "tickCount": 6 },
             },
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
@@ -57,7 +60,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     ))
 }
 
-fn merged(result: &ProgramResult, of: fn(&WorkerMeasure) -> &Histogram) -> Histogram {
+fn merged(result: &ProgramResult, of: Latency) -> Histogram {
     let mut merged = Histogram::new();
     for worker in result.kept().flat_map(|one| &one.workers) {
         merged.merge(of(worker));

@@ -5,9 +5,13 @@
   const unpack = async (id) => {
     const packed = atob(document.getElementById(id).textContent);
     const bytes = Uint8Array.from(packed, (one) => one.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const unpacked = new DecompressionStream("gzip");
+    const input = unpacked.writable.getWriter();
+    // Whatever is wrong with the input, the output fails of it too.
+    input.write(bytes).catch(() => {});
+    input.close().catch(() => {});
     const script = document.createElement("script");
-    script.textContent = await new Response(stream).text();
+    script.textContent = await new Response(unpacked.readable).text();
     document.head.append(script);
   };
   // Colours are the page's, so that a change of scheme and a print need no

@@ -34,8 +34,6 @@ pub struct Picture {
     work: Vec<TracedWork>,
     /// The missed revolution that it is all about, if any was missed.
     missed: Option<Missed>,
-    /// What missed revolutions took of the programs' time.
-    lost_share: f64,
 }
 
 /// A missed revolution.
@@ -106,30 +104,12 @@ impl Picture {
                 .collect(),
             work: work(trace, within),
             missed,
-            lost_share: lost_share(trace),
         })
-    }
-
-    /// What missed revolutions took of the programs' time, as a share.
-    pub fn lost_share(&self) -> f64 {
-        self.lost_share
     }
 }
 
 fn is_missed(stage: Stage) -> bool {
     matches!(stage, Stage::MissedRevolution(_))
-}
-
-/// What missed revolutions took of the time of all programs.
-fn lost_share(trace: &Trace) -> f64 {
-    let (mut lost, mut all) = (0, 0);
-    for (stage, from, until) in trace.processes.iter().flat_map(|one| one.parts()) {
-        all += until.0 - from.0;
-        if is_missed(stage) {
-            lost += until.0 - from.0;
-        }
-    }
-    lost as f64 / f64::max(all as f64, 1.0)
 }
 
 /// The deadline whose missing cost the programs the most; where it cost them

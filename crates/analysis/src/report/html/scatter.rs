@@ -1,7 +1,7 @@
 //! The accuracy card: printed against modelled, and how far off by document and
 //! system.
 
-use super::chart::{Chart, ROWS};
+use super::chart::{Chart, ROWS, label_limit};
 use crate::accuracy::{Card, Cell, Quantity};
 use serde_json::{Value, json};
 
@@ -25,12 +25,12 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
             "Throughput in KB/s",
             &both().filter(rates).collect::<Vec<_>>(),
         ),
+        linear(&both().filter(shares).collect::<Vec<_>>()),
         logarithmic(
             "others",
             "Other quantities",
             &both().filter(others).collect::<Vec<_>>(),
         ),
-        linear(&both().filter(shares).collect::<Vec<_>>()),
         by_system(&errors),
     ]
     .into_iter()
@@ -86,7 +86,7 @@ fn extent(cells: &[&Cell]) -> (f64, f64) {
 fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     let axis = |field: &str| {
         json!({ "field": field, "type": "quantitative", "title": format!("{field}{words}"),
-                "scale": scale, "axis": { "format": "~g", "tickCount": 6 } })
+                "scale": scale, "axis": { "labelExpr": "format(datum.value, '~f')", "tickCount": 6 } })
     };
     json!({
         "height": 420,
@@ -113,12 +113,12 @@ fn scatter(band: Value, scale: &Value, words: &str) -> Value {
                     "y": axis("modelled"),
                     "color": { "field": "system", "type": "nominal", "title": null,
                                "scale": { "scheme": "tableau20" },
-                               "legend": { "orient": "bottom", "columns": 3 } },
+                               "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
                     "shape": { "field": "document", "type": "nominal", "title": null,
-                               "legend": { "orient": "bottom", "columns": 3 } },
-                    "opacity": { "field": "counts", "type": "nominal", "title": null,
+                               "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
+                    "opacity": { "field": "counts", "type": "ordinal", "title": null,
                                  "scale": { "domain": ["counts", "does not count"], "range": [0.9, 0.35] },
-                                 "legend": { "orient": "bottom", "columns": 3 } },
+                                 "legend": { "orient": "bottom", "columns": 2, "labelLimit": 190 } },
                 },
             },
         ],
@@ -200,10 +200,11 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
                 "mark": { "type": "point", "filled": true, "size": 45, "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "error_percent", "type": "quantitative" },
-                    "y": { "field": "system", "type": "nominal", "title": null, "sort": null },
+                    "y": { "field": "system", "type": "nominal", "title": null, "sort": null,
+                           "axis": { "labelLimit": label_limit() } },
                     "color": { "field": "document", "type": "nominal", "title": null,
                                "scale": { "scheme": "tableau10" } },
-                    "opacity": { "field": "counts", "type": "nominal", "title": null,
+                    "opacity": { "field": "counts", "type": "ordinal", "title": null,
                                  "scale": { "domain": ["counts", "does not count"], "range": [0.85, 0.3] } },
                 },
             },

@@ -104,6 +104,26 @@ fn printed_stands_before_modelled() {
 }
 
 #[test]
+fn no_two_bars_are_in_one_place() {
+    let other = Reported {
+        run: Run {
+            target: "vax750-sc750-eagle".to_owned(),
+            ..modelled().run
+        },
+        ..modelled()
+    };
+    let charts = charts(&[modelled(), other]);
+    let bars = rows(named(&charts, "throughput-")[0]).iter();
+    let mut places: Vec<String> = bars
+        .map(|bar| format!("{} {}", bar["program"], bar["series"]))
+        .collect();
+    assert_eq!(places.len(), 10);
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), 10, "{places:?}");
+}
+
+#[test]
 fn what_one_scale_cannot_show_has_two() {
     let mut fast = reported(ffs83("bbbb", "/fast"));
     for worker in fast
@@ -132,17 +152,20 @@ fn a_waterfall_ends_at_the_elapsed_time() {
     for pair in steps[..steps.len() - 1].windows(2) {
         assert_eq!(pair[1]["from"], pair[0]["until"], "no gap");
     }
-    assert_eq!(until(&steps[2]), 1750.000_001);
+    assert_eq!(until(&steps[2]), 1_750.000_001);
     assert_eq!(steps[3]["stage"], "elapsed");
     assert_eq!(until(&steps[3]), until(&steps[2]));
 }
 
 #[test]
-fn call_sizes_leave_out_what_reads_nothing() {
+fn call_sizes_have_a_point_for_each_layer_and_size() {
     let charts = charts(&[reported(seqread89("bbbb", "/dev/sda"))]);
     let curves = named(&charts, "call-sizes-");
-    // Five sizes, of all layers but /dev/null.
-    assert_eq!(rows(curves[0]).len(), 4 * 5);
+    assert_eq!(rows(curves[0]).len(), 5 * 5);
+    assert!(
+        named(&charts, "throughput-").is_empty(),
+        "curves say it better"
+    );
 }
 
 #[test]
@@ -217,4 +240,28 @@ fn the_cliff_is_beside_the_best() {
         ]
     );
     assert!(super::tuned(&tuned).contains("a cliff"));
+}
+
+#[test]
+fn pictures_are_of_what_loses_the_most() {
+    let mut run = modelled().run;
+    assert_eq!(worth_a_picture(&run), [0, 1, 2], "all lose as much");
+    for worker in run.results[0]
+        .repetitions
+        .iter_mut()
+        .flat_map(|one| &mut one.workers)
+    {
+        let mut table = [0; Stage::COUNT];
+        table[Stage::Copy.index()] = 1;
+        worker.ledger = Ledger::from_table(&table);
+    }
+    assert_eq!(worth_a_picture(&run), [1, 2, 3]);
+    run.results.truncate(1);
+    assert_eq!(
+        worth_a_picture(&run),
+        [0],
+        "nothing is lost, and that is to be seen"
+    );
+    run.results.clear();
+    assert!(worth_a_picture(&run).is_empty());
 }

@@ -1,7 +1,7 @@
 //! Throughput as bars, with intervals: printed beside modelled beside measured.
 
 use super::Reported;
-use super::chart::{Chart, ROWS};
+use super::chart::{Chart, ROWS, label_limit};
 use crate::report::figures;
 use crate::report::pivot;
 use crate::report::view::{Row, View};
@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// Bars of one chart have one scale; runs that are further apart than this
 /// factor get charts of their own, for the smaller would not be seen.
 const LARGEST_FACTOR: f64 = 25.0;
+
+/// Lines of intervals are cut at so many times the longest bar.
+const LONGEST_LINE: f64 = 1.5;
 
 /// What the name of a printed series begins with.
 const PRINTED: &str = "printed: ";
@@ -32,18 +35,27 @@ struct Bar {
 }
 
 impl Bar {
-    fn row(&self) -> Value {
+    fn row(&self, limit: f64) -> Value {
         let mut row = json!({
             "program": self.program,
             "series": self.series,
             "kb_per_s": self.kb_per_s,
             "label": self.label,
+            "label_at": self.end(limit),
         });
         if let Some((low, high)) = self.interval {
             row["low"] = json!(low);
             row["high"] = json!(high);
+            row["line_to"] = json!(high.min(limit));
         }
         row
+    }
+
+    /// Where the bar and its line end, if no line may be longer than this: an
+    /// interval of two repetitions may reach beyond anything.
+    fn end(&self, limit: f64) -> f64 {
+        let high = self.interval.map_or(0.0, |(_, high)| high.min(limit));
+        high.max(self.kb_per_s)
     }
 }
 
@@ -60,7 +72,8 @@ pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
     for suite in suites {
         let runs = views.iter().zip(reported);
         let runs = runs.filter(|(view, _)| view.run.suite == suite);
-        let mut all: Vec<Vec<Bar>> = runs.map(|(view, one)| bars(view, one)).collect();
+        let alone = runs.clone().count() == 1;
+        let mut all: Vec<Vec<Bar>> = runs.map(|(view, one)| bars(view, one, alone)).collect();
         all.retain(|bars| !bars.is_empty());
         for (number, bars) in by_magnitude(all).into_iter().enumerate() {
             charts.push(chart(suite, charts.len() + 1, number, &bars));
@@ -70,7 +83,12 @@ pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
 }
 
 /// The bars of a run: what was printed of each program, then what it did.
-fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
+fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
+    // One document may be about several runs.
+    let about = match alone {
+        true => String::new(),
+        false => format!(", of {}", view.name),
+    };
     let verb = match view.run.world {
         World::Host => "measured",
         World::Model => "modelled",
@@ -83,7 +101,7 @@ fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
         for printed in printed {
             bars.push(Bar {
                 program: program.clone(),
-                series: format!("{PRINTED}{}", printed.published),
+                series: format!("{PRINTED}{}{about}", printed.published),
                 kb_per_s: printed.kb_per_s,
                 interval: None,
                 label: match printed.cpu_percent {
@@ -104,7 +122,10 @@ fn bars(view: &View<'_>, reported: &Reported) -> Vec<Bar> {
             series: format!("{verb}: {}", view.name),
             kb_per_s: row.summary.kb_per_s,
             interval: interval.map(|interval| (interval.low, interval.high)),
-            label: format!("{speed} {cpu}"),
+            label: match figures::sureness(&row.summary).as_str() {
+                "" => format!("{speed} {cpu}"),
+                sureness => format!("{speed} {cpu} {sureness}"),
+            },
         });
     }
     bars
@@ -154,22 +175,22 @@ fn programs(bars: &[Bar]) -> usize {
 }
 
 fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
-    let rows: Vec<Value> = bars.iter().map(Bar::row).collect();
     let title = match of_suite {
         0 => format!("{suite}: throughput"),
         _ => format!("{suite}: throughput, on another scale"),
     };
     let (series, colours) = colours(bars);
-    let ends = bars
-        .iter()
-        .map(|bar| bar.interval.map_or(bar.kb_per_s, |(_, high)| high));
+    let fastest = bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
+    let limit = LONGEST_LINE * fastest;
+    let rows: Vec<Value> = bars.iter().map(|bar| bar.row(limit)).collect();
+    let end = bars.iter().map(|bar| bar.end(limit)).fold(1e-3, f64::max);
     // What is written behind the longest bar takes so many pixels.
-    let room = format!("{} * width / max(width - 80, 90)", ends.fold(0.0, f64::max));
+    let room = format!("{end} * width / max(width - 110, 90)");
     let mut view = json!({
         "height": 18 * bars.len() + 10 * programs(bars),
         "encoding": {
             "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
-                   "axis": { "ticks": false, "domain": false, "labelPadding": 8 } },
+                   "axis": { "ticks": false, "domain": false, "labelPadding": 8, "labelLimit": label_limit() } },
             "yOffset": { "field": "series", "type": "nominal", "sort": null },
         },
         "layer": [
@@ -178,7 +199,8 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
                 "mark": { "type": "bar", "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
-                           "axis": { "tickCount": { "expr": "max(2, width / 70)" } },
+                           "axis": { "tickCount": { "expr": "max(2, width / 70)" },
+                                     "labelExpr": "format(datum.value, datum.value < 10000 ? ',~f' : '~s')" },
                            "scale": { "nice": false, "domainMax": { "expr": room } } },
                     "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                                "scale": { "domain": series, "range": colours } },
@@ -192,10 +214,6 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
                 },
             },
         ],
-        "transform": [{
-            "calculate": "isValid(datum.high) ? max(datum.high, datum.kb_per_s) : datum.kb_per_s",
-            "as": "label_at",
-        }],
     });
     if bars.iter().any(|bar| bar.interval.is_some())
         && let Some(layers) = view["layer"].as_array_mut()
@@ -205,14 +223,17 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
             "mark": { "type": "rule", "strokeWidth": 1.5 },
             "encoding": {
                 "x": { "field": "low", "type": "quantitative" },
-                "x2": { "field": "high" },
+                "x2": { "field": "line_to" },
             },
         }));
     }
-    Chart::new(&format!("throughput-{number}"), title, rows, view)
-        .caption(
+    let chart = Chart::new(&format!("throughput-{number}"), title, rows, view).wide();
+    match number {
+        1 => chart.caption(
             "KB/s until the last call returned, with the CPU share of the elapsed time; the line \
              is the 95 % interval. A modelled figure is exact and has none.",
-        )
-        .wide()
+        ),
+        // Said once.
+        _ => chart,
+    }
 }

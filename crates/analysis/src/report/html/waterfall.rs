@@ -1,6 +1,6 @@
 //! The ledger as a waterfall: where a program's elapsed time went.
 
-use super::chart::{Chart, ROWS, slug};
+use super::chart::{Chart, ROWS, label_limit, slug};
 use super::family::{Family, words};
 use crate::report::view::{Row, View};
 use diskperf_timeline::units::format_nanoseconds;
@@ -60,7 +60,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     };
     let title = super::titled(view, row);
     let name = format!("ledger-{}-{number}", slug(&view.run.id));
-    let view_of = waterfall(Unit::of(total), rows.len());
+    let view_of = waterfall(total, rows.len());
     Some(Chart::new(&name, title, rows, view_of).caption(&format!(
         "{} of {of}; the stages add up to it to the nanosecond.",
         format_nanoseconds(Nanoseconds(total))
@@ -99,7 +99,7 @@ impl Unit {
 }
 
 fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
-    let (unit, side) = (Unit::of(total), side(from, until, total));
+    let unit = Unit::of(total);
     let ns = until - from;
     let percent = 100.0 * ns as f64 / total.max(1) as f64;
     json!({
@@ -107,24 +107,17 @@ fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> V
         "part": family.words(),
         "from": from as f64 / unit.ns(),
         "until": until as f64 / unit.ns(),
-        "side": side,
-        "label_at": if side == "behind" { until } else { from } as f64 / unit.ns(),
         "percent": percent,
         "label": format!("{} · {percent:.1}%", format_nanoseconds(Nanoseconds(ns))),
     })
 }
 
-/// Where the words of a bar stand: behind it, before it, or in it.
-fn side(from: u64, until: u64, total: u64) -> &'static str {
-    let share = |ns: u64| ns as f64 / total.max(1) as f64;
-    match (share(from), share(until)) {
-        (_, until) if until < 0.66 => "behind",
-        (from, _) if from > 0.34 => "before",
-        _ => "in",
-    }
-}
-
-fn waterfall(unit: Unit, steps: usize) -> Value {
+fn waterfall(total: u64, steps: usize) -> Value {
+    let unit = Unit::of(total);
+    // The words stand at the right, in a column of so many pixels.
+    let end = total as f64 / unit.ns();
+    let room = format!("{end} * width / max(width - 105, 40)");
+    let labels = format!("datum.value <= {end} ? format(datum.value, ',~f') : ''");
     let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
     let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
     json!({
@@ -139,22 +132,18 @@ fn waterfall(unit: Unit, steps: usize) -> Value {
                 "mark": { "type": "bar", "height": { "band": 0.78 }, "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "from", "type": "quantitative", "title": unit.words(),
-                           "axis": { "tickCount": 5 } },
+                           "axis": { "tickCount": { "expr": "max(2, width / 90)" }, "labelExpr": labels },
+                           "scale": { "nice": false, "domainMax": { "expr": room } } },
                     "x2": { "field": "until" },
                     "color": { "field": "part", "type": "nominal",
                                "scale": { "domain": domain, "range": range }, "legend": null },
                 },
             },
             {
-                "mark": {
-                    "type": "text",
-                    "align": { "expr": "datum.side === 'before' ? 'right' : 'left'" },
-                    "dx": { "expr": "datum.side === 'before' ? -5 : 5" },
-                },
+                "mark": { "type": "text", "align": "right" },
                 "encoding": {
-                    "x": { "field": "label_at", "type": "quantitative" },
+                    "x": { "value": "width" },
                     "text": { "field": "label" },
-                    "color": { "condition": { "test": "datum.side === 'in'", "value": "white" } },
                 },
             },
         ],
@@ -198,7 +187,7 @@ fn shares(view: &View<'_>) -> Option<Chart> {
             "mark": { "type": "bar", "tooltip": { "content": "data" } },
             "encoding": {
                 "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
-                       "axis": { "ticks": false, "domain": false, "labelPadding": 6 } },
+                       "axis": { "ticks": false, "domain": false, "labelPadding": 6, "labelLimit": label_limit() } },
                 "x": { "field": "percent", "type": "quantitative", "title": "percent of the elapsed time",
                        "scale": { "domain": [0, 100], "nice": false } },
                 "color": { "field": "part", "type": "nominal", "title": null,
