@@ -27,6 +27,7 @@ bench:
 	cargo bench --package diskperf-sim --bench engine
 	cargo bench --package diskperf-machine
 	./bench/start
+	./bench/explain
 	./bench/same
 
 # The page that a test compares with what the models give.

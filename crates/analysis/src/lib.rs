@@ -15,6 +15,7 @@ pub mod explanation;
 pub mod formatting;
 pub mod interleave;
 pub mod layers;
+pub mod perfetto;
 pub mod report;
 pub mod statistics;
 pub mod summary;

@@ -68,22 +68,35 @@ fn document(runs: &[Run]) -> serde_json::Result<String> {
     })
 }
 
+pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
+    write_whole(path, document(runs)?.as_bytes())
+}
+
+/// Writes a file, for a user who named it.
+///
+/// # Errors
+///
+/// One that cannot be written, which is then as it was.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), LaboratoryError> {
+    write_whole(path, bytes)
+        .map_err(|error| LaboratoryError::Work(format!("cannot write {}: {error}", path.display())))
+}
+
 /// Writes beside the file and renames, so that no half-written file is seen.
 /// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
 /// written to as it is, and stays what it is.
-pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
-    let text = document(runs)?;
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::OpenOptions::new()
             .write(true)
             .open(&path)?
-            .write_all(text.as_bytes());
+            .write_all(bytes);
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.partial", std::process::id()));
     let partial = path.with_file_name(name);
-    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
+    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &path));
     if written.is_err() {
         // The error that matters is already at hand.
         let _ = std::fs::remove_file(&partial);

@@ -5,11 +5,13 @@ use crate::arguments::{Arguments, Command, ExplainArguments};
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
 use clap::Parser;
+use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
+use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, ModelPlan, Plan};
-use diskperf_laboratory::timeline::{Run, World};
+use diskperf_laboratory::timeline::{Run, Trace, World};
 use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,8 +30,16 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     let format = arguments.machines.format.into();
     let text = match subjects.as_slice() {
         [one] => {
-            let (found, _) = explain::explain(one, &means)?;
+            let (found, traces) = explain::explain(one, &means)?;
+            if let Some(path) = &arguments.perfetto {
+                write_trace(path, &found, &traces)?;
+            }
             report::explanation(&found, format, width())
+        }
+        [_, _, ..] if arguments.perfetto.is_some() => {
+            return Err(LaboratoryError::Request(
+                "--perfetto is of one run or system: explain each by itself, with a file of its own".to_owned(),
+            ));
         }
         [a, b, ..] => {
             let found = explain::differences(a, b, &means)?;
@@ -40,6 +50,14 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     drop(progress);
     print(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The traces of all programs in one file.
+fn write_trace(path: &Path, found: &Explanation, traces: &[Trace]) -> Result<(), LaboratoryError> {
+    let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
+    let named = found.programs.iter().map(name).zip(traces);
+    let bytes = perfetto(&named.collect::<Vec<_>>());
+    runs::write_file(path, &bytes)
 }
 
 fn subjects(

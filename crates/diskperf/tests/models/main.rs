@@ -4,6 +4,7 @@
 mod calculate;
 mod catalogue;
 mod errors;
+mod explain;
 mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]
