@@ -28,6 +28,7 @@ bench:
 	cargo bench --package diskperf-sim --bench engine
 	cargo bench --package diskperf-machine
 	./bench/start
+	./bench/explain
 	./bench/same
 	./bench/report
 	./bench/tune

@@ -12,6 +12,7 @@
 mod causes;
 mod measures;
 
+use crate::explanation::is_of_processor;
 use causes::{Cause, causes};
 use diskperf_timeline::{Deadline, Stage, Trace};
 use measures::Measures;
@@ -66,9 +67,12 @@ pub struct Diagnosis {
     pub others: Vec<Suspect>,
 }
 
+/// Programs that wait no longer, but for this share of the difference, do not
+/// wait for revolutions that are missed.
+const WAITS: f64 = 0.4;
 /// Revolutions missed for a deadline count when they make up this share of the
-/// difference.
-const COUNTS: f64 = 0.2;
+/// difference, for each drive.
+const COUNTS: f64 = 0.3;
 /// As many pieces of evidence are told.
 const TOLD: usize = 3;
 
@@ -76,19 +80,32 @@ const TOLD: usize = 3;
 pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
     let (one, other) = (Measures::of(a), Measures::of(b));
     let found = causes((a, &one), (b, &other));
-    let component = found.first().map(|cause| cause.suspect);
-    let mut others: Vec<Suspect> = found.iter().map(|cause| cause.suspect).collect();
+    let (programs, more) = (a.processes.len(), b.processes.len());
+    let alike = programs == more;
+    let component = found.first().filter(|_| alike).map(|cause| cause.suspect);
+    // What may be a consequence is no part of its own.
+    let sure = found.iter().filter(|cause| cause.is_sure());
+    let mut others: Vec<Suspect> = sure.map(|cause| cause.suspect).collect();
     others.sort_unstable();
     others.dedup();
     others.retain(|other| Some(*other) != component);
-    let deadline = deadline(&one, &other);
-    let mut evidence: Vec<String> = found
+    let missed = deadline(&one, &other);
+    let mut evidence = Vec::new();
+    if !alike {
+        evidence.push(format!(
+            "programs at once: {programs} in one run and {more} in the other"
+        ));
+    }
+    let of_component = found
         .iter()
-        .take(TOLD)
-        .map(|cause: &Cause| cause.evidence.clone())
-        .collect();
-    evidence.extend(deadline.map(|(_, words)| words));
-    let deadline = self::deadline(&one, &other).map(|(deadline, _)| deadline);
+        .filter(|cause| Some(cause.suspect) == component);
+    let of_others = found
+        .iter()
+        .filter(|cause| Some(cause.suspect) != component && cause.is_sure());
+    let causes = of_component.chain(of_others).take(TOLD);
+    evidence.extend(causes.map(|cause: &Cause| cause.evidence.clone()));
+    let (deadline, words) = missed.unzip();
+    evidence.extend(words);
     Diagnosis {
         component,
         deadline,
@@ -98,13 +115,24 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
 }
 
 /// The deadline for which most revolutions are missed in one run and not in the
-/// other.
+/// other, if that is what the programs wait for: they may wait in a queue behind
+/// requests that miss them.
 fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
-    let more = |deadline: Deadline| {
-        let stage = Stage::MissedRevolution(deadline);
-        (b.booked(stage) - a.booked(stage)) * difference.signum()
+    let waits = |of: &Measures| -> f64 {
+        let waiting = Stage::ALL
+            .into_iter()
+            .filter(|stage| !is_of_processor(*stage));
+        waiting.map(|stage| of.booked(stage)).sum::<f64>() / of.programs
     };
+    if difference == 0.0 || (waits(b) - waits(a)) / difference < WAITS {
+        return None;
+    }
+    let missed = |of: &Measures, deadline| {
+        let stage = Stage::MissedRevolution(deadline);
+        (of.requested(stage) / of.drives).max(of.booked(stage) / of.programs)
+    };
+    let more = |deadline: Deadline| (missed(b, deadline) - missed(a, deadline)) / difference;
     let all = [
         Deadline::Search,
         Deadline::TransferCommand,
@@ -113,18 +141,16 @@ fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
         Deadline::ReadAhead,
         Deadline::Interleave,
     ];
-    let most = all
-        .into_iter()
-        .max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
-    if more(most) < COUNTS * difference.abs() || difference == 0.0 {
+    let all = all.into_iter();
+    let most = all.max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
+    if more(most) < COUNTS {
         return None;
     }
-    let stage = Stage::MissedRevolution(most);
     let words = format!(
-        "revolutions missed ({}): the program waits {} for them in one run and {} in the other",
+        "revolutions missed ({}): the requests of a drive wait {} for them in one run and {} in the other",
         crate::explanation::words::deadline(most),
-        crate::explanation::words::milliseconds(a.booked(stage)),
-        crate::explanation::words::milliseconds(b.booked(stage)),
+        crate::explanation::words::milliseconds(missed(a, most)),
+        crate::explanation::words::milliseconds(missed(b, most)),
     );
     Some((most, words))
 }

@@ -1,35 +1,52 @@
-//! A trace as a file that Perfetto opens (<https://ui.perfetto.dev>): a group
-//! of tracks for each program, one for the processor, one for each drive's arm,
-//! platter and bus, and one for its requests, which are under way side by side.
+//! Traces for Perfetto (ui.perfetto.dev): tracks of slices, in the protocol
+//! buffers of its `perfetto_trace.proto`.
 //!
-//! The bytes are those of `perfetto.protos.Trace`: packets of track events, the
-//! tracks described before them. Times are those of the model, in nanoseconds.
+//! Of each program that was run there is a group of tracks: the programs'
+//! processes, the processor, handlers of interrupts, the channel, the bus, each
+//! drive's arm and platter, and the requests with what they went through. A flow
+//! leads from a request to whoever used what it brought.
 
-mod lanes;
 mod schema;
 
-use diskperf_timeline::trace::{Purpose, TracedProcess, TracedRequest};
+use crate::explanation::words::{bytes, stage};
+use crate::explanation::{is_of_processor, window};
+use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
-use lanes::Lanes;
 use prost::Message;
-use schema::{ChildOrdering, DebugAnnotation, EventType, TracePacket, TrackDescriptor, TrackEvent};
+use schema::{
+    DebugAnnotation, EventType, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
+};
 
-/// All packets are of one writer.
-const SEQUENCE: u32 = 1;
+/// Something with a begin and an end, and what happened in it.
+struct Slice {
+    from: Nanoseconds,
+    until: Nanoseconds,
+    name: String,
+    /// The number of a flow that leads away from it, and of one that ends there.
+    flows: (Option<u64>, Option<u64>),
+    within: Vec<Slice>,
+    /// What else is told of it.
+    told: Vec<(&'static str, u64)>,
+}
 
-/// The file of a trace; `title` says what ran on what.
-pub fn perfetto(title: &str, trace: &Trace) -> Vec<u8> {
-    let mut file = File::default();
-    let root = file.track(title, None);
-    for (number, process) in trace.processes.iter().enumerate() {
-        file.program(root, number, process, trace);
-    }
-    file.processor(root, trace);
-    for drive in 0..trace.drives.len() as u32 {
-        let of_drive = |request: &&TracedRequest| request.drive == drive;
-        if trace.requests.iter().any(|request| of_drive(&request)) {
-            file.drive(root, drive, trace);
+impl Slice {
+    fn of(name: String, from: Nanoseconds, until: Nanoseconds) -> Self {
+        Self {
+            from,
+            until,
+            name,
+            flows: (None, None),
+            within: Vec::new(),
+            told: Vec::new(),
         }
+    }
+}
+
+/// The file for these programs, each by its name.
+pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
+    let mut file = Writer::default();
+    for (name, trace) in programs {
+        file.program(name, trace);
     }
     schema::Trace {
         packet: file.packets,
@@ -37,74 +54,148 @@ pub fn perfetto(title: &str, trace: &Trace) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// What a request's span is the work of, besides waiting.
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Arm,
-    Platter,
-    Bus,
+/// All packets come from one writer.
+const SEQUENCE: u32 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before the first packet counts.
+const CLEARED: u32 = 1;
+
+#[derive(Default)]
+struct Writer {
+    packets: Vec<TracePacket>,
+    /// Numbers of tracks and of groups of them.
+    tracks: u64,
+    flows: u64,
+    /// Groups, which the format has as processes.
+    groups: u64,
 }
 
-impl Part {
-    const ALL: [(Self, &'static str); 3] = [
-        (Self::Arm, "arm"),
-        (Self::Platter, "platter"),
-        (Self::Bus, "bus"),
-    ];
-
-    fn of(stage: Stage) -> Option<Self> {
-        match stage {
-            Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch => Some(Self::Arm),
-            Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer => {
-                Some(Self::Platter)
-            }
-            Stage::BusTransfer => Some(Self::Bus),
-            _ => None,
+impl Writer {
+    fn program(&mut self, name: &str, trace: &Trace) {
+        let (from, until) = window(trace).unwrap_or_default();
+        self.groups += 1;
+        let group = self.track(None, name, Some(self.groups));
+        let first_flow = self.flows + 1;
+        let within =
+            |request: &&TracedRequest| request.completed() > from && request.issued < until;
+        let requests: Vec<&TracedRequest> = trace.requests.iter().filter(within).collect();
+        self.flows += requests.len() as u64;
+        self.processes(group, trace, &requests, first_flow);
+        let busy = processor(trace);
+        self.lanes(group, "processor", busy);
+        let handlers = trace.handlers.iter();
+        let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
+        let slices = in_time.map(|work| Slice::of(stage(work.stage), work.from, work.until));
+        self.lanes(group, "handlers of interrupts", slices.collect());
+        self.lanes(
+            group,
+            "channel",
+            requests.iter().filter_map(|one| channel(one)).collect(),
+        );
+        let bus = |stage| {
+            matches!(
+                stage,
+                Stage::MediaTransfer | Stage::BusTransfer | Stage::CacheHit
+            )
+        };
+        self.lanes(group, "bus", stages(&requests, None, bus));
+        for drive in 0..trace.drives.len() as u32 {
+            let number = drive + 1;
+            let arm = stages(&requests, Some(drive), is_of_arm);
+            self.lanes(group, &format!("drive {number}, arm"), arm);
+            let platter = stages(&requests, Some(drive), is_of_platter);
+            self.lanes(group, &format!("drive {number}, platter"), platter);
+            let numbered = requests.iter().enumerate();
+            let own = numbered.filter(|(_, request)| request.drive == drive);
+            let slices = own.map(|(place, one)| whole(one, trace, first_flow + place as u64));
+            self.lanes(
+                group,
+                &format!("drive {number}, requests"),
+                slices.collect(),
+            );
         }
     }
-}
 
-/// Whether a program has the processor in this stage.
-fn is_processors(stage: Stage) -> bool {
-    matches!(
-        stage,
-        Stage::User
-            | Stage::SystemCall
-            | Stage::Copy
-            | Stage::Clear
-            | Stage::Allocate
-            | Stage::CacheLookup
-            | Stage::Driver
-            | Stage::Interrupt
-            | Stage::MemoryContention
-    )
-}
+    fn processes(
+        &mut self,
+        group: u64,
+        trace: &Trace,
+        requests: &[&TracedRequest],
+        first_flow: u64,
+    ) {
+        for process in &trace.processes {
+            let name = format!("program {}", process.number);
+            let parts = process.parts();
+            let slices = parts.map(|(what, from, until)| Slice::of(stage(what), from, until));
+            self.lanes(group, &name, slices.collect());
+            let mut uses = Vec::new();
+            for (place, request) in requests.iter().enumerate() {
+                let own = request
+                    .uses
+                    .iter()
+                    .filter(|one| one.process == process.number);
+                uses.extend(own.map(|one| Slice {
+                    flows: (None, Some(first_flow + place as u64)),
+                    ..Slice::of(format!("has {}", title(request, trace)), one.at, one.at)
+                }));
+            }
+            self.lanes(group, &format!("{name}, has its data"), uses);
+        }
+    }
 
-/// The packets so far.
-#[derive(Default)]
-struct File {
-    packets: Vec<TracePacket>,
-    tracks: u64,
-}
+    /// A track, and more of the same name where slices overlap.
+    fn lanes(&mut self, group: u64, name: &str, mut slices: Vec<Slice>) {
+        slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
+        let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();
+        for slice in slices {
+            let free = lanes.iter().position(|(_, until)| *until <= slice.from);
+            let lane = free.unwrap_or_else(|| {
+                lanes.push((self.track(Some(group), name, None), Nanoseconds::ZERO));
+                lanes.len() - 1
+            });
+            lanes[lane].1 = slice.until;
+            self.slice(lanes[lane].0, &slice);
+        }
+    }
 
-impl File {
-    fn track(&mut self, name: &str, parent: Option<u64>) -> u64 {
+    fn track(&mut self, parent: Option<u64>, name: &str, group: Option<u64>) -> u64 {
         self.tracks += 1;
+        let uuid = self.tracks;
+        let process = group.map(|number| ProcessDescriptor {
+            pid: Some(number as i32),
+            process_name: Some(name.to_owned()),
+        });
         self.packets.push(TracePacket {
             trusted_packet_sequence_id: Some(SEQUENCE),
+            sequence_flags: (uuid == 1).then_some(CLEARED),
             track_descriptor: Some(TrackDescriptor {
-                uuid: Some(self.tracks),
+                uuid: Some(uuid),
                 name: Some(name.to_owned()),
                 parent_uuid: parent,
-                child_ordering: Some(ChildOrdering::Explicit.into()),
-                sibling_order_rank: Some(self.tracks as i32),
+                process,
             }),
             ..TracePacket::default()
         });
-        self.tracks
+        uuid
     }
 
-    fn event(&mut self, at: Nanoseconds, track: u64, kind: EventType, event: TrackEvent) {
+    fn slice(&mut self, track: u64, slice: &Slice) {
+        let begin = TrackEvent {
+            categories: vec!["disk".to_owned()],
+            name: Some(slice.name.clone()),
+            flow_ids: slice.flows.0.into_iter().collect(),
+            terminating_flow_ids: slice.flows.1.into_iter().collect(),
+            debug_annotations: slice.told.iter().map(annotation).collect(),
+            ..TrackEvent::default()
+        };
+        self.event(track, EventType::SliceBegin, slice.from, begin);
+        for inner in &slice.within {
+            self.slice(track, inner);
+        }
+        let end = TrackEvent::default();
+        self.event(track, EventType::SliceEnd, slice.until, end);
+    }
+
+    fn event(&mut self, track: u64, kind: EventType, at: Nanoseconds, event: TrackEvent) {
         self.packets.push(TracePacket {
             timestamp: Some(at.0),
             trusted_packet_sequence_id: Some(SEQUENCE),
@@ -116,159 +207,115 @@ impl File {
             ..TracePacket::default()
         });
     }
+}
 
-    fn begin(&mut self, at: Nanoseconds, track: u64, name: &str) {
-        let event = TrackEvent {
-            name: Some(name.to_owned()),
-            ..TrackEvent::default()
-        };
-        self.event(at, track, EventType::SliceBegin, event);
-    }
-
-    fn end(&mut self, at: Nanoseconds, track: u64) {
-        self.event(at, track, EventType::SliceEnd, TrackEvent::default());
-    }
-
-    fn slice(&mut self, (from, until): (Nanoseconds, Nanoseconds), track: u64, name: &str) {
-        self.begin(from, track, name);
-        self.end(until, track);
-    }
-
-    /// A program: its spans, and where it found what was read ahead for it.
-    fn program(&mut self, root: u64, number: usize, process: &TracedProcess, trace: &Trace) {
-        let track = self.track(&format!("program {}", number + 1), Some(root));
-        for (stage, from, until) in process.parts() {
-            self.slice((from, until), track, stage.name());
-        }
-        for (request, used, at) in read_ahead_uses(trace) {
-            if used == process.number {
-                let event = TrackEvent {
-                    name: Some("uses what was read ahead".to_owned()),
-                    terminating_flow_ids: vec![flow(request)],
-                    ..TrackEvent::default()
-                };
-                self.event(at, track, EventType::Instant, event);
-            }
-        }
-    }
-
-    /// The processor: whose work it does, and that of handlers beside it.
-    fn processor(&mut self, root: u64, trace: &Trace) {
-        let group = self.track("processor", Some(root));
-        let mut lanes = Lanes::default();
-        for (number, process) in trace.processes.iter().enumerate() {
-            for (from, until) in lanes::joined(process.parts(), is_processors) {
-                lanes.add((from, until), format!("program {}", number + 1));
-            }
-        }
-        self.lay(group, "programs", lanes);
-        let mut lanes = Lanes::default();
-        for work in &trace.handlers {
-            lanes.add((work.from, work.until), work.stage.name());
-        }
-        self.lay(group, "interrupt handlers", lanes);
-    }
-
-    /// A drive: its parts, and its requests side by side.
-    fn drive(&mut self, root: u64, drive: u32, trace: &Trace) {
-        let group = self.track(&format!("drive {}", drive + 1), Some(root));
-        let all = || {
-            let requests = trace.requests.iter().enumerate();
-            requests.filter(move |(_, request)| request.drive == drive)
-        };
-        for (part, name) in Part::ALL {
-            let mut lanes = Lanes::default();
-            for (_, request) in all() {
-                for (stage, from, until) in request.parts() {
-                    if Part::of(stage) == Some(part) {
-                        lanes.add((from, until), stage.name());
-                    }
-                }
-            }
-            self.lay(group, name, lanes);
-        }
-        let mut lanes = Lanes::default();
-        for (number, request) in all() {
-            lanes.add((request.issued, request.completed()), (number, request));
-        }
-        self.requests(group, lanes);
-    }
-
-    /// Slices in as many tracks of one name as overlap.
-    fn lay<N: AsRef<str>>(&mut self, group: u64, name: &str, lanes: Lanes<N>) {
-        for lane in lanes.laid() {
-            let track = self.track(name, Some(group));
-            for slice in lane {
-                self.slice(slice.span, track, slice.of.as_ref());
-            }
-        }
-    }
-
-    /// The same of requests, with their spans within them and what tells more.
-    fn requests(&mut self, group: u64, lanes: Lanes<(usize, &TracedRequest)>) {
-        for lane in lanes.laid() {
-            let track = self.track("requests", Some(group));
-            for slice in lane {
-                let (number, request) = slice.of;
-                let arrow = is_used_read_ahead(request).then(|| flow(number));
-                let event = TrackEvent {
-                    name: Some(title(request)),
-                    debug_annotations: annotations(request),
-                    flow_ids: arrow.into_iter().collect(),
-                    ..TrackEvent::default()
-                };
-                self.event(slice.span.0, track, EventType::SliceBegin, event);
-                for (stage, from, until) in request.parts() {
-                    self.slice((from, until), track, stage.name());
-                }
-                self.end(slice.span.1, track);
-            }
-        }
+fn annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
+    DebugAnnotation {
+        uint_value: Some(*value),
+        name: Some((*name).to_owned()),
     }
 }
 
-fn title(request: &TracedRequest) -> String {
+/// When the processor worked, whoever for.
+fn processor(trace: &Trace) -> Vec<Slice> {
+    let of_programs = trace.processes.iter().flat_map(|process| process.parts());
+    let (from, until) = window(trace).unwrap_or_default();
+    let of_handlers = trace
+        .handlers
+        .iter()
+        .map(|work| (work.stage, work.from, work.until));
+    let mut spans: Vec<(Nanoseconds, Nanoseconds)> = of_programs
+        .chain(of_handlers)
+        .filter(|(stage, ..)| is_of_processor(*stage))
+        .map(|(_, start, stop)| (start.max(from), stop.min(until)))
+        .filter(|(start, stop)| start < stop)
+        .collect();
+    spans.sort_unstable();
+    let mut joined: Vec<Slice> = Vec::new();
+    for (start, stop) in spans {
+        match joined.last_mut() {
+            Some(last) if start <= last.until => last.until = last.until.max(stop),
+            _ => joined.push(Slice::of("busy".to_owned(), start, stop)),
+        }
+    }
+    joined
+}
+
+fn is_of_arm(stage: Stage) -> bool {
+    matches!(
+        stage,
+        Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch
+    )
+}
+
+fn is_of_platter(stage: Stage) -> bool {
+    matches!(
+        stage,
+        Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer
+    )
+}
+
+/// What requests spent in some stages.
+fn stages(
+    requests: &[&TracedRequest],
+    drive: Option<u32>,
+    which: impl Fn(Stage) -> bool,
+) -> Vec<Slice> {
+    let own = requests
+        .iter()
+        .filter(|one| drive.is_none_or(|drive| one.drive == drive));
+    own.flat_map(|request| request.parts())
+        .filter(|(stage, ..)| which(*stage))
+        .map(|(what, from, until)| Slice::of(stage(what), from, until))
+        .collect()
+}
+
+/// From the command that sets a transfer off to its last sector.
+fn channel(request: &TracedRequest) -> Option<Slice> {
+    let parts: Vec<_> = request.parts().collect();
+    let last = parts
+        .iter()
+        .rposition(|(stage, ..)| *stage == Stage::MediaTransfer)?;
+    let at_drive =
+        |stage: Stage| is_of_arm(stage) || is_of_platter(stage) || stage == Stage::Command;
+    let before = parts[..last]
+        .iter()
+        .rposition(|(stage, ..)| !at_drive(*stage));
+    let first = before.map_or(0, |place| place + 1);
+    Some(Slice::of(
+        format!("drive {}", request.drive + 1),
+        parts[first].1,
+        parts[last].2,
+    ))
+}
+
+fn title(request: &TracedRequest, trace: &Trace) -> String {
     let what = match request.purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read ahead",
         Purpose::Write => "write",
         Purpose::WriteBehind => "write behind",
     };
-    format!("{what}, {} sectors at {}", request.sectors, request.sector)
+    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
+    let size = bytes(u64::from(request.sectors) * sector_bytes);
+    format!("{what} {size} at sector {}", request.sector)
 }
 
-fn annotations(request: &TracedRequest) -> Vec<DebugAnnotation> {
-    [
-        ("sector", request.sector),
-        ("sectors", u64::from(request.sectors)),
-        ("cylinder", u64::from(request.cylinder)),
-        ("head", u64::from(request.head)),
-        ("slot", u64::from(request.slot)),
-    ]
-    .into_iter()
-    .map(|(name, value)| DebugAnnotation {
-        uint_value: Some(value),
-        name: Some(name.to_owned()),
-    })
-    .collect()
+/// A request with what it went through.
+fn whole(request: &TracedRequest, trace: &Trace, flow: u64) -> Slice {
+    let parts = request.parts();
+    Slice {
+        flows: ((!request.uses.is_empty()).then_some(flow), None),
+        within: parts
+            .map(|(what, from, until)| Slice::of(stage(what), from, until))
+            .collect(),
+        told: vec![
+            ("sector", request.sector),
+            ("sectors", u64::from(request.sectors)),
+            ("cylinder", u64::from(request.cylinder)),
+            ("head", u64::from(request.head)),
+            ("slot", u64::from(request.slot)),
+        ],
+        ..Slice::of(title(request, trace), request.issued, request.completed())
+    }
 }
-
-fn is_used_read_ahead(request: &TracedRequest) -> bool {
-    request.purpose == Purpose::ReadAhead && !request.uses.is_empty()
-}
-
-/// The number of the arrow that starts at a request; 0 is none.
-fn flow(request: usize) -> u64 {
-    request as u64 + 1
-}
-
-/// What was read ahead, by whom it was used first, and when.
-fn read_ahead_uses(trace: &Trace) -> impl Iterator<Item = (usize, u32, Nanoseconds)> + '_ {
-    let numbered = trace.requests.iter().enumerate();
-    numbered
-        .filter(|(_, request)| is_used_read_ahead(request))
-        .map(|(number, request)| (number, request.uses[0].process, request.uses[0].at))
-}
-
-#[cfg(test)]
-mod tests;

@@ -90,7 +90,7 @@ pub fn explain(
     }
     let mut notes = plan.notes.clone();
     if means.counterfactuals {
-        notes.push("gain: how much less time the program would take; a change by itself, unless two are named".to_owned());
+        notes.push("gain: how much less time the program would take with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
     }
     let explanation = Explanation {
         what: format!("{} on {}", plan.suite.name, subject.name),
@@ -98,6 +98,33 @@ pub fn explain(
         notes,
     };
     Ok((explanation, traces))
+}
+
+/// What happens on a subject with something supposed of it: the traces of its
+/// programs, in the order of [`explain`].
+///
+/// # Errors
+///
+/// What a machine fails with.
+pub fn supposing(
+    subject: &Subject,
+    what_if: WhatIf,
+    means: &Means<'_>,
+) -> Result<Vec<Trace>, LaboratoryError> {
+    let plan = &subject.plan;
+    let found = means.workshop().each(plan.computers.len(), |number| {
+        let variant = Variant {
+            trace: true,
+            what_if,
+            ..Variant::of(plan, &plan.computers[number])
+        };
+        rerun::rerun(plan, &variant, means.stop)
+    })?;
+    let traces = found
+        .into_iter()
+        .flatten()
+        .filter_map(|outcome| outcome.trace);
+    Ok(traces.collect())
 }
 
 fn program(

@@ -70,24 +70,24 @@ fn document(runs: &[Run]) -> serde_json::Result<String> {
 
 /// The same, with the error of the system.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
-    write(path, &document(runs)?)
+    write(path, document(runs)?.as_bytes())
 }
 
-/// Writes a page of a report, or any other text.
+/// Writes a file, for a user who named it.
 ///
 /// # Errors
 ///
-/// A file that cannot be written, which is then as it was before.
-pub fn write_text(path: &Path, text: &str) -> Result<(), LaboratoryError> {
-    write(path, text).map_err(|why| cannot_write(path, &why))
+/// One that cannot be written, which is then as it was before.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), LaboratoryError> {
+    write(path, bytes).map_err(|why| cannot_write(path, &why))
 }
 
-/// Whether [`write_text`] could write there: whoever works long for a page asks
+/// Whether [`write_file`] could write there: whoever works long for a file asks
 /// before.
 ///
 /// # Errors
 ///
-/// As [`write_text`].
+/// As [`write_file`].
 pub fn check_writable(path: &Path) -> Result<(), LaboratoryError> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let tried = match real.metadata() {
@@ -121,16 +121,16 @@ fn beside(path: &Path) -> PathBuf {
 /// Writes beside the file and renames, so that no half-written file is seen.
 /// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
 /// written to as it is, and stays what it is.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let partial = beside(&path);
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::OpenOptions::new()
             .write(true)
             .open(&path)?
-            .write_all(text.as_bytes());
+            .write_all(bytes);
     }
-    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
+    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &path));
     if written.is_err() {
         // The error that matters is already at hand.
         let _ = std::fs::remove_file(&partial);

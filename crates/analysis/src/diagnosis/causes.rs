@@ -1,11 +1,10 @@
 //! What differs between two runs that is no consequence of anything else.
 
 use super::Suspect;
-use super::measures::Measures;
-use crate::explanation::is_of_processor;
+use super::measures::{Measures, Worker};
 use crate::explanation::words;
 use diskperf_timeline::trace::Purpose;
-use diskperf_timeline::{Stage, Trace};
+use diskperf_timeline::{Deadline, Stage, Trace};
 
 /// Something that differs, and whose it is.
 pub(super) struct Cause {
@@ -15,6 +14,13 @@ pub(super) struct Cause {
     weight: (Rank, f64),
     /// In words.
     pub(super) evidence: String,
+}
+
+impl Cause {
+    /// Whether it is hardly the consequence of another.
+    pub(super) fn is_sure(&self) -> bool {
+        self.weight.0 > Rank::Hint
+    }
 }
 
 /// What a difference can be a consequence of: of nothing further down.
@@ -34,9 +40,21 @@ enum Rank {
 const SAME: f64 = 0.015;
 /// A cost that appears from nothing counts as this ratio.
 const MOST_RATIO: f64 = 20.0;
-/// Requests that begin at the same sectors with the same sizes, as a share of
-/// all: below this the files lie elsewhere.
-const SAME_LAYOUT: f64 = 0.7;
+/// Steps from a request to the next that both runs have, as a share of all:
+/// below this the files are laid out in another way.
+const SAME_LAYOUT: f64 = 0.75;
+/// Lengths of work that are this frequent are those of a routine; all others
+/// come of what came in between.
+const FREQUENT: f64 = 0.08;
+/// A frequent length of one run that makes up less than this in the other is
+/// not there.
+const ABSENT: f64 = 0.01;
+/// Lengths within this are the same, as times are rounded to nanoseconds.
+const BUCKET_NS: u64 = 64;
+/// As many pieces of work tell something.
+const FEWEST: usize = 20;
+/// Costs that vary by chance differ if their means differ by more.
+const BY_CHANCE: f64 = 0.08;
 /// Routines that all changed by the same ratio, but for this, run on another
 /// processor.
 const ALIKE: f64 = 0.06;
@@ -86,6 +104,19 @@ fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
                 ),
             ));
         }
+    }
+    let formats = |trace: &Trace| {
+        let request = trace.requests.first();
+        request.map(|one| (one.slots, trace.drives[one.drive as usize].sector_bytes))
+    };
+    if let (Some(one), Some(other)) = (formats(a.0), formats(b.0))
+        && one != other
+    {
+        let evidence = format!(
+            "a track has {} slots of {} bytes in one run and {} of {} in the other",
+            one.0, one.1, other.0, other.1
+        );
+        found.push(drive(1.0, evidence));
     }
     let (a, b) = (a.1, b.1);
     let both = a
@@ -153,19 +184,26 @@ fn each(what: &str, a: Option<f64>, b: Option<f64>) -> String {
     )
 }
 
-/// Which sectors the requests begin at, and how long they are.
+/// How far the blocks of files lie apart, and how long they are.
 fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
-    let same = a
-        .sizes
-        .iter()
-        .filter(|(at, size)| b.sizes.get(at) == Some(size))
-        .count();
-    let all = a.sizes.len() + b.sizes.len() - same;
-    let share = same as f64 / all.max(1) as f64;
+    let all = |of: &Measures| of.steps.values().sum::<u64>().max(1) as f64;
+    let (of_a, of_b) = (all(a), all(b));
+    let shares = a.steps.iter().map(|(step, count)| {
+        let other = b.steps.get(step).copied().unwrap_or(0);
+        (*count as f64 / of_a).min(other as f64 / of_b)
+    });
+    let share: f64 = shares.sum();
+    let usual = |of: &Measures| {
+        let most = of.steps.iter().max_by_key(|(_, count)| **count);
+        most.map_or_else(String::new, |((step, size), _)| {
+            format!("{size} sectors, {step} after the one before")
+        })
+    };
     (share < SAME_LAYOUT).then(|| {
         let evidence = format!(
-            "the files lie elsewhere: of all requests of both runs {} begin at the same sector with the same length",
-            words::percent(share)
+            "the files are laid out in another way: most blocks are of {} in one run, and of {} in the other",
+            usual(a),
+            usual(b)
         );
         cause(Suspect::Filesystem, (Rank::Layout, 1.0 - share), evidence)
     })
@@ -211,47 +249,116 @@ fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     })
 }
 
-/// What work takes each time, or for each byte.
+/// What work takes each time.
 fn units(a: &Measures, b: &Measures) -> Vec<Cause> {
-    let per_byte = |of: &Measures, stage| Some(of.booked(stage) / of.bytes.max(1.0) * 8192.0);
-    let booked = |suspect, stage| (suspect, stage, per_byte(a, stage), per_byte(b, stage));
-    let handled = |suspect, stage| (suspect, stage, a.handled(stage), b.handled(stage));
-    let usual = |suspect, stage| (suspect, stage, a.usual(stage), b.usual(stage));
-    let routines = [
-        booked(Suspect::Kernel, Stage::SystemCall),
-        booked(Suspect::Kernel, Stage::CacheLookup),
-        booked(Suspect::Kernel, Stage::Allocate),
-        handled(Suspect::Kernel, Stage::Interrupt),
-        handled(Suspect::Driver, Stage::Driver),
-        usual(Suspect::Driver, Stage::Driver),
-    ];
-    let others = [
-        booked(Suspect::Host, Stage::Copy),
-        booked(Suspect::Host, Stage::Clear),
-        usual(Suspect::Controller, Stage::Command),
-        usual(Suspect::Controller, Stage::CacheHit),
-        usual(Suspect::Bus, Stage::BusTransfer),
-        (
-            Suspect::Bus,
-            Stage::MemoryContention,
-            contention(a),
-            contention(b),
-        ),
+    let work = [
+        (Suspect::Host, Worker::Program, Stage::Copy),
+        (Suspect::Host, Worker::Program, Stage::Clear),
+        (Suspect::Kernel, Worker::Program, Stage::SystemCall),
+        (Suspect::Kernel, Worker::Program, Stage::CacheLookup),
+        (Suspect::Kernel, Worker::Program, Stage::Allocate),
+        (Suspect::Kernel, Worker::Handler, Stage::Interrupt),
+        (Suspect::Driver, Worker::Program, Stage::Driver),
+        (Suspect::Driver, Worker::Handler, Stage::Driver),
+        (Suspect::Controller, Worker::Hardware, Stage::Command),
+        (Suspect::Controller, Worker::Hardware, Stage::CacheHit),
+        (Suspect::Bus, Worker::Hardware, Stage::BusTransfer),
     ];
     let mut found = Vec::new();
-    for (suspect, stage, one, other) in routines.into_iter().chain(others) {
-        if let Some(size) = differs(one, other) {
-            let evidence = each(&words::stage(stage), one, other);
+    let mut ratios = Vec::new();
+    for (suspect, worker, stage) in work {
+        let nothing = Vec::new();
+        let of = |of: &Measures| of.pieces.get(&(worker, stage)).cloned();
+        let (one, other) = (of(a).unwrap_or(nothing.clone()), of(b).unwrap_or(nothing));
+        let changed = changed(&one, &other);
+        let routine = worker != Worker::Hardware && suspect != Suspect::Host;
+        if routine && one.len().min(other.len()) >= FEWEST {
+            ratios.push(changed.map_or(0.0, |(one, other)| (other / one).ln()));
+        }
+        if let Some((one, other)) = changed {
+            let size = differs(Some(one), Some(other)).unwrap_or(SAME);
+            let evidence = each(&words::stage(stage), Some(one), Some(other));
             found.push(cause(suspect, (Rank::Unit, size), evidence));
         }
     }
-    let ratios: Vec<f64> = routines
-        .iter()
-        .filter_map(|(_, _, one, other)| Some(((*other)? / (*one)?).ln()))
-        .filter(|ratio| ratio.is_finite())
-        .collect();
+    found.extend(clock(a, b));
+    if let Some(size) = differs(a.contention, b.contention).filter(|size| *size > BY_CHANCE) {
+        let told = |of: Option<f64>| words::percent(of.unwrap_or(0.0));
+        let evidence = format!(
+            "what the processor does while data moves takes up to {} longer in one run and {} in the other",
+            told(a.contention),
+            told(b.contention)
+        );
+        found.push(cause(Suspect::Bus, (Rank::Unit, size), evidence));
+    }
     found.extend(processor(&ratios));
     found
+}
+
+/// The clock's interrupts: longer ones are the kernel's, more of them the
+/// machine's.
+fn clock(a: &Measures, b: &Measures) -> Option<Cause> {
+    let ((tick_a, rate_a), (tick_b, rate_b)) = (a.clock?, b.clock?);
+    if let Some(size) = differs(Some(tick_a), Some(tick_b)) {
+        let evidence = each("the clock's interrupt", Some(tick_a), Some(tick_b));
+        return Some(cause(Suspect::Kernel, (Rank::Hint, 1.0 + size), evidence));
+    }
+    let size = differs(Some(rate_a), Some(rate_b)).filter(|size| *size > SHARE)?;
+    let evidence = format!(
+        "the clock ticks about {rate_a:.0} times a second in one run and {rate_b:.0} in the other"
+    );
+    Some(cause(Suspect::Host, (Rank::Unit, size), evidence))
+}
+
+/// What a piece of work takes in both, if it is not the same. Routines take the
+/// same each time but for what comes in between, so of both runs the frequent
+/// lengths are compared; where there are none, since a cost varies by chance,
+/// the means.
+fn changed(a: &[u64], b: &[u64]) -> Option<(f64, f64)> {
+    if a.len() < FEWEST || b.len() < FEWEST {
+        return None;
+    }
+    let (of_a, of_b) = (frequent(a), frequent(b));
+    let mean = |of: &[u64]| of.iter().sum::<u64>() as f64 / of.len() as f64;
+    if of_a.is_empty() || of_b.is_empty() {
+        let (one, other) = (mean(a), mean(b));
+        return (differs(Some(one), Some(other))? > BY_CHANCE).then_some((one, other));
+    }
+    let absent = |modes: &[(u64, f64)], from: &[u64]| -> Vec<(u64, f64)> {
+        let gone = modes
+            .iter()
+            .filter(|(length, _)| share_of(from, *length) < ABSENT);
+        gone.copied().collect()
+    };
+    let (only_a, only_b) = (absent(&of_a, b), absent(&of_b, a));
+    let most = |modes: &[(u64, f64)]| {
+        let most = modes.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        most.map(|(length, _)| *length as f64)
+    };
+    Some((most(&only_a)?, most(&only_b)?))
+}
+
+/// The lengths that are frequent, and their shares; the lengths are in order.
+fn frequent(lengths: &[u64]) -> Vec<(u64, f64)> {
+    let mut found = Vec::new();
+    let mut place = 0;
+    while place < lengths.len() {
+        let first = lengths[place];
+        let alike = lengths[place..].partition_point(|one| *one <= first + BUCKET_NS);
+        let share = alike as f64 / lengths.len() as f64;
+        if share >= FREQUENT {
+            found.push((first, share));
+        }
+        place += alike;
+    }
+    found
+}
+
+/// How many of the lengths are this one.
+fn share_of(lengths: &[u64], length: u64) -> f64 {
+    let from = lengths.partition_point(|one| *one + BUCKET_NS < length);
+    let until = lengths.partition_point(|one| *one <= length + 2 * BUCKET_NS);
+    (until - from) as f64 / lengths.len() as f64
 }
 
 /// Every routine takes longer, or less long, by the same ratio.
@@ -266,27 +373,20 @@ fn processor(ratios: &[f64]) -> Option<Cause> {
     })
 }
 
-/// Of the time that programs spend on the processor, what they take longer
-/// because data moves; for a millisecond of it.
-fn contention(of: &Measures) -> Option<f64> {
-    let work = Stage::ALL
-        .into_iter()
-        .filter(|stage| is_of_processor(*stage));
-    let all: f64 = work.map(|stage| of.booked(stage)).sum();
-    (all > 0.0).then(|| 1e6 * of.booked(Stage::MemoryContention) / all)
-}
-
 /// Waiting that some parts have to themselves.
 fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
     let difference = (b.elapsed_ns - a.elapsed_ns).abs().max(1.0);
     let mut found = Vec::new();
+    let late = Stage::MissedRevolution(Deadline::DataLate);
+    let each = |of: &Measures| Some(of.requested(late) / of.count().max(1.0));
+    let worth = (b.requested(late) - a.requested(late)).abs() > SHARE * difference;
+    if let Some(size) = differs(each(a), each(b)).filter(|size| worth && *size > SHARE) {
+        let evidence = self::each("for a request, data late", each(a), each(b));
+        found.push(cause(Suspect::Controller, (Rank::Unit, size), evidence));
+    }
     let own = [
         (Suspect::Controller, Stage::ControllerQueue),
         (Suspect::Controller, Stage::ChannelWait),
-        (
-            Suspect::Controller,
-            Stage::MissedRevolution(diskperf_timeline::Deadline::DataLate),
-        ),
         (Suspect::Kernel, Stage::BufferWait),
     ];
     for (suspect, stage) in own {
@@ -302,21 +402,16 @@ fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
             found.push(cause(suspect, (Rank::Hint, more / difference), evidence));
         }
     }
+    let (one, other) = (a.most_at_once as f64, b.most_at_once as f64);
+    if let Some(size) = differs(Some(one), Some(other)).filter(|size| *size > SHARE) {
+        let evidence =
+            format!("up to {one:.0} requests are under way in one run and {other:.0} in the other");
+        found.push(cause(Suspect::Kernel, (Rank::Hint, size / 4.0), evidence));
+    }
     let (one, other) = (a.count(), b.count());
     if let Some(size) = differs(Some(one), Some(other)).filter(|size| *size > SHARE) {
         let evidence = format!("{one:.0} requests in one run and {other:.0} in the other");
         found.push(cause(Suspect::Kernel, (Rank::Hint, size), evidence));
     }
-    let (one, other) = (interrupts(a), interrupts(b));
-    if let Some(size) = differs(Some(one), Some(other)).filter(|size| *size > SHARE) {
-        let evidence = "interrupts take another share of the processor".to_owned();
-        found.push(cause(Suspect::Kernel, (Rank::Hint, size), evidence));
-    }
     found
-}
-
-/// What comes in between programs, for what they do themselves.
-fn interrupts(of: &Measures) -> f64 {
-    let own = of.booked(Stage::SystemCall) + of.booked(Stage::Copy) + of.booked(Stage::CacheLookup);
-    of.booked(Stage::Interrupt) / own.max(1.0)
 }

@@ -1,6 +1,6 @@
 //! What can be measured of a run that is a cause and not a consequence.
 
-use crate::explanation::window;
+use crate::explanation::{is_of_processor, window};
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
@@ -9,10 +9,23 @@ use std::collections::BTreeMap;
 pub(super) struct Measures {
     /// From the first start of a program to the last end.
     pub(super) elapsed_ns: f64,
+    /// Programs that ran at once.
+    pub(super) programs: f64,
+    /// Drives that were asked.
+    pub(super) drives: f64,
     /// What all programs booked, by [`Stage::index`].
     booked: [f64; Stage::COUNT],
-    /// What handlers took, by stage: how often, and for how long.
-    handled: BTreeMap<Stage, (f64, f64)>,
+    /// How long each piece of work was, by who did it and what it was, in order.
+    pub(super) pieces: BTreeMap<(Worker, Stage), Vec<u64>>,
+    /// Where requests begin after each other, in the order of their issue: from
+    /// the first sector of one to that of the next, with its length; how often.
+    pub(super) steps: BTreeMap<(i64, u32), u64>,
+    /// Of what the processor does while data moves, how much longer it takes.
+    pub(super) contention: Option<f64>,
+    /// See [`clock`].
+    pub(super) clock: Option<(f64, f64)>,
+    /// The most requests that were under way at once.
+    pub(super) most_at_once: usize,
     /// What requests took, by stage.
     requested: [f64; Stage::COUNT],
     /// Bytes that requests moved.
@@ -26,8 +39,6 @@ pub(super) struct Measures {
     /// Where each sector that a request begins with lies: cylinder, head, slot
     /// and slots.
     pub(super) places: BTreeMap<(u32, u64), (u32, u32, u32, u32)>,
-    /// Sectors of each request that began there, in the order of completion.
-    pub(super) sizes: BTreeMap<(u32, u64), u32>,
     /// How many slots ahead of its sector the search of a request ended: the
     /// middle one.
     pub(super) lead_slots: Option<f64>,
@@ -46,17 +57,26 @@ impl Measures {
             .iter()
             .filter(|one| one.completed() > from && one.issued < until)
             .collect();
+        let mut numbers: Vec<u32> = requests.iter().map(|one| one.drive).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let asked = numbers.len();
         let mut measures = Self {
             elapsed_ns: until.since(from).0 as f64,
+            programs: trace.processes.len().max(1) as f64,
+            drives: asked.max(1) as f64,
             booked: [0.0; Stage::COUNT],
-            handled: BTreeMap::new(),
+            pieces: BTreeMap::new(),
+            steps: BTreeMap::new(),
+            contention: None,
+            clock: None,
+            most_at_once: 0,
             requested: [0.0; Stage::COUNT],
             bytes: 0.0,
             requests: BTreeMap::new(),
             usual: BTreeMap::new(),
             seeks: BTreeMap::new(),
             places: BTreeMap::new(),
-            sizes: BTreeMap::new(),
             lead_slots: None,
             searching: 0.0,
             sector_ns: None,
@@ -64,18 +84,46 @@ impl Measures {
         for process in &trace.processes {
             for (stage, start, stop) in process.parts() {
                 measures.booked[stage.index()] += (stop.0 - start.0) as f64;
+                measures.piece(Worker::Program, stage, stop.0 - start.0);
             }
         }
         let handlers = trace.handlers.iter();
         for work in handlers.filter(|work| work.from >= from && work.until <= until) {
-            let (count, ns) = measures.handled.entry(work.stage).or_default();
-            *count += 1.0;
-            *ns += (work.until.0 - work.from.0) as f64;
+            measures.piece(Worker::Handler, work.stage, work.until.0 - work.from.0);
+        }
+        for request in &requests {
+            for (stage, start, stop) in request.parts() {
+                measures.piece(Worker::Hardware, stage, stop.0 - start.0);
+            }
+        }
+        for pieces in measures.pieces.values_mut() {
+            pieces.sort_unstable();
         }
         measures.look_at(trace, &requests);
         measures.follow_arms(trace, &requests);
         measures.follow_searches(trace, &requests);
+        measures.follow_files(trace, &requests);
+        measures.contention = contention(trace);
+        measures.clock = clock(trace, &measures);
+        measures.most_at_once = most_at_once(&requests);
         measures
+    }
+
+    fn piece(&mut self, worker: Worker, stage: Stage, ns: u64) {
+        self.pieces.entry((worker, stage)).or_default().push(ns);
+    }
+
+    /// How far apart requests begin that were issued after each other.
+    fn follow_files(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+        for drive in 0..trace.drives.len() as u32 {
+            let own = requests.iter().filter(|one| one.drive == drive);
+            let mut order: Vec<&&TracedRequest> = own.collect();
+            order.sort_by_key(|one| one.issued);
+            for pair in order.windows(2) {
+                let step = pair[1].sector as i64 - pair[0].sector as i64;
+                *self.steps.entry((step, pair[1].sectors)).or_default() += 1;
+            }
+        }
     }
 
     fn look_at(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
@@ -88,7 +136,6 @@ impl Measures {
             let at = (request.drive, request.sector);
             let place = (request.cylinder, request.head, request.slot, request.slots);
             self.places.insert(at, place);
-            self.sizes.insert(at, request.sectors);
             let mut own = [0_u64; Stage::COUNT];
             for (stage, start, stop) in request.parts() {
                 own[stage.index()] += stop.0 - start.0;
@@ -171,16 +218,75 @@ impl Measures {
         self.usual.get(&stage).copied()
     }
 
-    /// What handlers take in a stage each time.
-    pub(super) fn handled(&self, stage: Stage) -> Option<f64> {
-        let (count, ns) = self.handled.get(&stage)?;
-        Some(ns / count)
-    }
-
     /// All requests.
     pub(super) fn count(&self) -> f64 {
         self.requests.values().sum()
     }
+}
+
+/// Who does a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Worker {
+    /// A program, in its own code or in the kernel.
+    Program,
+    /// A handler of an interrupt.
+    Handler,
+    /// A request, wherever it was.
+    Hardware,
+}
+
+/// Work shorter than this does not tell how much it was slowed.
+const SLOWED_NS: u64 = 50_000;
+
+/// What memory contention adds at most to what programs do: as data moves over
+/// all of it. Nearly the most, for what came in between may have slowed more.
+fn contention(trace: &Trace) -> Option<f64> {
+    let mut shares = Vec::new();
+    for process in &trace.processes {
+        let parts: Vec<_> = process.parts().collect();
+        for pair in parts.windows(2) {
+            let (work, lost) = (pair[0], pair[1]);
+            let ns = work.2.0 - work.1.0;
+            if lost.0 == Stage::MemoryContention && is_of_processor(work.0) && ns > SLOWED_NS {
+                shares.push((lost.2.0 - lost.1.0) as f64 / ns as f64);
+            }
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() * 9 / 10).copied()
+}
+
+/// The clock: how long its shortest interruption of a program is, and how often
+/// a second it comes, from what the processor did for nobody.
+fn clock(trace: &Trace, measures: &Measures) -> Option<(f64, f64)> {
+    let pieces = measures.pieces.get(&(Worker::Program, Stage::Interrupt))?;
+    let tick = *pieces.get(pieces.len() / 50)? as f64;
+    let (first, last) = (trace.busy.first()?, trace.busy.last()?);
+    let busy = last.processor.since(first.processor).0 as f64;
+    let handlers = last.handlers.since(first.handlers).0 as f64;
+    let elapsed = last.at.since(first.at).0 as f64;
+    let own: f64 = trace
+        .handlers
+        .iter()
+        .filter(|work| work.from >= first.at && work.until <= last.at)
+        .map(|work| (work.until.0 - work.from.0) as f64)
+        .sum();
+    (busy > 0.0 && elapsed > 0.0).then(|| (tick, (handlers - own).max(0.0) / tick / elapsed * 1e9))
+}
+
+/// The most requests that were under way at once.
+fn most_at_once(requests: &[&TracedRequest]) -> usize {
+    let mut ends: Vec<(u64, i64)> = Vec::new();
+    for request in requests {
+        ends.push((request.issued.0, 1));
+        ends.push((request.completed().0, -1));
+    }
+    ends.sort_unstable();
+    let at_once = ends.iter().scan(0, |count, (_, change)| {
+        *count += change;
+        Some(*count)
+    });
+    at_once.max().unwrap_or(0) as usize
 }
 
 fn is_wait(stage: Stage) -> bool {

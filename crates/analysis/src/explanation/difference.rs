@@ -159,6 +159,6 @@ mod tests {
     fn parts_sum_to_the_difference_whatever_is_rounded() {
         let of = [0, 1, 1, 2, 0, 0, 4, 11];
         assert_eq!(over_all_orders(3, &of).iter().sum::<i64>(), 11);
-        assert_eq!(rounded(&[-5, -5, 4], 3), [-2, -1, 1]);
+        assert_eq!(rounded(&[-5, -5, 4], 3), [-1, -2, 1]);
     }
 }

@@ -13,8 +13,20 @@ const WORTH: f64 = 0.02;
 pub fn verdict(account: &Account) -> Vec<String> {
     let mut sentences = vec![bottleneck(account)];
     sentences.extend(quantum(account));
-    sentences.extend(why(account));
+    if limited_by_processor(account) {
+        sentences.extend(work(account));
+    } else {
+        sentences.extend(why(account));
+    }
     sentences
+}
+
+fn limited_by_processor(account: &Account) -> bool {
+    let of_drive = busiest(account).map_or(0.0, |drive| {
+        account.utilisation.drives[drive.drive as usize]
+    });
+    let processor = account.utilisation.processor;
+    processor >= LIMITS && processor >= of_drive
 }
 
 /// The drive that was busiest.
@@ -38,7 +50,7 @@ fn bottleneck(account: &Account) -> String {
     let elapsed = account.elapsed.0.max(1) as f64;
     let media = drive.spent(|stage| stage == Stage::MediaTransfer).0 as f64 / elapsed;
     let busy = percent(of_drive);
-    if used.processor >= LIMITS && used.processor >= of_drive {
+    if limited_by_processor(account) {
         return format!(
             "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {both} at the same time."
         );
@@ -114,14 +126,31 @@ fn why(account: &Account) -> Option<String> {
     if let Some(worst) = worst.filter(|worst| worst.ns as f64 / elapsed >= WORTH) {
         return Some(of_missed(worst, requests));
     }
+    work(account)
+}
+
+/// What the program does on the processor, if it is there for most of its time.
+fn work(account: &Account) -> Option<String> {
+    let elapsed = account.elapsed.0.max(1) as f64;
     let ledger = account.ledger.entries().iter();
-    let work = ledger.filter(|entry| is_of_processor(entry.stage));
-    let most = work.max_by_key(|entry| entry.ns)?;
-    Some(format!(
-        "Of what the program spends on the processor, most is {}: {} of the elapsed time.",
-        super::words::stage(most.stage),
-        percent(most.ns.0 as f64 / account.elapsed.0.max(1) as f64)
-    ))
+    let mut work: Vec<_> = ledger
+        .filter(|entry| is_of_processor(entry.stage))
+        .collect();
+    work.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+    let told: Vec<String> = work
+        .iter()
+        .take(3)
+        .map(|entry| {
+            let share = percent(entry.ns.0 as f64 / elapsed);
+            format!("{} {share}", super::words::stage(entry.stage))
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Of its time the program spends the most on the processor with {}.",
+            told.join(", ")
+        )
+    })
 }
 
 fn of_missed(worst: &Missed, requests: u64) -> String {

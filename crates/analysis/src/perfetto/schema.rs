@@ -16,6 +16,9 @@ pub(super) struct TracePacket {
     pub(super) trusted_packet_sequence_id: Option<u32>,
     #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
+    /// What holds from this packet on.
+    #[prost(uint32, optional, tag = "13")]
+    pub(super) sequence_flags: Option<u32>,
     #[prost(message, optional, tag = "60")]
     pub(super) track_descriptor: Option<TrackDescriptor>,
 }
@@ -28,16 +31,16 @@ pub(super) struct TrackDescriptor {
     pub(super) name: Option<String>,
     #[prost(uint64, optional, tag = "5")]
     pub(super) parent_uuid: Option<u64>,
-    #[prost(enumeration = "ChildOrdering", optional, tag = "11")]
-    pub(super) child_ordering: Option<i32>,
-    #[prost(int32, optional, tag = "12")]
-    pub(super) sibling_order_rank: Option<i32>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) process: Option<ProcessDescriptor>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
-pub(super) enum ChildOrdering {
-    Unknown = 0,
-    Explicit = 3,
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ProcessDescriptor {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) pid: Option<i32>,
+    #[prost(string, optional, tag = "6")]
+    pub(super) process_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -48,6 +51,8 @@ pub(super) struct TrackEvent {
     pub(super) r#type: Option<i32>,
     #[prost(uint64, optional, tag = "11")]
     pub(super) track_uuid: Option<u64>,
+    #[prost(string, repeated, tag = "22")]
+    pub(super) categories: Vec<String>,
     #[prost(string, optional, tag = "23")]
     pub(super) name: Option<String>,
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
@@ -61,7 +66,6 @@ pub(super) enum EventType {
     Unspecified = 0,
     SliceBegin = 1,
     SliceEnd = 2,
-    Instant = 3,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -75,8 +75,13 @@ fn told(found: &Diagnosis) -> String {
     let missed = found
         .deadline
         .map(|missed| format!(", by way of a deadline: {}", deadline(missed)));
+    let others: Vec<&str> = found.others.iter().map(|one| one.name()).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!(" (these differ as well: {})", others.join(", ")),
+    };
     format!(
-        "{component}{}. {}",
+        "{component}{}{others}. {}",
         missed.unwrap_or_default(),
         sentence(&found.evidence)
     )
@@ -98,6 +103,7 @@ fn how(method: Method, idle: usize) -> String {
         idle => format!("; {idle} more changes do nothing here"),
     };
     match method {
+        Method::AllOrders { runs: 0 } => format!("the one change from A to B{others}"),
         Method::AllOrders { runs } => format!(
             "the changes from A to B, made in every order, {runs} runs in between: they sum to the difference{others}"
         ),

@@ -14,6 +14,8 @@ use serde::Serialize;
 
 /// Counterfactuals that a table shows: as many as gain most.
 const SHOWN: usize = 12;
+/// And of pairs that beat their sum.
+const PAIRS: usize = 3;
 
 pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(format!("Explained: {}", found.what))];
@@ -48,7 +50,10 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     }
     let shown = &program.counterfactuals;
     let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
-    let best: Vec<&Counterfactual> = shown.iter().filter(gaining).take(SHOWN).collect();
+    let alone = shown.iter().filter(|one| !one.beats_sum).filter(gaining);
+    let pairs = shown.iter().filter(|one| one.beats_sum).filter(gaining);
+    let mut best: Vec<&Counterfactual> = alone.take(SHOWN).chain(pairs.take(PAIRS)).collect();
+    best.sort_by_key(|one| one.elapsed);
     if !best.is_empty() {
         blocks.push(Block::Grid(counterfactuals(&best, account.elapsed)));
     }
@@ -110,7 +115,10 @@ fn figure(ns: u64) -> String {
 fn used(used: &Utilisation) -> Grid {
     let mut rows = vec![
         ("processor".to_owned(), used.processor),
-        ("of that, interrupts of disks".to_owned(), used.handlers),
+        (
+            "of that, in handlers of interrupts".to_owned(),
+            used.handlers,
+        ),
         (
             "processor and a drive at once".to_owned(),
             used.processor_and_drive,
@@ -128,7 +136,8 @@ fn used(used: &Utilisation) -> Grid {
         };
         rows.push((name, one.share));
     }
-    for (number, share) in used.drives.iter().enumerate() {
+    let asked = used.drives.iter().enumerate();
+    for (number, share) in asked.filter(|(_, share)| **share > 0.0) {
         rows.push((format!("drive {}", number + 1), *share));
     }
     Grid {
@@ -169,7 +178,7 @@ fn missed(all: &[Missed]) -> Grid {
 
 fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     let mark = |one: &&Counterfactual| match one.beats_sum {
-        true => format!("{} (together more than their sum)", one.change),
+        true => format!("{} *", one.change),
         false => one.change.clone(),
     };
     Grid {

@@ -5,16 +5,22 @@ use super::{Outcome, stop_on_signals};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
+use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
+use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, ModelPlan};
+use diskperf_laboratory::timeline::Trace;
 use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where the time of a run went and what would change it, or why two differ.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
+    if let Some(path) = &arguments.perfetto {
+        runs::check_writable(path)?;
+    }
     let subjects = subjects(arguments, store)?;
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(arguments.machines.quiet);
@@ -27,8 +33,16 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     let format = arguments.machines.format.into();
     let text = match subjects.as_slice() {
         [one] => {
-            let (found, _) = explain::explain(one, &means)?;
+            let (found, traces) = explain::explain(one, &means)?;
+            if let Some(path) = &arguments.perfetto {
+                write_trace(path, &found, &traces)?;
+            }
             report::explanation(&found, format, width())
+        }
+        [_, _, ..] if arguments.perfetto.is_some() => {
+            return Err(LaboratoryError::Request(
+                "--perfetto is of one run or system: explain each by itself, with a file of its own".to_owned(),
+            ));
         }
         [a, b, ..] => {
             let found = explain::differences(a, b, &means)?;
@@ -39,6 +53,14 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     drop(progress);
     print(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The traces of all programs in one file.
+fn write_trace(path: &Path, found: &Explanation, traces: &[Trace]) -> Result<(), LaboratoryError> {
+    let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
+    let named = found.programs.iter().map(name).zip(traces);
+    let bytes = perfetto(&named.collect::<Vec<_>>());
+    runs::write_file(path, &bytes)
 }
 
 fn subjects(

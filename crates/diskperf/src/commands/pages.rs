@@ -21,7 +21,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     let mut reported = reported(&catalogue, wanted)?;
     draw_platters(&mut reported);
     let page = html::page(&reported);
-    runs::write_text(&arguments.output, &page)?;
+    runs::write_file(&arguments.output, page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

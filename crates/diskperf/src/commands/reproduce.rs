@@ -7,7 +7,7 @@ use crate::progress::MachinesProgress;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
-use diskperf_laboratory::runs::{check_writable, write_text};
+use diskperf_laboratory::runs::{check_writable, write_file};
 use std::process::ExitCode;
 
 /// The accuracy card.
@@ -30,7 +30,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let card = reproduce_with(&catalogue, &options, &|done, of| progress.show(done, of))?;
     drop(progress);
     if let Some(path) = &arguments.report {
-        write_text(path, &report::html::card(&card))?;
+        write_file(path, report::html::card(&card).as_bytes())?;
     }
     print(&report::card(
         &card,

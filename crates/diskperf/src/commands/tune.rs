@@ -10,7 +10,7 @@ use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::analysis::tuning::Tuned;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::is_model;
-use diskperf_laboratory::runs::{check_writable, write_text};
+use diskperf_laboratory::runs::{check_writable, write_file};
 use diskperf_laboratory::tune::{HostSearch, Kept, MODEL_BYTES, Search, tune as search, tune_host};
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ fn tune_path(
 /// What was found, and as a page if that is wanted.
 fn show(arguments: &TuneArguments, tuned: &Tuned) -> Outcome {
     if let Some(page) = &arguments.report {
-        write_text(page, &report::html::tuned(tuned))?;
+        write_file(page, report::html::tuned(tuned).as_bytes())?;
     }
     let format = arguments.machines.format.into();
     print(&report::tuned(tuned, format, width()));

@@ -4,6 +4,8 @@
 mod calculate;
 mod catalogue;
 mod errors;
+mod explain;
+mod perfetto;
 mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]

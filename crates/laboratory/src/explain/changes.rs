@@ -184,7 +184,7 @@ fn ways(values: &Values<'_>) -> Vec<Change> {
             [values.times("bus.bytes_per_s", 2.0)],
         ),
         change(
-            "arbitration free: transfers slow no processor, and no data is late",
+            "arbitration free (no data late, no memory contention)",
             Kind::Removed,
             [values.set(contention, "0"), values.set(late, "0")],
         ),

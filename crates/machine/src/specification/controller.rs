@@ -104,6 +104,7 @@ impl ControllerSpecification {
                 "data_late_idle_share",
                 "share of that probability while the processor idles",
             ),
+            fails_again: true,
         };
         Self::Massbus { config, separate }
     }

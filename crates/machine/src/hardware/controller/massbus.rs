@@ -39,6 +39,9 @@ pub struct MassbusConfig {
     pub data_late: f64,
     /// Share of that while the processor idles.
     pub data_late_idle_share: f64,
+    /// Whether a transfer that is repeated may fail again. It always may, but
+    /// where a repetition is supposed to cost no time it could fail for ever.
+    pub fails_again: bool,
 }
 
 impl MassbusConfig {
@@ -49,6 +52,9 @@ impl MassbusConfig {
         let mut config = self.clone();
         if what_if.deadlines_met {
             config.data_late = 0.0;
+        }
+        if what_if.no_rotational_latency {
+            config.fails_again = false;
         }
         if what_if.deadlines_met || what_if.no_rotational_latency {
             config.attention = Attention::WhileTransferring;
@@ -89,6 +95,8 @@ struct Channel {
     ends: Time,
     sectors: u32,
     per_sector: Time,
+    /// Whether sectors of it may be late.
+    may_be_late: bool,
     moving: bool,
 }
 
@@ -295,6 +303,7 @@ impl Massbus {
             ends,
             sectors: transfer.sectors,
             per_sector: Time((ends - first_sector).0 / u64::from(transfer.sectors)),
+            may_be_late: self.config.data_late > 0.0 && (!repeated || self.config.fails_again),
             moving: false,
         });
         self.schedule(around, first_sector, MassbusEvent::FirstSector);
@@ -362,7 +371,7 @@ impl Massbus {
     /// on what the processor is doing when it has passed.
     fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
-        let may_be_late = self.config.data_late > 0.0;
+        let may_be_late = channel.may_be_late;
         let mut last = number..channel.sectors.max(2);
         let risk = last.find_map(|number| {
             let draw = may_be_late.then(|| self.late.share())?;

@@ -14,6 +14,7 @@ fn config() -> MassbusConfig {
         command: Time::ZERO,
         data_late: 0.0,
         data_late_idle_share: 0.0,
+        fails_again: true,
     }
 }
 

@@ -1,0 +1,187 @@
+//! Where a modelled run's time went, and why two differ.
+
+use crate::support::{User, words};
+use serde_json::Value;
+
+const WRITE: &str = "write_8192 --size 1M --runs 2";
+const EAGLE: &str = "vax780-sc780-eagle";
+
+fn sum(ledger: &Value) -> u64 {
+    let lines = ledger.as_array().expect("a ledger");
+    lines
+        .iter()
+        .map(|line| line["ns"].as_u64().expect("ns"))
+        .sum()
+}
+
+#[test]
+fn a_stored_run_is_made_again_and_accounted_for() {
+    let user = User::new();
+    let line = format!("run {WRITE} --on {EAGLE} --set filesystem.rotdelay_ms=7 --label mine");
+    user.run(&words(&line)).expect(0, &[]);
+    user.run(&words("explain mine")).expect(0, &[]).shows(&[
+        "Explained: write_8192 on vax780-sc780-eagle (run ",
+        "Each request of 8 KB takes",
+        "the program's time",
+        "processor and a drive at once",
+        "with this changed",
+        "gain",
+    ]);
+    let found = user
+        .run(&words("explain --format json"))
+        .expect(0, &[])
+        .json();
+    let program = &found["programs"][0];
+    assert_eq!(program["program"], "write_8192");
+    assert_eq!(program["filesystem"], "ffs/8192");
+    assert_eq!(program["drives"], 1);
+    let elapsed = program["elapsed_ns"].as_u64().expect("ns");
+    assert_eq!(sum(&program["ledger"]), elapsed);
+    assert!(
+        program["utilisation"]["processor"]
+            .as_f64()
+            .expect("a share")
+            > 0.5
+    );
+    assert!(
+        program["verdict"]
+            .as_str()
+            .expect("a text")
+            .contains("processor")
+    );
+    let changed = &program["counterfactuals"][0];
+    assert!(changed["elapsed_ns"].as_u64().expect("ns") < elapsed);
+    assert!(changed["gain"].as_f64().expect("a share") > 0.0);
+    assert_eq!(user.stored().len(), 1, "what is made again is not kept");
+}
+
+#[test]
+fn a_system_runs_its_suite_and_two_drives_have_a_ledger_each() {
+    let user = User::new();
+    let line = format!("explain {EAGLE} --suite {WRITE} --drives 2 --no-counterfactuals");
+    user.run(&words(&line)).expect(0, &[]).shows(&[
+        "on 2 drives at once",
+        "last to end",
+        "program 2",
+    ]);
+    let json = user
+        .run(&words(&format!("{line} --format json")))
+        .expect(0, &[])
+        .json();
+    let program = &json["programs"][0];
+    assert_eq!(
+        sum(&program["ledger"]),
+        program["elapsed_ns"].as_u64().expect("ns")
+    );
+    let own = program["ledgers"].as_array().expect("ledgers");
+    assert_eq!(own.len(), 2);
+    for one in own {
+        assert_eq!(sum(&one["ledger"]), one["elapsed_ns"].as_u64().expect("ns"));
+    }
+    let csv = user
+        .run(&words(&format!("{line} --format csv")))
+        .expect(0, &[]);
+    assert!(
+        csv.stdout
+            .starts_with("program,filesystem,drives,kind,name,cause,ns,share,gain\r\n")
+    );
+    user.run(&words(&format!("{line} --format markdown")))
+        .expect(0, &[])
+        .shows(&["## Explained"]);
+}
+
+#[test]
+fn a_change_is_taken_apart() {
+    let user = User::new();
+    let line = format!(
+        "explain {EAGLE} --suite read_8192 --size 1M --runs 2 --change driver.search_lead_sectors=2"
+    );
+    user.run(&words(&line)).expect(0, &[]).shows(&[
+        "Why they differ",
+        "the driver is behind it",
+        "transfer command too late",
+        "driver.search_lead_sectors: 7 to 2",
+        "100.0 %",
+    ]);
+    let json = user
+        .run(&words(&format!("{line} --format json")))
+        .expect(0, &[])
+        .json();
+    let program = &json["programs"][0];
+    let difference = program["difference_ns"].as_i64().expect("ns");
+    let part = program["parts"][0]["ns"].as_i64().expect("ns");
+    assert!(difference > 0);
+    assert_eq!(part, difference);
+    assert_eq!(program["diagnosis"]["component"], "driver");
+}
+
+/// A run in a file, with something of it changed.
+fn tampered(user: &User, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(user.file("run.json")).expect("the export");
+    let mut file: Value = serde_json::from_str(&text).expect("JSON");
+    change(&mut file["runs"][0]);
+    std::fs::write(user.file("other.json"), file.to_string()).expect("a file");
+}
+
+#[test]
+fn what_is_no_longer_the_same_is_refused() {
+    let user = User::new();
+    user.run(&words(&format!("run {WRITE} --on {EAGLE}")))
+        .expect(0, &[]);
+    user.run(&words("export last -o run.json")).expect(0, &[]);
+    user.run(&words("explain run.json --no-counterfactuals"))
+        .expect(0, &[]);
+    tampered(&user, |run| {
+        run["model"]["model_version"] = "0.0.1+0".into();
+        run["model"]["fingerprint"] = "0".into();
+    });
+    user.run(&words("explain other.json"))
+        .expect(2, &["model 0.0.1+0", "run it again"]);
+    tampered(&user, |run| {
+        run["model"]["fingerprint"] = "0".into();
+        let files = run["model"]["catalogue"].as_object_mut().expect("files");
+        let (_, text) = files.iter_mut().next().expect("a file");
+        *text = "description = \"another\"".into();
+    });
+    user.run(&words("explain other.json"))
+        .expect(2, &["catalogue has changed", "run it again"]);
+    tampered(&user, |run| {
+        run["command_line"] = vec!["diskperf", "list"].into()
+    });
+    user.run(&words("explain other.json"))
+        .expect(2, &["command line", "diskperf list"]);
+}
+
+#[test]
+fn what_cannot_be_explained_says_why() {
+    let user = User::new();
+    user.run(&words("explain last")).expect(2, &["run"]);
+    user.run(&words("explain vax781"))
+        .expect(2, &["vax781", "diskperf list systems"]);
+    user.run(&words("explain ./target"))
+        .expect(2, &["real storage", "seqread89"]);
+    user.run(&words(&format!("explain {EAGLE} --suite nothing")))
+        .expect(2, &["nothing"]);
+    user.run(&words(&format!("run {WRITE} --on {EAGLE}")))
+        .expect(0, &[]);
+    user.run(&words("explain last --size 2M"))
+        .expect(2, &["made again as it was", "--size"]);
+    user.run(&words("explain last --change driver.search_lead_sectors=2"))
+        .expect(2, &["--change is of one modelled system"]);
+    user.run(&words(
+        "run read_8192 --size 1M --on vax780-sc780-eagle --label reads",
+    ))
+    .expect(0, &[]);
+    user.run(&words("explain last reads --no-counterfactuals"))
+        .expect(0, &[]);
+    user.run(&words(&format!("run {WRITE} --on {EAGLE} --label writes")))
+        .expect(0, &[]);
+    user.run(&words("explain reads writes"))
+        .expect(2, &["different programs", "read_8192", "write_8192"]);
+    user.run(&words(
+        "run read_8192 --size 64K --runs 2 --on ./target --label real",
+    ))
+    .expect(0, &[]);
+    user.run(&words("explain real"))
+        .expect(2, &["real storage", "diskperf show"]);
+}

@@ -1,0 +1,96 @@
+//! Explanations of modelled runs: ledgers that sum, differences taken apart, and
+//! causes that are found from what happened alone.
+
+mod causes;
+mod counterfactuals;
+mod differences;
+mod ledgers;
+
+use diskperf_laboratory::explain::{Means, Subject, explain};
+use diskperf_laboratory::plan::{Plan, plan};
+use diskperf_laboratory::timeline::{CacheMode, Trace};
+use diskperf_laboratory::{LaboratoryError, Request, SizeChoice};
+use std::sync::Arc;
+
+/// A program, or a suite, on a system, with settings.
+#[derive(Clone, Debug, PartialEq)]
+struct Case {
+    what: Option<&'static str>,
+    system: String,
+    drives: u32,
+    size: SizeChoice,
+    settings: Vec<String>,
+}
+
+impl Case {
+    fn of(what: &'static str, system: &str) -> Self {
+        Self {
+            what: Some(what),
+            system: system.to_owned(),
+            drives: 1,
+            size: SizeChoice::Bytes(2 << 20),
+            settings: Vec::new(),
+        }
+    }
+
+    fn with(&self, settings: &[&str]) -> Self {
+        let more = settings.iter().map(|setting| (*setting).to_owned());
+        Self {
+            settings: self.settings.iter().cloned().chain(more).collect(),
+            ..self.clone()
+        }
+    }
+
+    fn subject(&self) -> Result<Subject, LaboratoryError> {
+        let request = Request {
+            what: self.what.map(str::to_owned),
+            targets: vec![self.system.clone().into()],
+            drives: Some(self.drives),
+            catalogue: None,
+            together: false,
+            other: None,
+            size: self.size,
+            settings: self.settings.clone(),
+            repetitions: Some(2),
+            cache: CacheMode::Cold,
+            drop_all_caches: false,
+            fresh: None,
+            destroy_data_on: Vec::new(),
+            ignore_signature: false,
+            time_calls: false,
+            seed: 1983,
+            label: None,
+            command_line: Vec::new(),
+        };
+        let Some(Plan::Model(plan)) = plan(&request)?.pop() else {
+            panic!("{self:?} is no modelled system")
+        };
+        Ok(Subject {
+            name: self.system.clone(),
+            plan: *plan,
+            run: None,
+        })
+    }
+
+    /// What happened, program by program.
+    fn traces(&self) -> Result<Vec<Trace>, LaboratoryError> {
+        let stop = Arc::default();
+        let (found, traces) = explain(&self.subject()?, &means(&stop, false))?;
+        for program in &found.programs {
+            assert_eq!(program.account.ledger.total(), program.account.elapsed);
+            for one in &program.account.programs {
+                assert_eq!(one.ledger.total(), one.elapsed, "{self:?}");
+            }
+        }
+        Ok(traces)
+    }
+}
+
+fn means<'m>(stop: &'m Arc<std::sync::atomic::AtomicBool>, counterfactuals: bool) -> Means<'m> {
+    Means {
+        threads: 2,
+        counterfactuals,
+        stop,
+        progress: &|_, _| (),
+    }
+}
