@@ -55,7 +55,7 @@ const BUCKET_NS: u64 = 64;
 const FEWEST: usize = 20;
 /// Costs that vary by chance differ if their means differ by more.
 const BY_CHANCE: f64 = 0.08;
-/// Routines that all changed by the same ratio, but for this, run on another
+/// A routine whose time changed by less, as a logarithm, tells nothing of the
 /// processor.
 const ALIKE: f64 = 0.06;
 /// Shares of requests that differ by more than this differ.
@@ -273,7 +273,8 @@ fn units(a: &Measures, b: &Measures) -> Vec<Cause> {
         let changed = changed(&one, &other);
         let routine = worker != Worker::Hardware && suspect != Suspect::Host;
         if routine && one.len().min(other.len()) >= FEWEST {
-            ratios.push(changed.map_or(0.0, |(one, other)| (other / one).ln()));
+            let ratio = changed.map_or(0.0, |(one, other)| (other / one).ln());
+            ratios.push((suspect, ratio));
         }
         if let Some((one, other)) = changed {
             let size = differs(Some(one), Some(other)).unwrap_or(SAME);
@@ -289,7 +290,8 @@ fn units(a: &Measures, b: &Measures) -> Vec<Cause> {
             told(a.contention),
             told(b.contention)
         );
-        found.push(cause(Suspect::Bus, (Rank::Unit, size), evidence));
+        // Longer work is slowed by more than one transfer, or by parts of them.
+        found.push(cause(Suspect::Bus, (Rank::Hint, 1.0 + size), evidence));
     }
     found.extend(processor(&ratios));
     found
@@ -361,14 +363,25 @@ fn share_of(lengths: &[u64], length: u64) -> f64 {
     (until - from) as f64 / lengths.len() as f64
 }
 
-/// Every routine takes longer, or less long, by the same ratio.
-fn processor(ratios: &[f64]) -> Option<Cause> {
-    let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
-    let alike = ratios
-        .iter()
-        .all(|ratio| (ratio - mean).abs() < ALIKE + mean.abs() * 0.25);
-    (ratios.len() > 2 && mean.abs() > ALIKE && alike).then(|| {
-        let evidence = format!("every routine takes about {:.2} times as long", mean.exp());
+/// Routines of the kernel and of the driver take longer, or less long, at once,
+/// which no routine's own cost does.
+fn processor(ratios: &[(Suspect, f64)]) -> Option<Cause> {
+    let changed = |suspect: Suspect| -> Vec<f64> {
+        let own = ratios.iter().filter(|(of, _)| *of == suspect);
+        own.map(|(_, ratio)| *ratio)
+            .filter(|ratio| ratio.abs() > ALIKE)
+            .collect()
+    };
+    let (kernel, driver) = (changed(Suspect::Kernel), changed(Suspect::Driver));
+    let all: Vec<f64> = kernel.iter().chain(&driver).copied().collect();
+    let same_way = all.iter().all(|ratio| ratio.signum() == all[0].signum());
+    (kernel.len() > 1 && !driver.is_empty() && same_way).then(|| {
+        let mut sorted = all;
+        sorted.sort_by(f64::total_cmp);
+        let evidence = format!(
+            "every routine takes about {:.2} times as long",
+            sorted[sorted.len() / 2].exp()
+        );
         cause(Suspect::Host, (Rank::Layout, 0.5), evidence)
     })
 }

@@ -256,11 +256,11 @@ fn contention(trace: &Trace) -> Option<f64> {
     shares.get(shares.len() * 9 / 10).copied()
 }
 
-/// The clock: how long its shortest interruption of a program is, and how often
-/// a second it comes, from what the processor did for nobody.
+/// The clock: how long most interruptions of a program are, and how often it
+/// comes in a second, from what the processor did for nobody.
 fn clock(trace: &Trace, measures: &Measures) -> Option<(f64, f64)> {
     let pieces = measures.pieces.get(&(Worker::Program, Stage::Interrupt))?;
-    let tick = *pieces.get(pieces.len() / 50)? as f64;
+    let tick = most_frequent(pieces)? as f64;
     let (first, last) = (trace.busy.first()?, trace.busy.last()?);
     let busy = last.processor.since(first.processor).0 as f64;
     let handlers = last.handlers.since(first.handlers).0 as f64;
@@ -272,6 +272,12 @@ fn clock(trace: &Trace, measures: &Measures) -> Option<(f64, f64)> {
         .map(|work| (work.until.0 - work.from.0) as f64)
         .sum();
     (busy > 0.0 && elapsed > 0.0).then(|| (tick, (handlers - own).max(0.0) / tick / elapsed * 1e9))
+}
+
+/// The most frequent of lengths that are in order.
+fn most_frequent(lengths: &[u64]) -> Option<u64> {
+    let runs = lengths.chunk_by(|one, other| one == other);
+    runs.max_by_key(|run| run.len()).map(|run| run[0])
 }
 
 /// The most requests that were under way at once.

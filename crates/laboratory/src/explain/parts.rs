@@ -36,13 +36,16 @@ pub(super) struct Ends<'p> {
     pub(super) b: (&'p ModelPlan, &'p Computer),
 }
 
+/// The parts of each program's difference, and how they were found.
+type Apart = (Vec<Vec<Part>>, Method);
+
 /// For each of the programs: what each change adds to its elapsed time, given
 /// how long both ends take.
 pub(super) fn parts(
     ends: &Ends<'_>,
     elapsed: (&[u64], &[u64]),
     means: &Means<'_>,
-) -> Result<Option<(Vec<Vec<Part>>, Method)>, LaboratoryError> {
+) -> Result<Option<Apart>, LaboratoryError> {
     let Some(moves) = moves(ends) else {
         return Ok(None);
     };

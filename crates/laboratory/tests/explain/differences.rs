@@ -145,6 +145,6 @@ fn different_programs_are_refused() {
         &subject("write_8192"),
         &means(&stop, false),
     );
-    let error = refused.err().expect("they differ").to_string();
+    let error = refused.expect_err("they differ").to_string();
     assert!(error.contains("different programs"), "{error}");
 }

@@ -480,6 +480,7 @@ fn spans_tile_whatever_happens() {
         command: Time(20_000),
         data_late: 0.05,
         data_late_idle_share: 0.2,
+        fails_again: true,
     };
     let bench = adaptor(config, &[0, 1 << 30]);
     let on = Rc::clone(&bench);
