@@ -133,15 +133,7 @@ fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
         (of.requested(stage) / of.drives).max(of.booked(stage) / of.programs)
     };
     let more = |deadline: Deadline| (missed(b, deadline) - missed(a, deadline)) / difference;
-    let all = [
-        Deadline::Search,
-        Deadline::TransferCommand,
-        Deadline::DataLate,
-        Deadline::ChannelHeld,
-        Deadline::ReadAhead,
-        Deadline::Interleave,
-    ];
-    let all = all.into_iter();
+    let all = Deadline::ALL.into_iter();
     let most = all.max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
     if more(most) < COUNTS {
         return None;

@@ -91,6 +91,18 @@ pub enum Deadline {
     Interleave,
 }
 
+impl Deadline {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Search,
+        Self::TransferCommand,
+        Self::DataLate,
+        Self::ChannelHeld,
+        Self::ReadAhead,
+        Self::Interleave,
+    ];
+}
+
 impl Stage {
     /// How many stages there are, a missed revolution counted once for each
     /// deadline.

@@ -117,16 +117,8 @@ fn truth(change: &Change, a: &Trace, b: &Trace) -> (Option<Deadline>, bool) {
         let of = parts.filter(|(stage, ..)| *stage == Stage::MissedRevolution(deadline));
         of.map(|(_, from, until)| (until.0 - from.0) as f64).sum()
     };
-    let all = [
-        Deadline::Search,
-        Deadline::TransferCommand,
-        Deadline::DataLate,
-        Deadline::ChannelHeld,
-        Deadline::ReadAhead,
-        Deadline::Interleave,
-    ];
     let more = |deadline: Deadline| missed(b, deadline) - missed(a, deadline);
-    let most = all
+    let most = Deadline::ALL
         .into_iter()
         .max_by(|one, other| more(*one).total_cmp(&more(*other)));
     let drives = f64::from(change.case.drives);

@@ -105,20 +105,7 @@ impl Family {
 
 /// A stage in words.
 pub(super) fn words(stage: Stage) -> String {
-    // The name in JSON is the name in the contracts: `seek`, or
-    // `{"missed_revolution": "search"}`.
-    let name = serde_json::to_value(stage).unwrap_or_default();
-    match name {
-        serde_json::Value::String(name) => name.replace('_', " "),
-        serde_json::Value::Object(of) => of
-            .into_iter()
-            .map(|(name, cause)| {
-                let cause = cause.as_str().unwrap_or_default();
-                format!("{}: {}", name.replace('_', " "), cause.replace('_', " "))
-            })
-            .collect(),
-        _ => String::new(),
-    }
+    stage.name().replace('_', " ")
 }
 
 #[cfg(test)]
