@@ -53,3 +53,30 @@ pub struct Request {
     /// The command line, word by word.
     pub command_line: Vec<String>,
 }
+
+impl Request {
+    /// Some targets with nothing else asked for: caches are cold, and nothing
+    /// is written but in folders of diskperf's own.
+    pub fn of(targets: Vec<PathBuf>, seed: u64) -> Self {
+        Self {
+            what: None,
+            targets,
+            drives: None,
+            catalogue: None,
+            together: false,
+            other: None,
+            size: SizeChoice::Auto,
+            settings: Vec::new(),
+            repetitions: None,
+            cache: CacheMode::Cold,
+            drop_all_caches: false,
+            fresh: None,
+            destroy_data_on: Vec::new(),
+            ignore_signature: false,
+            time_calls: false,
+            seed,
+            label: None,
+            command_line: Vec::new(),
+        }
+    }
+}

@@ -174,23 +174,13 @@ fn planned(
     let drives = arguments.drives.get(number).or(arguments.drives.first());
     let wanted = Request {
         what: arguments.suite.clone(),
-        targets: vec![PathBuf::from(name)],
         drives: drives.copied(),
         catalogue: arguments.machines.catalogue.clone(),
-        together: false,
-        other: None,
         size: arguments.size,
         settings: arguments.settings.iter().chain(changes).cloned().collect(),
         repetitions: arguments.runs,
         cache: arguments.cache.into(),
-        drop_all_caches: false,
-        fresh: None,
-        destroy_data_on: Vec::new(),
-        ignore_signature: false,
-        time_calls: false,
-        seed: arguments.machines.seed,
-        label: None,
-        command_line: Vec::new(),
+        ..Request::of(vec![PathBuf::from(name)], arguments.machines.seed)
     };
     only_model(plan::plan(&wanted)?, name)
 }

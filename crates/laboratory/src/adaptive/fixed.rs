@@ -61,29 +61,43 @@ impl Fixed {
         &mut self,
         (policy, took): (Policy, Took),
     ) -> Result<(Policies, Took), LaboratoryError> {
-        let mut best = ([policy; AccessClass::ALL.len()], took);
-        loop {
-            let here = best;
-            for class in AccessClass::ALL {
-                for step in steps(here.0[class as usize]) {
-                    let mut policies = here.0;
-                    policies[class as usize] = step;
-                    let took = self.took(policies)?;
-                    let seconds = |took: &Took| took.counted_s(self.workload());
-                    if seconds(&took) < seconds(&best.1) {
-                        best = (policies, took);
-                    }
+        let seconds = took.counted_s(self.workload());
+        let start = ([policy; AccessClass::ALL.len()], (seconds, took));
+        let (policies, (_, took)) = descend(start, |policies| {
+            let took = self.took(policies)?;
+            Ok((took.counted_s(self.workload()), took))
+        })?;
+        Ok((policies, took))
+    }
+}
+
+/// A search class by class: from a setting, with what it measures, to one that no
+/// step of one class makes less of. Of what is measured the first part counts.
+pub(super) fn descend<T: Copy>(
+    start: (Policies, (f64, T)),
+    mut measure: impl FnMut(Policies) -> Result<(f64, T), LaboratoryError>,
+) -> Result<(Policies, (f64, T)), LaboratoryError> {
+    let mut best = start;
+    loop {
+        let here = best;
+        for class in AccessClass::ALL {
+            for step in steps(here.0[class as usize]) {
+                let mut policies = here.0;
+                policies[class as usize] = step;
+                let measured = measure(policies)?;
+                if measured.0 < best.1.0 {
+                    best = (policies, measured);
                 }
             }
-            if best.0 == here.0 {
-                return Ok(best);
-            }
+        }
+        if best.0 == here.0 {
+            return Ok(best);
         }
     }
 }
 
 /// Policies that differ from one in a bit or in the distance.
-pub(super) fn steps(policy: Policy) -> Vec<Policy> {
+fn steps(policy: Policy) -> Vec<Policy> {
     let all = Policy::all(&DISTANCES).into_iter();
     all.filter(|other| {
         let (mut one, mut other) = (policy, *other);

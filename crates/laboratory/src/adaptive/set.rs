@@ -1,6 +1,6 @@
 //! Several workloads, each with every setting.
 
-use super::fixed::steps;
+use super::fixed::descend;
 use super::{AccessClass, Chooser, Fixed, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 use crate::parallel::{in_parallel, lock};
@@ -166,24 +166,10 @@ impl OverAll {
     }
 
     fn search_by_class(&mut self, rows: &mut [Row], threads: usize) -> Result<(), LaboratoryError> {
-        let mut best = (same(self.policy), self.ratio);
-        loop {
-            let here = best;
-            for class in AccessClass::ALL {
-                for step in steps(here.0[class as usize]) {
-                    let mut policies = here.0;
-                    policies[class as usize] = step;
-                    let ratio = ratio(rows, policies, threads)?;
-                    if ratio < best.1 {
-                        best = (policies, ratio);
-                    }
-                }
-            }
-            if best.0 == here.0 {
-                break;
-            }
-        }
-        self.by_class = Some(best);
+        let start = (same(self.policy), (self.ratio, ()));
+        let (policies, (least, ())) =
+            descend(start, |policies| Ok((ratio(rows, policies, threads)?, ())))?;
+        self.by_class = Some((policies, least));
         Ok(())
     }
 }

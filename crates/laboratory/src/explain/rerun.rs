@@ -1,10 +1,10 @@
 //! The programs of a plan on some computer, as the plan has them run.
 
-use crate::error::{LaboratoryError, Names};
+use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
-use crate::model::run::{new_result, task, usage};
-use crate::plan::{ModelPlan, title};
+use crate::model::run::{new_result, repetition, task, usage};
+use crate::plan::ModelPlan;
 use diskperf_machine::WhatIf;
 use diskperf_timeline::{Nanoseconds, Trace};
 use std::sync::Arc;
@@ -74,11 +74,7 @@ pub(super) fn rerun(
                     // What came before it is nobody's.
                     bench.take_trace();
                 }
-                let outcome = bench.repetition(assignments.clone(), &moved)?;
-                let mut repetition = outcome.map_err(|error| {
-                    let names = Names::of_model(&used.target, used.drives);
-                    LaboratoryError::program(&title(step), &names, &error)
-                })?;
+                let mut repetition = repetition(&used, step, &bench, (&assignments, &moved))?;
                 repetition.discarded = number < protocol.discarded;
                 if !repetition.discarded {
                     kept.push(Outcome {

@@ -4,7 +4,7 @@ use super::bench::{Bench, Usage};
 use super::computer::Computer;
 use super::version::{MODEL_VERSION, fingerprint};
 use crate::error::{LaboratoryError, Names};
-use crate::measured::{Task, stagger_note};
+use crate::measured::{Assignment, Task, stagger_note};
 use crate::observer::{Event, Observer};
 use crate::plan::{ModelPlan, title};
 use crate::recorder::Recorder;
@@ -18,7 +18,7 @@ use diskperf_timeline::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// A modelled run under way.
 pub(crate) struct Execution<'a> {
@@ -99,11 +99,7 @@ impl Execution<'_> {
                 total_bytes: result.size_bytes * workers * step.program.passes(),
                 moved_bytes: &moved,
             });
-            let outcome = bench.repetition(assignments.clone(), &moved)?;
-            let mut repetition = outcome.map_err(|error| {
-                let names = Names::of_model(&self.plan.target, self.plan.drives);
-                LaboratoryError::program(&title(step), &names, &error)
-            })?;
+            let mut repetition = repetition(self.plan, step, bench, (&assignments, &moved))?;
             repetition.discarded = number < protocol.discarded;
             self.recorder.add_repetition(&self.run, &repetition);
             self.observer.event(Event::RepetitionFinished(&repetition));
@@ -132,6 +128,25 @@ impl Execution<'_> {
         }
         Ok(notes)
     }
+}
+
+/// A plan's program once on a bench.
+///
+/// # Errors
+///
+/// What the program fails with, by the plan's names, and a machine that comes to
+/// a standstill.
+pub(crate) fn repetition(
+    plan: &ModelPlan,
+    step: &Step,
+    bench: &Bench,
+    (assignments, moved): (&[Assignment], &[Arc<AtomicU64>]),
+) -> Result<Repetition, LaboratoryError> {
+    let outcome = bench.repetition(assignments.to_vec(), moved)?;
+    outcome.map_err(|error| {
+        let names = Names::of_model(&plan.target, plan.drives);
+        LaboratoryError::program(&title(step), &names, &error)
+    })
 }
 
 /// Does what a plan says again, as far as it takes for the first repetition that

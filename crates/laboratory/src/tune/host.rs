@@ -234,23 +234,11 @@ impl Rounds<'_> {
     fn request(&self) -> Request {
         Request {
             what: self.search.what.clone(),
-            targets: vec![self.search.target.clone()],
-            drives: None,
-            catalogue: None,
-            together: false,
-            other: None,
             size: self.size,
             settings: self.search.settings.clone(),
             repetitions: Some(1),
-            cache: CacheMode::Cold,
-            drop_all_caches: false,
-            fresh: None,
-            destroy_data_on: Vec::new(),
-            ignore_signature: false,
             time_calls: true,
-            seed: self.search.seed,
-            label: None,
-            command_line: Vec::new(),
+            ..Request::of(vec![self.search.target.clone()], self.search.seed)
         }
     }
 

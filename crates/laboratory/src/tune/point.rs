@@ -3,10 +3,9 @@
 
 use super::over::Over;
 use crate::error::LaboratoryError;
-use crate::error::Names;
 use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
-use crate::model::run::usage;
+use crate::model::run::{repetition, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
 use crate::request::{Request, SizeChoice};
@@ -15,7 +14,7 @@ use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Step;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{CacheMode, Histogram, Repetition};
+use diskperf_timeline::{Histogram, Repetition};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -71,23 +70,11 @@ impl Subject<'_> {
     ) -> Result<ModelPlan, LaboratoryError> {
         let request = Request {
             what: self.what.map(str::to_owned),
-            targets: Vec::new(),
             drives: self.drives,
-            catalogue: None,
-            together: false,
-            other: None,
             size: SizeChoice::Bytes(size_bytes),
             settings: self.settings.iter().cloned().chain(settings).collect(),
-            repetitions: None,
-            cache: CacheMode::Cold,
-            drop_all_caches: false,
-            fresh: None,
-            destroy_data_on: Vec::new(),
-            ignore_signature: false,
             time_calls: true,
-            seed: self.seed,
-            label: None,
-            command_line: Vec::new(),
+            ..Request::of(Vec::new(), self.seed)
         };
         plan_of_point(&request, self.catalogue, self.target)
     }
@@ -163,11 +150,7 @@ fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, Labo
         if number == discarded {
             busy_before = bench.machine.processor_busy().0;
         }
-        let outcome = bench.repetition(assignments.clone(), &moved)?;
-        let repetition = outcome.map_err(|error| {
-            let names = Names::of_model(&plan.target, plan.drives);
-            LaboratoryError::program(&title(step), &names, &error)
-        })?;
+        let repetition = repetition(plan, step, bench, (&assignments, &moved))?;
         if number >= discarded {
             kept.push(repetition);
         }

@@ -8,7 +8,7 @@ mod ledgers;
 
 use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::timeline::{CacheMode, Trace};
+use diskperf_laboratory::timeline::Trace;
 use diskperf_laboratory::{LaboratoryError, Request, SizeChoice};
 use std::sync::Arc;
 
@@ -44,23 +44,11 @@ impl Case {
     fn subject(&self) -> Result<Subject, LaboratoryError> {
         let request = Request {
             what: self.what.map(str::to_owned),
-            targets: vec![self.system.clone().into()],
             drives: Some(self.drives),
-            catalogue: None,
-            together: false,
-            other: None,
             size: self.size,
             settings: self.settings.clone(),
             repetitions: Some(2),
-            cache: CacheMode::Cold,
-            drop_all_caches: false,
-            fresh: None,
-            destroy_data_on: Vec::new(),
-            ignore_signature: false,
-            time_calls: false,
-            seed: 1983,
-            label: None,
-            command_line: Vec::new(),
+            ..Request::of(vec![self.system.clone().into()], 1983)
         };
         let Some(Plan::Model(plan)) = plan(&request)?.pop() else {
             panic!("{self:?} is no modelled system")
