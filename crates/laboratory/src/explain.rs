@@ -186,7 +186,7 @@ fn counterfactuals(
             ..Variant::of(plan, &changed)
         };
         // What does not fit on a computer that is changed is no change of it.
-        match rerun::rerun(plan, &variant, means.stop) {
+        match rerun::rerun_like(plan, &variant, base, means.stop) {
             Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
             outcome => Ok(outcome.ok()),
         }

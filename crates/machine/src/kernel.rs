@@ -35,6 +35,7 @@ mod vnode;
 
 use crate::event::Event;
 use crate::hardware::{Hardware, Transfer, TransferId};
+use crate::standstill::Standstill;
 use buffers::{BlockKey, Buffers, Page};
 use costs::Costs;
 use diskperf_sim::{Processor, Sim, Time};
@@ -79,6 +80,8 @@ pub struct Kernel {
     pub(crate) v7: Option<V7>,
     /// What is recorded, if anything.
     pub(crate) tracing: Option<RefCell<tracing::Tracing>>,
+    /// Why the machine has halted, if it has.
+    pub(crate) halted: RefCell<Option<Standstill>>,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
 }

@@ -12,6 +12,7 @@ mod machine;
 pub mod maintenance;
 mod session;
 pub mod specification;
+mod standstill;
 mod what_if;
 
 pub use kernel::errno::Errno;
@@ -20,6 +21,7 @@ pub use kernel::pipe::{Pipe, PipeEnd};
 pub use kernel::rendezvous::Rendezvous;
 pub use machine::{Circumstances, Machine};
 pub use session::Session;
+pub use standstill::{HardError, Standstill};
 pub use what_if::WhatIf;
 
 pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};

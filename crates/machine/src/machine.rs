@@ -22,13 +22,15 @@ use crate::kernel::{Kernel, Mount};
 use crate::specification::{
     ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
 };
+use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
-use diskperf_sim::{Deadlock, Processor, Sim, Streams, TieBreak, Time};
+use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What differs between two runs of the same system.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +138,7 @@ impl Machine {
             minix,
             v7,
             tracing: circumstances.trace.then(RefCell::default),
+            halted: RefCell::default(),
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
         let machine = Self { kernel };
@@ -193,12 +196,33 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`Deadlock`] when none of them can go on.
-    pub fn run(&self) -> Result<(), Deadlock> {
+    /// [`Standstill`] when they cannot; such a machine runs no more.
+    pub fn run(&self) -> Result<(), Standstill> {
+        self.run_unless(&AtomicBool::new(false))
+    }
+
+    /// The same, unless `stop` is set: at the next tick of the modelled clock the
+    /// machine stands still, whatever its processes are at.
+    ///
+    /// # Errors
+    ///
+    /// See [`Machine::run`].
+    pub fn run_unless(&self, stop: &AtomicBool) -> Result<(), Standstill> {
         let kernel = &self.kernel;
-        kernel.sim.run(|event| kernel.handle(event))?;
-        self.assert_physics();
-        Ok(())
+        let outcome = kernel.sim.run(|event| {
+            if matches!(event, Event::Tick) && stop.load(Ordering::Relaxed) {
+                kernel.halt(Standstill::Stopped);
+            }
+            kernel.handle(event);
+        });
+        outcome.map_err(Standstill::Deadlock)?;
+        match &*kernel.halted.borrow() {
+            Some(why) => Err(why.clone()),
+            None => {
+                self.assert_physics();
+                Ok(())
+            }
+        }
     }
 
     /// The present moment.
@@ -338,6 +362,12 @@ impl Drop for Machine {
 }
 
 impl Kernel {
+    /// Nothing more happens; [`Machine::run`] says why.
+    pub(crate) fn halt(&self, why: Standstill) {
+        *self.halted.borrow_mut() = Some(why);
+        self.sim.halt();
+    }
+
     /// An event has come up.
     fn handle(&self, event: Event) {
         match event {

@@ -27,6 +27,7 @@ pub struct Sim<E, C = Virtual> {
     foreground_events: Cell<usize>,
     tasks: RefCell<Vec<Slot>>,
     foreground_tasks: Cell<usize>,
+    halted: Cell<bool>,
     ready: RefCell<VecDeque<TaskId>>,
     /// How many are ready.
     ready_count: Cell<usize>,
@@ -97,6 +98,7 @@ impl<E, C: Clock> Sim<E, C> {
             foreground_events: Cell::new(0),
             tasks: RefCell::new(Vec::new()),
             foreground_tasks: Cell::new(0),
+            halted: Cell::new(false),
             ready: RefCell::new(VecDeque::new()),
             ready_count: Cell::new(0),
             current: Cell::new(None),
@@ -331,7 +333,7 @@ impl<E, C: Clock> Sim<E, C> {
 impl<E, C: Clock> Sim<E, C> {
     /// Runs until every task of the foreground has ended, handing each event
     /// to `handle`. Whatever is still under way stays as it is, and goes on
-    /// with the next call.
+    /// with the next call. Somebody may [halt](Sim::halt) it before.
     ///
     /// # Errors
     ///
@@ -342,7 +344,7 @@ impl<E, C: Clock> Sim<E, C> {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
-            if self.foreground_tasks.get() == 0 {
+            if self.foreground_tasks.get() == 0 || self.halted.get() {
                 return Ok(());
             }
             if self.foreground_events.get() == 0 && !self.timer_is_set() {
@@ -350,6 +352,11 @@ impl<E, C: Clock> Sim<E, C> {
             }
             self.step(&mut handle);
         }
+    }
+
+    /// Ends the present [`Sim::run`], and every later one, before the next event.
+    pub fn halt(&self) {
+        self.halted.set(true);
     }
 
     /// Runs events, the background's too, up to the moment `until`.

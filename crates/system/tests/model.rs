@@ -115,8 +115,8 @@ where
             program(system, drive)
         });
     }
-    if let Err(deadlock) = machine.run() {
-        panic!("{deadlock}");
+    if let Err(standstill) = machine.run() {
+        panic!("{standstill}");
     }
     results.take().into_iter().flatten().collect()
 }

@@ -6,7 +6,7 @@ use crate::model::computer::Computer;
 use crate::model::run::{new_result, repetition, task, usage};
 use crate::plan::ModelPlan;
 use diskperf_machine::WhatIf;
-use diskperf_timeline::{Nanoseconds, Trace};
+use diskperf_timeline::{Nanoseconds, Repetition, Trace};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -34,64 +34,127 @@ impl<'c> Variant<'c> {
     }
 }
 
-/// The repetition of a program that stands for all: of those that count, the
-/// one in the middle by its elapsed time.
+/// One repetition of a program.
 pub(super) struct Outcome {
+    /// Which one, from zero, with those that do not count.
+    pub(super) number: u32,
     pub(super) elapsed: Nanoseconds,
     pub(super) trace: Option<Trace>,
 }
 
-/// Runs all programs of a plan, in order.
+/// Runs all programs of a plan, in order, as often as its protocol says. Of each,
+/// the repetition that stands for all: of those that count, the one in the middle
+/// by its elapsed time.
 pub(super) fn rerun(
     plan: &ModelPlan,
     variant: &Variant<'_>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
-    let used = ModelPlan {
-        drives: variant.drives,
-        seed: variant.seed,
-        other: plan.other && variant.drives < variant.computer.configured_drives(),
-        ..plan.clone()
-    };
-    let usage = Usage {
-        trace: variant.trace,
-        what_if: variant.what_if,
-        ..usage(&used, stop)
-    };
-    let bench = Bench::build(&variant.computer.specification, usage)?;
-    let outcomes = used
-        .suite
-        .steps
-        .iter()
-        .map(|step| {
-            let mut result = new_result(&used, step, variant.computer);
-            let protocol = result.protocol;
-            let assignments = bench.assignments(task(&used, step));
-            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-            let mut kept = Vec::new();
-            for number in 0..protocol.repetitions {
-                if variant.trace {
-                    // What came before it is nobody's.
-                    bench.take_trace();
-                }
-                let mut repetition = repetition(&used, step, &bench, (&assignments, &moved))?;
-                repetition.discarded = number < protocol.discarded;
-                if !repetition.discarded {
-                    kept.push(Outcome {
-                        elapsed: repetition.elapsed(),
-                        trace: bench.take_trace(),
-                    });
-                }
-                result.repetitions.push(repetition);
-                if crate::execute::is_sure(&result, &protocol) {
-                    break;
-                }
-            }
-            kept.sort_by_key(|outcome| outcome.elapsed);
-            let middle = (kept.len() - 1) / 2;
-            Ok(kept.swap_remove(middle))
-        })
-        .collect();
-    bench.check()?;
+    let rig = Rig::of(plan, variant, stop)?;
+    let steps = 0..rig.plan.suite.steps.len();
+    let outcomes = steps.map(|number| rig.middle(number)).collect();
+    rig.bench.check()?;
     outcomes
+}
+
+/// Runs all programs of a plan up to the repetitions that `like` has, and no
+/// further: what has changed nothing takes as long as they to the nanosecond.
+pub(super) fn rerun_like(
+    plan: &ModelPlan,
+    variant: &Variant<'_>,
+    like: &[Outcome],
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Outcome>, LaboratoryError> {
+    let rig = Rig::of(plan, variant, stop)?;
+    let steps = like.iter().enumerate();
+    let outcomes = steps
+        .map(|(number, like)| rig.numbered(number, like.number))
+        .collect();
+    rig.bench.check()?;
+    outcomes
+}
+
+/// A variant, and what is needed to run programs on it.
+struct Rig<'c> {
+    plan: ModelPlan,
+    computer: &'c Computer,
+    bench: Bench,
+}
+
+impl<'c> Rig<'c> {
+    fn of(
+        plan: &ModelPlan,
+        variant: &Variant<'c>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, LaboratoryError> {
+        let plan = ModelPlan {
+            drives: variant.drives,
+            seed: variant.seed,
+            other: plan.other && variant.drives < variant.computer.configured_drives(),
+            ..plan.clone()
+        };
+        let usage = Usage {
+            trace: variant.trace,
+            what_if: variant.what_if,
+            ..usage(&plan, stop)
+        };
+        Ok(Self {
+            bench: Bench::build(&variant.computer.specification, usage)?,
+            computer: variant.computer,
+            plan,
+        })
+    }
+
+    /// See [`rerun`].
+    fn middle(&self, number: usize) -> Result<Outcome, LaboratoryError> {
+        let mut result = new_result(&self.plan, &self.plan.suite.steps[number], self.computer);
+        let protocol = result.protocol;
+        let mut kept = Vec::new();
+        self.repeat(number, |number, mut repetition, outcome| {
+            repetition.discarded = number < protocol.discarded;
+            if !repetition.discarded {
+                kept.push(outcome);
+            }
+            result.repetitions.push(repetition);
+            number + 1 == protocol.repetitions || crate::execute::is_sure(&result, &protocol)
+        })?;
+        kept.sort_by_key(|outcome| outcome.elapsed);
+        let middle = (kept.len() - 1) / 2;
+        Ok(kept.swap_remove(middle))
+    }
+
+    /// See [`rerun_like`].
+    fn numbered(&self, number: usize, wanted: u32) -> Result<Outcome, LaboratoryError> {
+        let mut found = None;
+        self.repeat(number, |number, _, outcome| {
+            found = (number == wanted).then_some(outcome);
+            found.is_some()
+        })?;
+        Ok(found.expect("repeated until it was"))
+    }
+
+    /// Repeats a program until `enough` says so.
+    fn repeat(
+        &self,
+        step: usize,
+        mut enough: impl FnMut(u32, Repetition, Outcome) -> bool,
+    ) -> Result<(), LaboratoryError> {
+        let step = &self.plan.suite.steps[step];
+        let assignments = self.bench.assignments(task(&self.plan, step));
+        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        for number in 0.. {
+            // What came before it is nobody's.
+            self.bench.take_trace();
+            let repetition = repetition(&self.plan, step, &self.bench, (&assignments, &moved))?;
+            let outcome = Outcome {
+                number,
+                elapsed: repetition.elapsed(),
+                trace: self.bench.take_trace(),
+            };
+            if enough(number, repetition, outcome) {
+                break;
+            }
+        }
+        Ok(())
+    }
 }

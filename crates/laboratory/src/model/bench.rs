@@ -6,7 +6,7 @@ use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::controller::vme::{AccessClass, CacheStatistics};
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, WhatIf};
+use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::{ControllerCache, Repetition, Trace};
@@ -136,7 +136,7 @@ impl Bench {
             }
             system.end().await;
         });
-        self.machine.run().map_err(LaboratoryError::work)?;
+        self.run()?;
         match failed.take() {
             Some(error) => Err(LaboratoryError::work(error)),
             None => Ok(()),
@@ -159,6 +159,14 @@ impl Bench {
             stop: Arc::clone(&self.usage.stop),
             moved_bytes: Arc::clone(moved_bytes),
         }
+    }
+
+    fn run(&self) -> Result<(), LaboratoryError> {
+        let outcome = self.machine.run_unless(&self.usage.stop);
+        outcome.map_err(|standstill| match standstill {
+            Standstill::Stopped => LaboratoryError::Interrupted,
+            other => LaboratoryError::work(other),
+        })
     }
 
     /// The workers that a program has here.
@@ -217,7 +225,7 @@ impl Bench {
             });
         }
         let caches = self.machine.caches();
-        self.machine.run().map_err(LaboratoryError::work)?;
+        self.run()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
         let mut repetition = collect(outcomes.collect());

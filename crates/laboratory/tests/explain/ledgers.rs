@@ -1,10 +1,23 @@
 //! The ledger sums to the elapsed time, whatever runs on whatever.
 
 use super::Case;
-use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::battery::{Medium, Suite};
+use diskperf_laboratory::catalogue::system;
+use diskperf_laboratory::machine::catalogue::Parameter;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::Stage;
+use diskperf_laboratory::{LaboratoryError, SizeChoice};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+const PROGRAMS: [&str; 6] = [
+    "read_8192",
+    "read_4096",
+    "write_8192",
+    "write_4096",
+    "rewrite_8192",
+    "rewrite_4096",
+];
 
 /// Every system and variant, with every suite that runs on it.
 #[test]
@@ -36,6 +49,56 @@ fn every_suite_on_every_system_is_accounted_for() {
     }
     println!("{ran} programs");
     assert!(ran > 100, "{ran} programs ran");
+}
+
+/// What a number of the catalogue may be multiplied by.
+const FACTORS: [f64; 9] = [0.0, 0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 10.0];
+
+/// A parameter that is a number: its path, its value, and whether it is a whole one.
+fn number(parameter: &Parameter) -> Option<(&str, f64, bool)> {
+    let text = parameter.value.replace('_', "");
+    Some((&parameter.path, text.parse().ok()?, !text.contains('.')))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, max_global_rejects: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any program on any system with any few of its numbers changed. Not every
+    /// machine can be built so, nor does every one work; what runs is accounted for.
+    #[test]
+    fn random_parameters_are_accounted_for(
+        which in any::<Index>(),
+        program in prop::sample::select(PROGRAMS.as_slice()),
+        drives in 1..=2_u32,
+        changes in prop::collection::vec((any::<Index>(), prop::sample::select(FACTORS.as_slice())), 1..=4),
+    ) {
+        let catalogue = load_catalogue(None).expect("the catalogue");
+        let names = catalogue.system_names();
+        let name = which.get(&names);
+        let entry = system(&catalogue, name, &[]).expect("a system");
+        let numbers: Vec<(&str, f64, bool)> = entry.parameters.iter().filter_map(number).collect();
+        let settings: Vec<String> = changes
+            .iter()
+            .map(|(which, factor)| {
+                let (path, value, whole) = which.get(&numbers);
+                let value = value * factor;
+                format!("{path}={}", if *whole { value.round() } else { value })
+            })
+            .collect();
+        let case = Case {
+            drives,
+            size: SizeChoice::Bytes(256 << 10),
+            ..Case::of(program, name)
+        };
+        let case = case.with(&settings.iter().map(String::as_str).collect::<Vec<_>>());
+        prop_assume!(case.subject().is_ok());
+        match case.traces() {
+            // Sums are asserted where traces are made.
+            Ok(traces) => prop_assert!(!traces.is_empty()),
+            Err(LaboratoryError::Work(why)) => prop_assume!(false, "{}", why),
+            Err(other) => prop_assert!(false, "{case:?}: {other}"),
+        }
+    }
 }
 
 /// A request that goes on to another track shows the way there.

@@ -3,8 +3,9 @@
 //! when a step of the mechanism is left out, even one that costs little.
 
 use super::*;
-use diskperf_machine::From as Whence;
+use diskperf_machine::{From as Whence, Standstill};
 use diskperf_timeline::{Deadline, Stage};
+use std::sync::atomic::AtomicBool;
 
 fn stage(machine: &Machine, stage: Stage) -> u64 {
     machine.statistics().stages[stage.index()]
@@ -250,6 +251,43 @@ fn a_transfer_with_late_data_is_done_again() {
     );
     assert!(busy.bytes > needed, "{} of {needed} bytes", busy.bytes);
     assert!(stage(&machine, Stage::MissedRevolution(Deadline::DataLate)) > 0);
+}
+
+/// A transfer that never succeeds is given up like hp.c does, and not tried for
+/// ever.
+#[test]
+fn a_transfer_that_never_succeeds_halts_the_machine() {
+    let late = [
+        ("controller.data_late_per_sector", "1"),
+        ("controller.data_late_idle_share", "1"),
+    ];
+    let machine = machine(&fast(SC780, &late));
+    let ended = start(&machine, 0, async |session: &mut Session| {
+        make(session, "/mnt0/file", 1).await
+    });
+    let standstill = machine.run().expect_err("no sector arrives in time");
+    assert_eq!(ended.take(), None);
+    let Standstill::HardError(error) = standstill else {
+        panic!("{standstill}")
+    };
+    assert_eq!((error.drive, error.tries), (0, 28));
+    let again = machine.run().expect_err("it has halted");
+    assert_eq!(again, Standstill::HardError(error));
+}
+
+/// Whoever runs a machine may end it in the middle of a system call.
+#[test]
+fn a_machine_is_stopped_at_a_tick() {
+    let machine = machine(&fast(SC780, &[]));
+    let ended = start(&machine, 0, async |session: &mut Session| {
+        make(session, "/mnt0/file", 300).await
+    });
+    let stopped = machine.run_unless(&AtomicBool::new(true));
+    assert_eq!(stopped, Err(Standstill::Stopped));
+    assert_eq!(machine.run(), Err(Standstill::Stopped), "for good");
+    assert_eq!(ended.take(), None);
+    let tick = Time(1_000_000_000 / 100);
+    assert_eq!(machine.now(), tick, "the first tick of 100 Hz");
 }
 
 #[test]

@@ -107,9 +107,9 @@ fn run_workers(case: &Case, on: &Modelled, settings: &[&str]) {
             (world.system, ())
         });
     }
-    if let Err(deadlock) = machine.run() {
+    if let Err(standstill) = machine.run() {
         panic!(
-            "{} on {} with {settings:?}: {deadlock}",
+            "{} on {} with {settings:?}: {standstill}",
             case.name, on.system
         );
     }

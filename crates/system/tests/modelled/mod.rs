@@ -5,7 +5,7 @@
 
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Deadlock, Machine, Pipe, PipeEnd, Rendezvous};
+use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill};
 use diskperf_system::System;
 use diskperf_system::model::{Model, ModelPorts};
 use std::cell::RefCell;
@@ -96,7 +96,7 @@ pub(crate) fn run_alone<T: 'static, F>(
     machine: &Machine,
     ports: ModelPorts,
     work: impl FnOnce(System) -> F + 'static,
-) -> Result<T, Deadlock>
+) -> Result<T, Standstill>
 where
     F: Future<Output = (System, T)>,
 {

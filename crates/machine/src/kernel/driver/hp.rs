@@ -9,10 +9,11 @@
 
 use super::disksort::{self, Queue, QueueOrder};
 use crate::hardware::controller::massbus::{Done, Massbus};
-use crate::hardware::{Hardware, Parts, Surroundings, moment};
+use crate::hardware::{Hardware, Parts, Surroundings, TransferId, moment};
 use crate::kernel::Kernel;
 use crate::kernel::buffers::BufferId;
 use crate::kernel::process::{BIO, Context};
+use crate::standstill::{HardError, Standstill};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -81,7 +82,12 @@ struct Unit {
     state: State,
     /// When it found its sector.
     found: Option<Time>,
+    /// How often the transfer of the first of the queue has failed.
+    errors: u32,
 }
+
+/// A transfer that fails more often is given up (hp.c, hpdtint: `b_errcnt > 27`).
+const MOST_ERRORS: u32 = 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -113,6 +119,7 @@ impl Hp {
             queue: Queue::new(),
             state: State::Idle,
             found: None,
+            errors: 0,
         };
         let adaptors = adaptor_of.iter().max().map_or(0, |last| last + 1);
         Self {
@@ -311,6 +318,15 @@ impl Kernel {
         self.spend(Context::Handler, Stage::Driver, hp.config.complete)
             .await;
         if done.data_late {
+            let errors = {
+                let errors = &mut hp.units.borrow_mut()[drive].errors;
+                *errors += 1;
+                *errors
+            };
+            if errors > MOST_ERRORS {
+                self.give_up(done.transfer, errors);
+                return;
+            }
             // The driver has the whole transfer done again, before any other.
             let mut adaptors = hp.adaptors.borrow_mut();
             adaptors[adaptor].waiting.push_front(drive);
@@ -322,6 +338,7 @@ impl Kernel {
             let unit = &mut units[drive];
             unit.state = State::Idle;
             unit.found = None;
+            unit.errors = 0;
             unit.queue.remove(0)
         };
         assert!(
@@ -330,6 +347,18 @@ impl Kernel {
         );
         self.biodone(id);
         self.hp_start_unit(hp, Context::Handler, drive).await;
+    }
+
+    /// Nothing that happens after a hard error is the programs' work.
+    fn give_up(&self, transfer: TransferId, tries: u32) {
+        let hardware = self.hardware.borrow();
+        let transfer = &hardware.transfers[transfer.0 as usize];
+        self.halt(Standstill::HardError(HardError {
+            at: self.sim.now(),
+            drive: transfer.drive,
+            sector: transfer.sector,
+            tries,
+        }));
     }
 
     /// What hardware may touch besides itself.

@@ -1,0 +1,57 @@
+//! Why a machine stands still although its processes have not ended.
+
+use diskperf_sim::{Deadlock, Time};
+
+/// Why [`crate::Machine::run`] came back before its processes had ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standstill {
+    /// None of them can go on.
+    Deadlock(Deadlock),
+    /// A driver gave a transfer up.
+    HardError(HardError),
+    /// Whoever runs the machine ended it.
+    Stopped,
+}
+
+/// A transfer that failed as often as its driver tries it. 4.2BSD prints `hard
+/// error`, and the program gets EIO, or never learns of it where the write was
+/// asynchronous: what is measured from then on is no longer the program's work, so
+/// the machine halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HardError {
+    /// When.
+    pub at: Time,
+    /// Of the machine's drives, from 0 on.
+    pub drive: usize,
+    /// The transfer's first sector, of the drive.
+    pub sector: u64,
+    /// How often it was tried.
+    pub tries: u32,
+}
+
+impl std::fmt::Display for HardError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            at,
+            drive,
+            sector,
+            tries,
+        } = self;
+        write!(
+            formatter,
+            "hard error on drive {drive} at {at}: the data of the transfer from sector {sector} on were late {tries} times, and its driver gave up; controller.data_late_per_sector says how often a sector is late"
+        )
+    }
+}
+
+impl std::fmt::Display for Standstill {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Deadlock(deadlock) => deadlock.fmt(formatter),
+            Self::HardError(error) => error.fmt(formatter),
+            Self::Stopped => formatter.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for Standstill {}
