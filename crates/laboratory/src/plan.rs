@@ -9,6 +9,7 @@ use crate::error::LaboratoryError;
 use crate::request::Request;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Medium, Program, Step, Suite};
+use diskperf_machine::catalogue::Catalogue;
 use std::path::{Path, PathBuf};
 
 pub use host::HostPlan;
@@ -101,9 +102,14 @@ fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     if let Some(program) = Program::named(name) {
         return Ok(Suite::of_program(program));
     }
-    if name.contains('/') || std::path::Path::new(name).exists() {
+    let is_path = name.contains('/') || std::path::Path::new(name).exists();
+    let is_system = Catalogue::embedded()
+        .system_names()
+        .contains(&name.to_owned());
+    if is_path || is_system {
+        let kind = if is_path { "path" } else { "modelled system" };
         return Err(LaboratoryError::Request(format!(
-            "`{name}` is a path, and a suite or a program stands here: write `diskperf run --on {name}`"
+            "`{name}` is a {kind}, and a suite or a program stands here: write `diskperf run --on {name}`"
         )));
     }
     let names: Vec<_> = Suite::all()

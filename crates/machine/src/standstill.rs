@@ -32,11 +32,10 @@ pub struct HardError {
 impl std::fmt::Display for HardError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
-            at,
-            drive,
-            sector,
-            tries,
+            at, sector, tries, ..
         } = self;
+        // People count drives from 1 on, as tables do.
+        let drive = self.drive + 1;
         write!(
             formatter,
             "hard error on drive {drive} at {at}: the data of the transfer from sector {sector} on were late {tries} times, and its driver gave up; controller.data_late_per_sector says how often a sector is late"

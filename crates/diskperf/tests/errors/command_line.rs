@@ -75,6 +75,13 @@ fn targets() {
         ),
         ("run /var/tmp", &["is a path", "diskperf run --on /var/tmp"]),
         (
+            "run vax780-sc780-eagle",
+            &[
+                "is a modelled system",
+                "diskperf run --on vax780-sc780-eagle",
+            ],
+        ),
+        (
             "run --other ./missing --on ./target",
             &["./missing", "No such file"],
         ),
