@@ -1,7 +1,7 @@
 //! Lists: what there is, in columns.
 
 use crate::arguments::OutputFormat;
-use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 use diskperf_laboratory::store::RunHeading;
 use diskperf_laboratory::timeline::RunState;
 use diskperf_laboratory::timeline::units::format_utc;
@@ -81,6 +81,10 @@ impl Listing {
         table.add_rows(self.rows.clone());
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
+        }
+        // A name in two pieces cannot be copied.
+        if let Some(names) = table.column_mut(0) {
+            names.set_constraint(ColumnConstraint::ContentWidth);
         }
         table.trim_fmt()
     }
