@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
-    /// Say where a modelled run's time went and what would change it, or why two differ
+    /// Say where a run's time went and, of a modelled one, what would change it, or why two differ
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
