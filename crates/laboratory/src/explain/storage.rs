@@ -329,3 +329,6 @@ fn requests_note(told: &Told) -> Option<String> {
         observed.device
     ))
 }
+
+#[cfg(test)]
+mod tests;
