@@ -13,10 +13,13 @@ use diskperf_laboratory::explain::storage::{self, Told};
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, HostPlan, ModelPlan, Plan};
+use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{CacheMode, Run, Trace, World};
 use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What one of the names stands for.
 enum Side {
@@ -114,6 +117,49 @@ impl Side {
             }
         }
     }
+}
+
+/// Whether `run` can write a trace of these plans.
+pub(super) fn check_traced(path: &Path, plans: &[Plan]) -> Result<(), LaboratoryError> {
+    if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
+        return Err(LaboratoryError::Request(
+            "--perfetto of `run` is of modelled systems; of real storage, `diskperf explain PATH --perfetto FILE` records what happens".to_owned(),
+        ));
+    }
+    runs::check_writable(path)
+}
+
+/// Makes modelled runs again to write what happens in them, each program by its
+/// system's name.
+pub(super) fn trace_again(
+    path: &Path,
+    (plans, made): (&[Plan], &[Run]),
+    stop: &Arc<AtomicBool>,
+) -> Result<(), LaboratoryError> {
+    let means = Means {
+        threads: available_threads(),
+        counterfactuals: false,
+        stop,
+        progress: &|_, _| {},
+    };
+    let mut named: Vec<(String, Trace)> = Vec::new();
+    for (plan, run) in plans.iter().zip(made) {
+        let Plan::Model(plan) = plan else { continue };
+        let subject = Subject {
+            name: plan.target.clone(),
+            plan: ModelPlan::clone(plan),
+            run: Some(run.clone()),
+        };
+        let (found, traces) = explain::explain(&subject, &means)?;
+        let names = found.programs.iter();
+        let names = names.map(|one| format!("{} {} {}", plan.target, one.program, one.filesystem));
+        named.extend(names.zip(traces));
+    }
+    let all: Vec<(String, &Trace)> = named
+        .iter()
+        .map(|(name, trace)| (name.clone(), trace))
+        .collect();
+    runs::write_file(path, &perfetto(&all))
 }
 
 /// The traces of all programs in one file.

@@ -145,6 +145,30 @@ fn a_trace_is_one_of_perfettos() {
     }
 }
 
+/// The same of a run, which is stored all the same.
+#[test]
+fn a_run_writes_the_trace_that_explaining_it_does() {
+    let user = User::new();
+    let line = format!("run read_8192 --size 1M --on {EAGLE} --perfetto run.pftrace");
+    user.run(&words(&line)).expect(0, &[]);
+    assert_eq!(user.stored().len(), 1);
+    user.run(&words(
+        "explain last --no-counterfactuals --perfetto last.pftrace",
+    ))
+    .expect(0, &[]);
+    let (of_run, of_last) = (
+        seen(&user.file("run.pftrace")),
+        seen(&user.file("last.pftrace")),
+    );
+    assert!(of_run.slices > 1000, "{} slices", of_run.slices);
+    assert_eq!(of_run.last, of_last.last, "the same at the same times");
+    user.run(&words(
+        "run read_8192 --size 64K --on ./target --perfetto real.pftrace",
+    ))
+    .expect(2, &["--perfetto", "diskperf explain PATH"]);
+    assert!(!user.file("real.pftrace").exists());
+}
+
 /// Of real storage: the program, and the requests of its device.
 #[test]
 fn a_trace_of_a_real_device_is_one_too() {
