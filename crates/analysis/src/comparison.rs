@@ -247,6 +247,23 @@ impl Comparison {
     }
 }
 
+/// How two runs, and results of the same program in them, were not measured
+/// alike; each line names both values.
+pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
+    let mut found: Vec<String> = warnings::between(a, b, 1)
+        .into_iter()
+        .map(|warning| warning.text)
+        .collect();
+    for (one, other) in Pairing::of(a, b).pairs {
+        for text in warnings::of_pair(one, other) {
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+    found
+}
+
 /// Compares every run with the first one. Of fewer than two there is nothing
 /// to compare, and no pair.
 pub fn compare(runs: &[Run]) -> Comparison {

@@ -6,9 +6,15 @@
 
 pub mod difference;
 mod intervals;
+pub mod observed;
+pub mod processor;
+pub mod side_by_side;
+pub mod stored;
+pub mod unlike;
 pub mod verdict;
 pub mod words;
 
+use diskperf_timeline::block::Operation;
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::{Counted, TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
@@ -80,6 +86,8 @@ pub struct Account {
     pub utilisation: Utilisation,
     /// What each drive did, drive by drive, of those that were asked.
     pub drives: Vec<DriveAccount>,
+    /// The devices of a real system; a model has drives.
+    pub devices: Vec<DeviceAccount>,
 }
 
 /// The ledger of one of several programs.
@@ -112,16 +120,17 @@ pub struct Missed {
 pub struct Utilisation {
     /// The processor, for whomever it worked.
     pub processor: f64,
-    /// Of the elapsed time, the processor in handlers of interrupts.
-    pub handlers: f64,
-    /// The bus.
-    pub bus: f64,
+    /// Of the elapsed time, the processor in handlers of interrupts; a real
+    /// system does not tell.
+    pub handlers: Option<f64>,
+    /// The bus; nor this.
+    pub bus: Option<f64>,
     /// Each controller's channel, or its own processor.
     pub controllers: Vec<ControllerUse>,
     /// Each drive: its arm, its waiting for sectors, its transfers.
     pub drives: Vec<f64>,
     /// Of the elapsed time, the processor and a drive at once.
-    pub processor_and_drive: f64,
+    pub processor_and_drive: Option<f64>,
 }
 
 /// How busy a controller was.
@@ -187,7 +196,53 @@ pub fn is_of_drive(stage: Stage) -> bool {
             | Stage::RotationalLatency
             | Stage::MissedRevolution(_)
             | Stage::MediaTransfer
+            | Stage::Device
     )
+}
+
+/// What a device of a real system did during the elapsed time, for whomever.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceAccount {
+    /// The kernel's name of it, as `vda`.
+    pub device: String,
+    /// Requests that waited in its queue, in the mean over the elapsed time;
+    /// absent where requests were not recorded, as are the next two.
+    pub in_queue_mean: Option<f64>,
+    /// Requests that it had, in the mean.
+    pub at_device_mean: Option<f64>,
+    /// The most that it had at a time.
+    pub at_device_most: Option<u32>,
+    /// Its requests, by what they asked.
+    pub operations: Vec<OperationAccount>,
+}
+
+/// Requests of one kind that completed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OperationAccount {
+    /// What they asked.
+    pub operation: Operation,
+    /// How many.
+    pub requests: u64,
+    /// What they moved together.
+    pub bytes: u64,
+    /// And each of them.
+    pub bytes_each: Spread,
+    /// From when the first of what it carries came to the block layer until the
+    /// driver gave it to the device.
+    pub queue_ns: Spread,
+    /// From then until the device was done.
+    pub device_ns: Spread,
+}
+
+/// How values are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// Half of them are no larger.
+    pub median: u64,
+    /// 99 in 100.
+    pub p99: u64,
+    /// None is.
+    pub max: u64,
 }
 
 impl Account {
@@ -212,6 +267,7 @@ impl Account {
             missed: missed(trace, from, until),
             utilisation: utilisation(trace, from, until),
             drives: drives(trace, from, until),
+            devices: Vec::new(),
         })
     }
 }
@@ -317,15 +373,19 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
 
 fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisation {
     let elapsed = until.since(from).0.max(1) as f64;
-    let mut found = Utilisation::default();
+    let mut found = Utilisation {
+        handlers: Some(0.0),
+        bus: Some(0.0),
+        ..Utilisation::default()
+    };
     let first = trace.busy.iter().find(|busy| busy.at == from);
     let last = trace.busy.iter().rfind(|busy| busy.at == until);
     if let (Some(first), Some(last)) = (first, last) {
         let share =
             |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
         found.processor = share(first.processor, last.processor);
-        found.handlers = share(first.handlers, last.handlers);
-        found.bus = share(first.bus, last.bus);
+        found.handlers = Some(share(first.handlers, last.handlers));
+        found.bus = Some(share(first.bus, last.bus));
         let pairs = first.controllers.iter().zip(&last.controllers);
         let counted = trace.controllers.iter().zip(pairs);
         found.controllers = counted
@@ -346,7 +406,7 @@ fn utilisation(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Utilisat
         .collect();
     let any = Intervals::union(at_work.iter());
     let both = processor_at_work(trace, from, until).overlap(&any);
-    found.processor_and_drive = both as f64 / elapsed;
+    found.processor_and_drive = Some(both as f64 / elapsed);
     found
 }
 

@@ -309,13 +309,23 @@ fn whole(request: &TracedRequest, trace: &Trace, flow: u64) -> Slice {
         within: parts
             .map(|(what, from, until)| Slice::of(stage(what), from, until))
             .collect(),
-        told: vec![
-            ("sector", request.sector),
-            ("sectors", u64::from(request.sectors)),
+        told: told(request),
+        ..Slice::of(title(request, trace), request.issued, request.completed())
+    }
+}
+
+/// Where a request was; of a real device only the sectors are known.
+fn told(request: &TracedRequest) -> Vec<(&'static str, u64)> {
+    let mut told = vec![
+        ("sector", request.sector),
+        ("sectors", u64::from(request.sectors)),
+    ];
+    if request.slots > 0 {
+        told.extend([
             ("cylinder", u64::from(request.cylinder)),
             ("head", u64::from(request.head)),
             ("slot", u64::from(request.slot)),
-        ],
-        ..Slice::of(title(request, trace), request.issued, request.completed())
+        ]);
     }
+    told
 }

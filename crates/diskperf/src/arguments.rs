@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
-    /// Say where a modelled run's time went and what would change it, or why two differ
+    /// Say where a run's time went and, of a modelled one, what would change it, or why two differ
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
@@ -113,6 +113,10 @@ pub(crate) struct RunArguments {
     /// Overwrite it even if it carries a file system, a partition table or the like
     #[arg(long, requires = "destroy_data_on")]
     pub(crate) ignore_signature: bool,
+    /// Also write what happened on modelled systems as a trace for Perfetto (ui.perfetto.dev); of
+    /// real storage, `diskperf explain PATH --perfetto FILE` does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
     /// Do not time single calls: no latencies, a little less overhead
     #[arg(long)]
     pub(crate) no_latency: bool,

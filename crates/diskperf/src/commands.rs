@@ -44,6 +44,9 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         print(&texts.join("\n"));
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(path) = &arguments.perfetto {
+        explain::check_traced(path, &plans)?;
+    }
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store);
@@ -67,6 +70,9 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         print(&report::runs(&runs, arguments.format.into(), width()));
     }
     say_where(&runs, &recorder, arguments.quiet);
+    if let (Some(path), None) = (&arguments.perfetto, &error) {
+        explain::trace_again(path, (&plans, &runs), &stop)?;
+    }
     match error {
         Some(error) => Err(error),
         None if recorder.failure().is_some() => Ok(ExitCode::FAILURE),

@@ -96,6 +96,7 @@ impl Observer for Progress {
                 bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
             Event::RunStarted(_)
+            | Event::BlockLayer(_)
             | Event::StepFinished(_)
             | Event::RunFinished(_)
             | Event::Note(_) => {}

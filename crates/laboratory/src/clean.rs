@@ -2,6 +2,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_store::Store;
+use diskperf_system::host::block_events;
 use diskperf_system::host::queue_settings::{is_running, put_back};
 use diskperf_system::host::workspace::Workspace;
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// What was found, folder by folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Folders that were removed.
+    /// Folders that were removed, and buffers of tracefs.
     pub removed: Vec<PathBuf>,
     /// Settings of devices that were put back, with what they are now.
     pub restored: Vec<(PathBuf, String)>,
@@ -47,6 +48,12 @@ pub fn clean(
                 Ok(()) => cleaned.removed.push(path),
                 Err(error) => cleaned.failed.push((path, error.to_string())),
             }
+        }
+    }
+    for (path, left) in block_events::remove_abandoned() {
+        match left {
+            None => cleaned.removed.push(path),
+            Some(error) => cleaned.failed.push((path, error.to_string())),
         }
     }
     if let Some(store) = store {

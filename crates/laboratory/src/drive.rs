@@ -23,6 +23,7 @@ pub(crate) struct Drive {
     /// What a reader of the results must know.
     pub(crate) notes: Vec<String>,
     meters: Vec<TrafficMeter>,
+    queues: Vec<BlockDevice>,
     ground: Ground,
 }
 
@@ -75,6 +76,7 @@ impl Drive {
             pilot_bytes: target.pilot_bytes(),
             notes: cached_below(device).into_iter().collect(),
             meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
+            queues: device.own_queues().unwrap_or_default(),
             ground: Ground::Device {
                 device: device.clone(),
                 claim,
@@ -88,6 +90,7 @@ impl Drive {
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
             meters: meters(&BlockDevice::of_directory(&target.path).unwrap_or_default()),
+            queues: BlockDevice::queues_under(&target.path).unwrap_or_default(),
             ground: Ground::File(target.path.clone()),
         }
     }
@@ -98,6 +101,7 @@ impl Drive {
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
             meters: meters(&BlockDevice::of_directory(workspace.path()).unwrap_or_default()),
+            queues: BlockDevice::queues_under(workspace.path()).unwrap_or_default(),
             ground: Ground::Folder(workspace),
         }
     }
@@ -133,6 +137,7 @@ impl Drive {
             pilot_bytes: mounted.available_bytes / 2,
             notes,
             meters: meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
+            queues: BlockDevice::queues_under(&directory).unwrap_or_default(),
             ground: Ground::Fresh(Box::new(fresh), workspace),
         })
     }
@@ -167,6 +172,12 @@ impl Drive {
     /// The counters of the disks underneath.
     pub(crate) fn meters(&self) -> &[TrafficMeter] {
         &self.meters
+    }
+
+    /// The disks that get its requests: none of a file system that is in memory
+    /// or on a network.
+    pub(crate) fn queues(&self) -> &[BlockDevice] {
+        &self.queues
     }
 
     /// Removes what was made; of a fresh file system, checks it first. What

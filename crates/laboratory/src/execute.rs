@@ -15,6 +15,8 @@ use crate::request::SizeChoice;
 use crate::target::Target;
 use diskperf_analysis::statistics;
 use diskperf_battery::{Medium, ProgramError, Step};
+use diskperf_system::host::block_events::BlockEvents;
+use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
 use diskperf_timeline::{ProgramResult, Protocol, Run, RunState, World};
@@ -133,6 +135,13 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
     })
 }
 
+/// What the programs of a run stand on.
+struct Stand<'a> {
+    drives: &'a [Drive],
+    other: Option<&'a Drive>,
+    block_events: Option<&'a BlockEvents>,
+}
+
 /// A run under way.
 struct Execution<'a> {
     plan: &'a HostPlan,
@@ -177,9 +186,15 @@ impl Execution<'_> {
             Some(target) => Some(Drive::open(target, None, needed_bytes, self.recorder)?),
             None => None,
         };
+        let events = self.listen(drives.iter().chain(&other));
+        let stand = Stand {
+            drives: &drives,
+            other: other.as_ref(),
+            block_events: events.as_ref(),
+        };
         let mut steps = self.plan.suite.steps.iter().enumerate();
-        let result =
-            steps.try_for_each(|(number, step)| self.step(number, step, &drives, other.as_ref()));
+        let result = steps.try_for_each(|(number, step)| self.step(number, step, &stand));
+        drop(events);
         for drive in drives.into_iter().chain(other) {
             let closed = drive.close(self.recorder);
             // What ended the programs says more than what it left behind.
@@ -190,12 +205,35 @@ impl Execution<'_> {
         result
     }
 
+    /// Listens to the disks of these drives, where the plan has it and the system
+    /// lets it; where not, says why.
+    fn listen<'d>(&mut self, drives: impl Iterator<Item = &'d Drive>) -> Option<BlockEvents> {
+        if !self.plan.block_events {
+            return None;
+        }
+        let mut disks: Vec<BlockDevice> = Vec::new();
+        for disk in drives.flat_map(Drive::queues) {
+            if !disks.contains(disk) {
+                disks.push(disk.clone());
+            }
+        }
+        match BlockEvents::of(&disks) {
+            Ok(events) => Some(events),
+            Err(error) => {
+                let note = format!(
+                    "no block-layer events: {error}; what is told comes from the kernel's counters"
+                );
+                self.observer.event(Event::Note(&note));
+                None
+            }
+        }
+    }
+
     fn step(
         &mut self,
         number: usize,
         step: &Step,
-        drives: &[Drive],
-        other: Option<&Drive>,
+        stand: &Stand<'_>,
     ) -> Result<(), LaboratoryError> {
         let title = title(step);
         let of = self.plan.suite.steps.len() * self.plan.fresh.len().max(1);
@@ -211,10 +249,11 @@ impl Execution<'_> {
             clock: self.clock,
             time_calls: self.plan.time_calls,
             drop_all_caches: self.plan.drop_all_caches,
-            drives,
-            other,
+            drives: stand.drives,
+            other: stand.other,
             seed: self.plan.seed,
             read_ahead: self.plan.read_ahead,
+            block_events: stand.block_events,
         };
         let task = Task {
             program: &step.program,

@@ -1,11 +1,13 @@
 //! Why a modelled run took as long as it did: the run is made again with all
-//! that happens in it recorded, then with one thing changed at a time.
+//! that happens in it recorded, then with one thing changed at a time. One on
+//! real storage ([`storage`]) is accounted for by what the system tells.
 
 mod again;
 mod changes;
 mod difference;
 mod parts;
 mod rerun;
+pub mod storage;
 
 pub use again::check_same;
 pub use difference::differences;

@@ -3,7 +3,10 @@
 use diskperf_battery::program::Input;
 use diskperf_battery::{Medium, Other, PipeEnd, Program, ProgramError, Worker};
 use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
-use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
+use diskperf_timeline::block::TimedPart;
+use diskperf_timeline::{
+    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, WorkerMeasure,
+};
 
 /// A program about to be repeated.
 #[derive(Clone, Copy)]
@@ -42,8 +45,22 @@ pub(crate) struct Assignment {
 
 /// What one worker brings home.
 pub(crate) struct Outcome {
+    /// The moment that the measure counts from.
+    origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
+}
+
+impl Outcome {
+    /// When its timed part was, for whoever listened meanwhile.
+    pub(crate) fn timed_part(&self, thread: u32) -> TimedPart {
+        let opened = self.origin + self.measure.started;
+        TimedPart {
+            thread,
+            opened,
+            ended: opened + self.measure.elapsed,
+        }
+    }
 }
 
 impl Ground {
@@ -183,7 +200,11 @@ pub(crate) async fn measured(
     }
     system.close_all().await;
     let residency = sum_residency(residencies.into_iter().flatten());
-    Ok(Outcome { measure, residency })
+    Ok(Outcome {
+        origin,
+        measure,
+        residency,
+    })
 }
 
 /// Nothing, where there is no such file.

@@ -1,6 +1,6 @@
 //! What happens during a run, for whoever shows progress.
 
-use diskperf_timeline::{ProgramResult, Repetition, Run};
+use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -33,6 +33,8 @@ pub enum Event<'a> {
         /// What each worker has moved so far; kept current by the workers.
         moved_bytes: &'a [Arc<AtomicU64>],
     },
+    /// What the block layer did in the repetition that is about to end.
+    BlockLayer(BlockTrace),
     /// A repetition ended.
     RepetitionFinished(&'a Repetition),
     /// A program ended.

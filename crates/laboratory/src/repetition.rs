@@ -4,6 +4,7 @@ use crate::drive::Drive;
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::observer::{Event, Observer};
 use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{Counters, TrafficMeter};
 use diskperf_system::host::{Clock, Control, Host, Ports, ReadAhead, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
@@ -30,6 +31,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) seed: u64,
     /// What the kernel is told of every file.
     pub(crate) read_ahead: ReadAhead,
+    /// Where what the block layer does is recorded.
+    pub(crate) block_events: Option<&'a BlockEvents>,
 }
 
 impl Bench<'_> {
@@ -69,8 +72,9 @@ impl Bench<'_> {
                     scope.spawn(move || self.work(assignment, control, end))
                 })
                 .collect();
-            let before = self.watch(&rendezvous, &meters);
-            let outcomes: Vec<_> = threads.into_iter().map(join).collect();
+            let before = self.watch(&rendezvous, &meters, observer);
+            let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
+            self.tell(&numbers, &outcomes, observer);
             Ok(Repetition {
                 discarded: false,
                 devices: traffic(&meters, before),
@@ -110,6 +114,18 @@ impl Bench<'_> {
 
     /// The body of a worker's thread.
     fn work(
+        &self,
+        assignment: &Assignment,
+        control: Control,
+        pipe_end: Option<OwnedFd>,
+    ) -> (Option<u32>, Result<Outcome, ProgramError>) {
+        let thread = self
+            .block_events
+            .and_then(|events| events.watch_this_thread().ok());
+        (thread, self.measure(assignment, control, pipe_end))
+    }
+
+    fn measure(
         &self,
         assignment: &Assignment,
         control: Control,
@@ -164,8 +180,35 @@ impl Bench<'_> {
         meters
     }
 
-    /// Meets the workers; reads the counters in between.
-    fn watch(&self, rendezvous: &Rendezvous, meters: &[&TrafficMeter]) -> Vec<Option<Counters>> {
+    /// Says what the block layer did, where it was recorded and all workers came
+    /// to their end.
+    fn tell(
+        &self,
+        threads: &[Option<u32>],
+        outcomes: &[Result<Outcome, ProgramError>],
+        observer: &mut dyn Observer,
+    ) {
+        let parts = threads.iter().zip(outcomes);
+        let parts: Option<Vec<_>> = parts
+            .map(|(thread, outcome)| Some(outcome.as_ref().ok()?.timed_part((*thread)?)))
+            .collect();
+        let (Some(events), Some(parts)) = (self.block_events, parts) else {
+            return;
+        };
+        match events.end(parts) {
+            Ok(trace) => observer.event(Event::BlockLayer(trace)),
+            Err(error) => observer.event(Event::Note(&error.to_string())),
+        }
+    }
+
+    /// Meets the workers; reads the counters in between, and has the block
+    /// layer's events recorded from then on.
+    fn watch(
+        &self,
+        rendezvous: &Rendezvous,
+        meters: &[&TrafficMeter],
+        observer: &mut dyn Observer,
+    ) -> Vec<Option<Counters>> {
         let mut before = Vec::new();
         for meeting in [
             Meeting::FilesReady,
@@ -178,6 +221,9 @@ impl Bench<'_> {
             }
             if meeting == Meeting::CachesReady {
                 before = meters.iter().map(|meter| meter.read().ok()).collect();
+                if let Some(Err(error)) = self.block_events.map(BlockEvents::begin) {
+                    observer.event(Event::Note(&error.to_string()));
+                }
             }
         }
         before

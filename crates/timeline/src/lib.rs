@@ -5,6 +5,7 @@
 //! holds data and the arithmetic that every other crate must agree on (how a
 //! repetition becomes KB/s), and nothing else.
 
+pub mod block;
 pub mod environment;
 pub mod histogram;
 pub mod ledger;
@@ -16,6 +17,7 @@ pub mod stage;
 pub mod trace;
 pub mod units;
 
+pub use block::BlockTrace;
 pub use environment::{Device, Environment, Filesystem, Place};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use ledger::Ledger;

@@ -15,6 +15,8 @@ pub struct Differences {
     pub b: String,
     /// Program by program.
     pub programs: Vec<Difference>,
+    /// How the two were not made alike, where that cannot be tried out.
+    pub unlike: Vec<String>,
     /// What a reader must know.
     pub notes: Vec<String>,
 }

@@ -96,7 +96,7 @@ fn a_program_by_itself_is_its_ledger() {
     assert_eq!(used.controllers[0].share, 0.25);
     assert_eq!(used.drives, [12.0 / 40.0]);
     // The handler alone worked while the drive did.
-    assert_eq!(used.processor_and_drive, 1.0 / 40.0);
+    assert_eq!(used.processor_and_drive, Some(1.0 / 40.0));
     assert_eq!(account.drives[0].idle, at(28));
     let words = verdict(&account).join(" ");
     assert!(words.contains("No part is busy all the time"), "{words}");

@@ -1,5 +1,9 @@
 //! What an account means, in two or three sentences.
 
+mod storage;
+
+pub use storage::storage_verdict;
+
 use super::words::{bytes, late_thing, milliseconds, percent};
 use super::{Account, DriveAccount, Missed, is_of_processor};
 use diskperf_timeline::Stage;
@@ -39,7 +43,7 @@ fn bottleneck(account: &Account) -> String {
     let drive = busiest(account);
     let of_drive = drive.map_or(0.0, |drive| used.drives[drive.drive as usize]);
     let processor = percent(used.processor);
-    let both = percent(used.processor_and_drive);
+    let both = percent(used.processor_and_drive.unwrap_or_default());
     let Some(drive) = drive else {
         return format!("No drive was asked: the processor is busy {processor} of the time.");
     };

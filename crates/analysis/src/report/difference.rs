@@ -17,6 +17,12 @@ pub(super) fn blocks(found: &Differences) -> Vec<Block> {
     for program in &found.programs {
         blocks.extend(of_program(program));
     }
+    if !found.unlike.is_empty() {
+        blocks.push(Block::Section(
+            "What differs in plan and environment: A, B".to_owned(),
+        ));
+        blocks.push(Block::List(found.unlike.clone()));
+    }
     if !found.notes.is_empty() {
         blocks.push(Block::List(found.notes.clone()));
     }
@@ -201,6 +207,8 @@ pub(super) fn json(found: &Differences) -> String {
         a: &'d str,
         b: &'d str,
         programs: Vec<Program<'d>>,
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        unlike: &'d [String],
         notes: &'d [String],
     }
     fn program(one: &Difference) -> Program<'_> {
@@ -223,6 +231,7 @@ pub(super) fn json(found: &Differences) -> String {
         a: &found.a,
         b: &found.b,
         programs: found.programs.iter().map(program).collect(),
+        unlike: &found.unlike,
         notes: &found.notes,
     })
 }

@@ -1,11 +1,14 @@
 //! Where the time of programs went: tables, JSON, CSV.
 
+mod devices;
+
 use super::csv::{Field, number, optional, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
-    Account, Counterfactual, Explanation, Missed, ProgramExplanation, Utilisation, is_of_processor,
+    Account, Counterfactual, DeviceAccount, Explanation, Missed, ProgramExplanation, Utilisation,
+    is_of_processor,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -43,10 +46,13 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
         )),
         Block::Text(program.verdict.join(" ")),
         Block::Grid(ledger(account)),
-        Block::Grid(used(&account.utilisation)),
+        Block::Grid(used(account)),
     ];
     if !account.missed.is_empty() {
         blocks.push(Block::Grid(missed(&account.missed)));
+    }
+    if account.devices.iter().any(|one| !one.operations.is_empty()) {
+        blocks.push(Block::Grid(devices::requests(&account.devices)));
     }
     let shown = &program.counterfactuals;
     let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
@@ -112,19 +118,20 @@ fn figure(ns: u64) -> String {
 }
 
 /// What was busy.
-fn used(used: &Utilisation) -> Grid {
-    let mut rows = vec![
-        ("processor".to_owned(), used.processor),
-        (
-            "of that, in handlers of interrupts".to_owned(),
-            used.handlers,
-        ),
-        (
-            "processor and a drive at once".to_owned(),
-            used.processor_and_drive,
-        ),
-        ("bus".to_owned(), used.bus),
+fn used(account: &Account) -> Grid {
+    let used = &account.utilisation;
+    let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));
+    let drive = match account.devices.is_empty() {
+        true => "processor and a drive at once",
+        false => "processor and a device at once",
+    };
+    let known = [
+        of("processor", Some(used.processor)),
+        of("of that, in handlers of interrupts", used.handlers),
+        of(drive, used.processor_and_drive),
+        of("bus", used.bus),
     ];
+    let mut rows: Vec<(String, f64)> = known.into_iter().flatten().collect();
     for (number, one) in used.controllers.iter().enumerate() {
         let what = match one.what {
             Counted::Channel => "channel",
@@ -138,7 +145,12 @@ fn used(used: &Utilisation) -> Grid {
     }
     let asked = used.drives.iter().enumerate();
     for (number, share) in asked.filter(|(_, share)| **share > 0.0) {
-        rows.push((format!("drive {}", number + 1), *share));
+        let device = account.devices.get(number);
+        let name = device.map_or_else(
+            || format!("drive {}", number + 1),
+            |device| device.device.clone(),
+        );
+        rows.push((name, *share));
     }
     Grid {
         key: Column::words(
@@ -255,6 +267,8 @@ struct Program<'e> {
     missed: &'e [Missed],
     utilisation: &'e Utilisation,
     requests: Vec<DriveLine>,
+    #[serde(skip_serializing_if = "<[DeviceAccount]>::is_empty")]
+    devices: &'e [DeviceAccount],
     verdict: String,
     counterfactuals: Vec<Changed<'e>>,
 }
@@ -271,7 +285,8 @@ struct DriveLine {
     requests: u64,
     usual_bytes: u64,
     usual_requests: u64,
-    revolution_ns: f64,
+    /// Of a device that has no such thing, none.
+    revolution_ns: Option<f64>,
     stages: Vec<Line>,
     idle_ns: u64,
 }
@@ -296,7 +311,7 @@ impl<'e> Program<'e> {
             requests: drive.requests,
             usual_bytes: drive.usual_bytes,
             usual_requests: drive.usual_requests,
-            revolution_ns: drive.revolution_ns,
+            revolution_ns: (drive.revolution_ns > 0.0).then_some(drive.revolution_ns),
             stages: lines(&drive.stages),
             idle_ns: drive.idle.0,
         });
@@ -316,13 +331,15 @@ impl<'e> Program<'e> {
             missed: &account.missed,
             utilisation: &account.utilisation,
             requests: drives.collect(),
+            devices: &account.devices,
             verdict: program.verdict.join(" "),
             counterfactuals: changed.collect(),
         }
     }
 }
 
-/// One line for each stage, and one for each counterfactual.
+/// One line for each stage, some for the requests of each device, and one for
+/// each counterfactual.
 pub(super) fn csv(found: &Explanation) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for program in &found.programs {
@@ -354,6 +371,9 @@ pub(super) fn csv(found: &Explanation) -> String {
                 entry.ns.0,
                 None,
             ));
+        }
+        for (name, which, ns) in devices::lines(&account.devices) {
+            records.push(record("request", name, which.to_owned(), ns, None));
         }
         for one in &program.counterfactuals {
             let gain = Some(one.gain(account.elapsed));

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// A stored run of a modelled system (id, unique prefix, label, `last`, file), or a modelled
-    /// system, which runs the suite; of two, why they differ
+    /// A stored run (id, unique prefix, label, `last`, file), or a modelled system, or a path of real
+    /// storage (a directory, a file or a device), which runs the suite; of two, why they differ
     #[arg(value_name = "RUN|TARGET", num_args = 0..=2)]
     pub(crate) subjects: Vec<String>,
     /// Of a TARGET: a suite or a program [default: as `run` has it, ffs83 for most]
@@ -27,6 +27,12 @@ pub(crate) struct ExplainArguments {
     /// Of a TARGET: whether reads find their bytes in the cache
     #[arg(long, value_enum, default_value = "cold")]
     pub(crate) cache: Cache,
+    /// Of a path: read and write with O_DIRECT, past the page cache
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) direct: bool,
+    /// Of a path: make a fresh file system for it: ext4, ext2, xfs or btrfs (root)
+    #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
+    pub(crate) fresh: Option<String>,
     /// Of a TARGET: set a parameter of the programs or of the system
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
@@ -36,7 +42,8 @@ pub(crate) struct ExplainArguments {
     /// Do not try what would make it faster
     #[arg(long)]
     pub(crate) no_counterfactuals: bool,
-    /// Also write a trace for Perfetto (ui.perfetto.dev): programs, processor, channel, bus, drives
+    /// Also write a trace for Perfetto (ui.perfetto.dev): programs, processor, channel, bus, drives;
+    /// of a path, its requests, by the block layer's events
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     #[command(flatten)]

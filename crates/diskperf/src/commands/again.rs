@@ -34,7 +34,7 @@ pub(super) fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
     };
     if run.world == World::Host {
         return Err(LaboratoryError::Request(format!(
-            "run {} is of real storage, which keeps no account of its time; `diskperf show {}` has what was measured, by layers where it was seqread",
+            "run {} is of real storage, which cannot be made again; `diskperf explain {}` explains what was stored of it",
             run.id, run.id
         )));
     }

@@ -4,24 +4,47 @@ use super::again::{only_model, plan_of};
 use super::{Outcome, stop_on_signals};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
-use crate::progress::MachinesProgress;
+use crate::progress::{MachinesProgress, Progress};
 use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::execute::prepare_process;
+use diskperf_laboratory::explain::storage::{self, Told};
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::plan::{self, ModelPlan};
-use diskperf_laboratory::timeline::Trace;
+use diskperf_laboratory::plan::{self, HostPlan, ModelPlan, Plan};
+use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::timeline::{CacheMode, Run, Trace, World};
 use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What one of the names stands for.
+enum Side {
+    /// A modelled system, or a stored run of one.
+    Model(Box<Subject>),
+    /// A stored run on real storage.
+    Run(Box<Run>),
+    /// Real storage, which runs the programs.
+    Storage(Box<HostPlan>),
+}
 
 /// Where the time of a run went and what would change it, or why two differ.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
     if let Some(path) = &arguments.perfetto {
         runs::check_writable(path)?;
     }
-    let subjects = subjects(arguments, store)?;
+    let sides = sides(arguments, store)?;
+    if sides.len() > 1 && arguments.perfetto.is_some() {
+        return Err(LaboratoryError::Request(
+            "--perfetto is of one run or system: explain each by itself, with a file of its own"
+                .to_owned(),
+        ));
+    }
+    let plans: Vec<Plan> = sides.iter().filter_map(Side::plan).collect();
+    prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let means = Means {
@@ -31,22 +54,29 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
         progress: &|done, of| progress.show(done, of),
     };
     let format = arguments.machines.format.into();
-    let text = match subjects.as_slice() {
-        [one] => {
+    let text = match sides.as_slice() {
+        [Side::Model(one)] => {
             let (found, traces) = explain::explain(one, &means)?;
             if let Some(path) = &arguments.perfetto {
-                write_trace(path, &found, &traces)?;
+                write_trace(path, &found, traces.iter())?;
             }
             report::explanation(&found, format, width())
         }
-        [_, _, ..] if arguments.perfetto.is_some() => {
-            return Err(LaboratoryError::Request(
-                "--perfetto is of one run or system: explain each by itself, with a file of its own".to_owned(),
-            ));
-        }
-        [a, b, ..] => {
+        [Side::Model(a), Side::Model(b)] => {
             let found = explain::differences(a, b, &means)?;
             report::differences(&found, format, width())
+        }
+        [one] => {
+            let told = one.told(arguments, store, &means)?;
+            if let Some(path) = &arguments.perfetto {
+                write_told(path, &told)?;
+            }
+            report::explanation(&told.explanation, format, width())
+        }
+        [a, b, ..] => {
+            let a = a.told(arguments, store, &means)?;
+            let b = b.told(arguments, store, &means)?;
+            report::differences(&storage::differences(&a, &b)?, format, width())
         }
         [] => unreachable!("without a name there is the last run"),
     };
@@ -55,71 +85,170 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     Ok(ExitCode::SUCCESS)
 }
 
+impl Side {
+    fn is_stored(&self) -> bool {
+        match self {
+            Self::Model(subject) => subject.run.is_some(),
+            Self::Run(_) => true,
+            Self::Storage(_) => false,
+        }
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        match self {
+            Self::Storage(plan) => Some(Plan::Host(plan.clone())),
+            Self::Model(_) | Self::Run(_) => None,
+        }
+    }
+
+    /// Its explanation, stage by stage.
+    fn told(
+        &self,
+        arguments: &ExplainArguments,
+        store: Option<&Path>,
+        means: &Means<'_>,
+    ) -> Result<Told, LaboratoryError> {
+        match self {
+            Self::Model(subject) => storage::explain_model(subject, means),
+            Self::Run(run) => storage::explain_run(Run::clone(run)),
+            Self::Storage(plan) => {
+                let mut progress = Progress::new(arguments.machines.quiet);
+                storage::explain_target(plan, store, means.stop, &mut progress)
+            }
+        }
+    }
+}
+
+/// Whether `run` can write a trace of these plans.
+pub(super) fn check_traced(path: &Path, plans: &[Plan]) -> Result<(), LaboratoryError> {
+    if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
+        return Err(LaboratoryError::Request(
+            "--perfetto of `run` is of modelled systems; of real storage, `diskperf explain PATH --perfetto FILE` records what happens".to_owned(),
+        ));
+    }
+    runs::check_writable(path)
+}
+
+/// Makes modelled runs again to write what happens in them, each program by its
+/// system's name.
+pub(super) fn trace_again(
+    path: &Path,
+    (plans, made): (&[Plan], &[Run]),
+    stop: &Arc<AtomicBool>,
+) -> Result<(), LaboratoryError> {
+    let means = Means {
+        threads: available_threads(),
+        counterfactuals: false,
+        stop,
+        progress: &|_, _| {},
+    };
+    let mut named: Vec<(String, Trace)> = Vec::new();
+    for (plan, run) in plans.iter().zip(made) {
+        let Plan::Model(plan) = plan else { continue };
+        let subject = Subject {
+            name: plan.target.clone(),
+            plan: ModelPlan::clone(plan),
+            run: Some(run.clone()),
+        };
+        let (found, traces) = explain::explain(&subject, &means)?;
+        let names = found.programs.iter();
+        let names = names.map(|one| format!("{} {} {}", plan.target, one.program, one.filesystem));
+        named.extend(names.zip(traces));
+    }
+    let all: Vec<(String, &Trace)> = named
+        .iter()
+        .map(|(name, trace)| (name.clone(), trace))
+        .collect();
+    runs::write_file(path, &perfetto(&all))
+}
+
 /// The traces of all programs in one file.
-fn write_trace(path: &Path, found: &Explanation, traces: &[Trace]) -> Result<(), LaboratoryError> {
+fn write_trace<'t>(
+    path: &Path,
+    found: &Explanation,
+    traces: impl Iterator<Item = &'t Trace>,
+) -> Result<(), LaboratoryError> {
     let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
     let named = found.programs.iter().map(name).zip(traces);
     let bytes = perfetto(&named.collect::<Vec<_>>());
     runs::write_file(path, &bytes)
 }
 
-fn subjects(
-    arguments: &ExplainArguments,
-    store: Option<&Path>,
-) -> Result<Vec<Subject>, LaboratoryError> {
+/// The same of real storage, where events could be had.
+fn write_told(path: &Path, told: &Told) -> Result<(), LaboratoryError> {
+    let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
+    match traces {
+        Some(traces) => write_trace(path, &told.explanation, traces.into_iter()),
+        None => Err(LaboratoryError::Request(format!(
+            "--perfetto writes what happened, and of {} that was not recorded: {}",
+            told.name,
+            told.explanation.notes.join("; ")
+        ))),
+    }
+}
+
+fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>, LaboratoryError> {
     let last = ["last".to_owned()];
     let names = match arguments.subjects.as_slice() {
         [] => &last,
         names => names,
     };
-    let mut subjects = Vec::new();
+    let mut sides = Vec::new();
     for (number, name) in names.iter().enumerate() {
-        subjects.push(subject(arguments, store, (name, number))?);
+        sides.push(side(arguments, store, (name, number))?);
+    }
+    if of_target(arguments) && sides.iter().all(Side::is_stored) {
+        let how = match sides[0] {
+            Side::Run(_) => "is explained by what was stored of it",
+            Side::Model(_) | Side::Storage(_) => "is made again as it was",
+        };
+        return Err(LaboratoryError::Request(format!(
+            "`{}` is a run, which {how}: --suite, --set, --size, --runs, --drives, --fresh and --direct are of a target, as in `diskperf explain vax780-sc780-eagle --suite write_8192`",
+            names[0]
+        )));
     }
     if !arguments.changes.is_empty() {
-        if subjects.len() > 1 || subjects[0].run.is_some() {
+        if !matches!(sides.as_slice(), [Side::Model(subject)] if subject.run.is_none()) {
             return Err(LaboratoryError::Request(
                 "--change is of one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
             ));
         }
-        let plan = planned(arguments, &names[0], &arguments.changes, 1)?;
-        subjects.push(Subject {
+        sides.push(Side::Model(Box::new(Subject {
             name: format!("{} with {}", names[0], arguments.changes.join(", ")),
-            plan,
+            plan: planned(arguments, &names[0], &arguments.changes, 1)?,
             run: None,
-        });
+        })));
     }
-    let twice = arguments.drives.len() > 1 && subjects.len() == 1;
-    if twice {
-        let plan = planned(arguments, &names[0], &[], 1)?;
-        subjects[0].name = format!("{} on {} drives", names[0], arguments.drives[0]);
-        subjects.push(Subject {
-            name: format!("{} on {} drives", names[0], arguments.drives[1]),
-            plan,
+    if let ([first, second, ..], [Side::Model(subject)]) = (&arguments.drives[..], &mut sides[..]) {
+        subject.name = format!("{} on {first} drives", names[0]);
+        let other = Subject {
+            name: format!("{} on {second} drives", names[0]),
+            plan: planned(arguments, &names[0], &[], 1)?,
             run: None,
-        });
+        };
+        sides.push(Side::Model(Box::new(other)));
     }
-    Ok(subjects)
+    Ok(sides)
 }
 
 /// What one of the names stands for.
-fn subject(
+fn side(
     arguments: &ExplainArguments,
     store: Option<&Path>,
     (name, number): (&str, usize),
-) -> Result<Subject, LaboratoryError> {
+) -> Result<Side, LaboratoryError> {
     if is_system(arguments, name)? {
-        return Ok(Subject {
+        return Ok(Side::Model(Box::new(Subject {
             name: name.to_owned(),
             plan: planned(arguments, name, &[], number)?,
             run: None,
-        });
+        })));
     }
     let path = Path::new(name);
-    if path.is_dir() || name.starts_with("/dev/") {
-        return Err(LaboratoryError::Request(format!(
-            "`{name}` is real storage, which keeps no account of its time; `diskperf run seqread89 --on {name}` measures where the time of a read call goes, layer by layer"
-        )));
+    // A file may be an exported run, or data to be read.
+    let exported = path.is_file() && (name.ends_with(".json") || !name.contains('/'));
+    if (name.contains('/') || path.is_dir()) && !exported && !is_export(path) {
+        return Ok(Side::Storage(Box::new(stored_on(arguments, name)?)));
     }
     let mut loaded = runs::load(store, name).map_err(|error| match error {
         LaboratoryError::Store(_) => LaboratoryError::Request(format!(
@@ -134,23 +263,42 @@ fn subject(
         )));
     }
     let run = loaded.remove(0);
-    if of_target(arguments) {
-        return Err(LaboratoryError::Request(format!(
-            "`{name}` is a run, which is made again as it was: --suite, --set, --size, --runs and --drives are of a system, as in `diskperf explain vax780-sc780-eagle --suite write_8192`"
-        )));
+    match run.world {
+        World::Host => Ok(Side::Run(Box::new(run))),
+        World::Model => Ok(Side::Model(Box::new(Subject {
+            name: format!("{} (run {})", run.target, run.id),
+            plan: plan_of(&run)?,
+            run: Some(run),
+        }))),
     }
-    let plan = plan_of(&run)?;
-    Ok(Subject {
-        name: format!("{} (run {})", run.target, run.id),
-        plan,
-        run: Some(run),
-    })
+}
+
+/// Whether a file is one of `diskperf export`, whatever it is called.
+fn is_export(path: &Path) -> bool {
+    path.is_file() && runs::load(None, &path.to_string_lossy()).is_ok()
+}
+
+/// The plan for a path, as `run` makes it.
+fn stored_on(arguments: &ExplainArguments, name: &str) -> Result<HostPlan, LaboratoryError> {
+    let wanted = Request {
+        fresh: arguments.fresh.clone(),
+        time_calls: true,
+        ..request(arguments, name, &[], 0)
+    };
+    let plans = plan::plan(&wanted)?;
+    let plan = plans.into_iter().find_map(|plan| match plan {
+        Plan::Host(plan) => Some(*plan),
+        Plan::Model(_) => None,
+    });
+    plan.ok_or_else(|| LaboratoryError::Request(format!("`{name}` is no real storage")))
 }
 
 fn of_target(arguments: &ExplainArguments) -> bool {
     arguments.suite.is_some()
         || !arguments.settings.is_empty()
         || !arguments.drives.is_empty()
+        || arguments.fresh.is_some()
+        || arguments.direct
         || arguments.runs.is_some()
         || arguments.size != diskperf_laboratory::SizeChoice::Auto
 }
@@ -171,16 +319,30 @@ fn planned(
     changes: &[String],
     number: usize,
 ) -> Result<ModelPlan, LaboratoryError> {
+    if arguments.fresh.is_some() || arguments.direct {
+        return Err(LaboratoryError::Request(format!(
+            "--fresh and --direct are of real storage, and {name} is a modelled system; leave them away"
+        )));
+    }
+    only_model(
+        plan::plan(&request(arguments, name, changes, number))?,
+        name,
+    )
+}
+
+fn request(arguments: &ExplainArguments, name: &str, changes: &[String], number: usize) -> Request {
     let drives = arguments.drives.get(number).or(arguments.drives.first());
-    let wanted = Request {
+    Request {
         what: arguments.suite.clone(),
         drives: drives.copied(),
         catalogue: arguments.machines.catalogue.clone(),
         size: arguments.size,
         settings: arguments.settings.iter().chain(changes).cloned().collect(),
         repetitions: arguments.runs,
-        cache: arguments.cache.into(),
+        cache: match arguments.direct {
+            true => CacheMode::Direct,
+            false => arguments.cache.into(),
+        },
         ..Request::of(vec![PathBuf::from(name)], arguments.machines.seed)
-    };
-    only_model(plan::plan(&wanted)?, name)
+    }
 }

@@ -158,8 +158,6 @@ fn what_cannot_be_explained_says_why() {
     user.run(&words("explain last")).expect(2, &["run"]);
     user.run(&words("explain vax781"))
         .expect(2, &["vax781", "diskperf list systems"]);
-    user.run(&words("explain ./target"))
-        .expect(2, &["real storage", "seqread89"]);
     user.run(&words(&format!("explain {EAGLE} --suite nothing")))
         .expect(2, &["nothing"]);
     user.run(&words(&format!("run {WRITE} --on {EAGLE}")))
@@ -178,10 +176,6 @@ fn what_cannot_be_explained_says_why() {
         .expect(0, &[]);
     user.run(&words("explain reads writes"))
         .expect(2, &["different programs", "read_8192", "write_8192"]);
-    user.run(&words(
-        "run read_8192 --size 64K --runs 2 --on ./target --label real",
-    ))
-    .expect(0, &[]);
-    user.run(&words("explain real"))
-        .expect(2, &["real storage", "diskperf show"]);
+    user.run(&words(&format!("explain {EAGLE} --direct")))
+        .expect(2, &["--direct", "real storage"]);
 }

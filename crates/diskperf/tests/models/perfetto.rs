@@ -1,8 +1,10 @@
 //! Traces for Perfetto, read with its own description of its format.
 
-use crate::support::User;
+use crate::support::machine::{Needs, can_run};
+use crate::support::{MOUNTS, SmallDisk, User, words};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 const EAGLE: &str = "vax780-sc780-eagle";
 
@@ -122,18 +124,7 @@ fn a_trace_is_one_of_perfettos() {
     ];
     let written = [&line[..], &["--perfetto", "eagle.pftrace"]].concat();
     user.run(&written).expect(0, &[]);
-    let bytes = std::fs::read(user.file("eagle.pftrace")).expect("it was written");
-    let decoded = DynamicMessage::decode(published(), &bytes[..]).expect("a trace of Perfetto's");
-    assert!(is_known(&decoded), "every field is one of Perfetto's");
-    let packets = decoded.get_field_by_name("packet").expect("packets");
-    let mut seen = Seen::default();
-    for packet in packets.as_list().expect("repeated") {
-        seen.packet(packet.as_message().expect("a packet"));
-    }
-    assert!(
-        seen.open.values().all(|open| *open == 0),
-        "every slice ends"
-    );
+    let seen = seen(&user.file("eagle.pftrace"));
     assert!(seen.slices > 10_000, "{} slices", seen.slices);
     // Each block of 8 MB is read ahead, but for a few, and used once.
     assert!(seen.ends.len() > 900, "{} arrows", seen.ends.len());
@@ -152,6 +143,70 @@ fn a_trace_is_one_of_perfettos() {
     ] {
         assert!(names.contains(track), "{track} of {names:?}");
     }
+}
+
+/// The same of a run, which is stored all the same.
+#[test]
+fn a_run_writes_the_trace_that_explaining_it_does() {
+    let user = User::new();
+    let line = format!("run read_8192 --size 1M --on {EAGLE} --perfetto run.pftrace");
+    user.run(&words(&line)).expect(0, &[]);
+    assert_eq!(user.stored().len(), 1);
+    user.run(&words(
+        "explain last --no-counterfactuals --perfetto last.pftrace",
+    ))
+    .expect(0, &[]);
+    let (of_run, of_last) = (
+        seen(&user.file("run.pftrace")),
+        seen(&user.file("last.pftrace")),
+    );
+    assert!(of_run.slices > 1000, "{} slices", of_run.slices);
+    assert_eq!(of_run.last, of_last.last, "the same at the same times");
+    user.run(&words(
+        "run read_8192 --size 64K --on ./target --perfetto real.pftrace",
+    ))
+    .expect(2, &["--perfetto", "diskperf explain PATH"]);
+    assert!(!user.file("real.pftrace").exists());
+}
+
+/// Of real storage: the program, and the requests of its device.
+#[test]
+fn a_trace_of_a_real_device_is_one_too() {
+    let test = "a_trace_of_a_real_device_is_one_too";
+    if !can_run(test, &[&[Needs::BlockEvents], MOUNTS].concat()) {
+        return;
+    }
+    let user = User::new();
+    let _disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
+    user.run(&words(
+        "explain ./target --suite read_8192 --size 2M --runs 2 --direct --perfetto real.pftrace",
+    ))
+    .expect(0, &[]);
+    let seen = seen(&user.file("real.pftrace"));
+    // 256 requests, each with its waiting and its time at the device.
+    assert!(seen.slices >= 3 * 256, "{} slices", seen.slices);
+    let names: BTreeSet<&str> = seen.names.values().map(String::as_str).collect();
+    for track in ["processor", "program 1", "drive 1, requests"] {
+        assert!(names.contains(track), "{track} of {names:?}");
+    }
+    assert!(!names.contains("drive 1, platter"), "{names:?}");
+}
+
+/// What is in a file, which is checked to be one of Perfetto's.
+fn seen(path: &Path) -> Seen {
+    let bytes = std::fs::read(path).expect("it was written");
+    let decoded = DynamicMessage::decode(published(), &bytes[..]).expect("a trace of Perfetto's");
+    assert!(is_known(&decoded), "every field is one of Perfetto's");
+    let packets = decoded.get_field_by_name("packet").expect("packets");
+    let mut seen = Seen::default();
+    for packet in packets.as_list().expect("repeated") {
+        seen.packet(packet.as_message().expect("a packet"));
+    }
+    assert!(
+        seen.open.values().all(|open| *open == 0),
+        "every slice ends"
+    );
+    seen
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod cache;
 mod contract;
+mod explain;
 mod fresh;
 mod stored;
 #[path = "../support/mod.rs"]

@@ -46,8 +46,8 @@ pub(super) fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
     match (&run.model, run.world) {
         (Some(model), World::Model) => Ok(model),
         _ => Err(LaboratoryError::Request(format!(
-            "run {} is of real storage, which keeps no account of its time; `diskperf show {}` has what was measured, and `diskperf explain vax780-sc780-eagle` explains a modelled system",
-            run.id, run.id
+            "run {} is of real storage, which cannot be made again",
+            run.id
         ))),
     }
 }

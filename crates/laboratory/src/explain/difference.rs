@@ -39,6 +39,7 @@ pub fn differences(
         a: a.name.clone(),
         b: b.name.clone(),
         programs,
+        unlike: Vec::new(),
         notes,
     })
 }

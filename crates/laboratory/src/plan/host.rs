@@ -34,6 +34,8 @@ pub struct HostPlan {
     pub time_calls: bool,
     /// What the kernel is told of how files will be read.
     pub read_ahead: ReadAhead,
+    /// Whether the block layer's events are recorded, where that can be.
+    pub block_events: bool,
     /// The seed of every random choice.
     pub seed: u64,
     /// The user's own name for the run.
@@ -153,6 +155,7 @@ fn plan_run(request: &Request, targets: Vec<Target>) -> Result<HostPlan, Laborat
         drop_all_caches: request.drop_all_caches,
         time_calls: request.time_calls,
         read_ahead: ReadAhead::default(),
+        block_events: false,
         seed: request.seed,
         label: request.label.clone(),
         command_line: request.command_line.clone(),

@@ -2,6 +2,7 @@
 //! of and what is made of them.
 
 mod loop_device;
+mod queues;
 pub mod tool;
 mod traffic;
 

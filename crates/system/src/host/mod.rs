@@ -2,6 +2,7 @@
 //! calls.
 
 mod attributes;
+pub mod block_events;
 mod clock;
 pub mod device;
 pub mod environment;

@@ -24,6 +24,8 @@ pub(crate) enum Needs {
     Tool(&'static str),
     /// The kernel has a file system, or can load it.
     Filesystem(&'static str),
+    /// The user is root, and the kernel tells what its block layer does.
+    BlockEvents,
 }
 
 /// Whether this machine has all that the test needs; what it lacks is printed.
@@ -34,6 +36,9 @@ pub(crate) fn can_run(test: &str, needs: &[Needs]) -> bool {
         Needs::Filesystem(name) => {
             (!has_filesystem(name)).then(|| format!("this kernel has no {name}"))
         }
+        Needs::BlockEvents => in_tracefs("test -d events/block")
+            .err()
+            .map(|why| format!("no block-layer events: {why}")),
     });
     if let Some(why) = &missing {
         eprintln!("SKIPPED {test}: {why}");
@@ -49,6 +54,22 @@ fn loop_devices_missing() -> Option<String> {
         return Some("there is no /dev/loop-control".to_owned());
     }
     (!has_tool("losetup")).then(|| "losetup is not installed".to_owned())
+}
+
+/// What a line of shell says in tracefs, which nobody else sees mounted.
+fn in_tracefs(line: &str) -> Result<String, String> {
+    let line =
+        format!("mount -t tracefs tracefs /sys/kernel/tracing && cd /sys/kernel/tracing && {line}");
+    try_run("unshare", &["--mount", "sh", "-c", &line])
+}
+
+/// The buffers that the diskperf of this process number has in tracefs, or has
+/// left there.
+pub(crate) fn instances_of(process: i32) -> Vec<String> {
+    let all = retry(|| in_tracefs("ls instances"));
+    let prefix = format!("diskperf-{process}-");
+    let own = all.lines().filter(|name| name.starts_with(&prefix));
+    own.map(str::to_owned).collect()
 }
 
 fn has_tool(name: &str) -> bool {

@@ -1,0 +1,274 @@
+//! The account of a program on real storage whose events were recorded.
+//!
+//! A worker's time is cut into instants, and each instant is booked once, by
+//! the first of these rules that holds:
+//!
+//! 1. the worker has a processor: `system_call` (later divided into `user` and
+//!    `system_call` by the kernel's ticks);
+//! 2. it could run, and something else has the processor: `cpu_wait`;
+//! 3. it waits while a device has at least one request: `device`;
+//! 4. it waits while requests are queued and no device has any: `driver_queue`;
+//! 5. it waits for something that is no request: `unattributed`.
+//!
+//! This is the account that a model gives too: what the *program* did or waited
+//! for. For one worker that waits for each of its requests it is exact: it has
+//! the processor, or waits for the device. Where requests overlap (read-ahead,
+//! write-behind, several workers) the device works while the worker does, which
+//! the ledger does not show, being the worker's, and the utilisation does; and
+//! with a deep queue the worker waits for the device as long as it has anything
+//! to do, while single requests wait in the queue far longer: that is what their
+//! own queue times are for. The requests are those of the whole machine on these
+//! devices: who shares a disk waits for the others' requests as well.
+
+use super::{Account, DeviceAccount, OperationAccount, Spread, window};
+use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
+use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
+use diskperf_timeline::{BlockTrace, Nanoseconds, Span, Stage, Trace};
+
+/// The unit of a request's place.
+const SECTOR_BYTES: u64 = 512;
+
+/// What happened, as a model would have recorded it.
+pub fn trace(block: &BlockTrace) -> Trace {
+    let edges = Edges::of(&block.requests);
+    let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
+    workers.sort_by_key(|(_, worker)| worker.ended);
+    let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
+        number: *number,
+        opened: worker.opened,
+        spans: edges.worker(worker, &block.switches),
+    };
+    let mut trace = Trace {
+        drives: vec![
+            TracedDrive {
+                revolution_ns: 0.0,
+                phase: 0.0,
+                sector_bytes: SECTOR_BYTES as u32,
+            };
+            block.devices.len()
+        ],
+        requests: block.requests.iter().map(request).collect(),
+        processes: workers.iter().map(process).collect(),
+        ..Trace::default()
+    };
+    if let Some((from, until)) = window(&trace) {
+        let parts = trace.processes.iter().flat_map(TracedProcess::parts);
+        let working = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
+        let processor = working.map(|(_, from, until)| until.since(from)).sum();
+        let busy = |at, processor| TracedBusy {
+            at,
+            processor,
+            handlers: Nanoseconds::ZERO,
+            bus: Nanoseconds::ZERO,
+            controllers: Vec::new(),
+        };
+        trace.busy = vec![busy(from, Nanoseconds::ZERO), busy(until, processor)];
+    }
+    trace
+}
+
+fn request(of: &BlockRequest) -> TracedRequest {
+    let span = |stage, until| Span { stage, until };
+    TracedRequest {
+        drive: of.device,
+        sector: of.sector,
+        sectors: (of.bytes / SECTOR_BYTES) as u32,
+        purpose: match of.operation {
+            Operation::Read => Purpose::Read,
+            Operation::ReadAhead => Purpose::ReadAhead,
+            Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
+                Purpose::Write
+            }
+        },
+        cylinder: 0,
+        head: 0,
+        slot: 0,
+        slots: 0,
+        issued: of.queued,
+        spans: vec![
+            span(Stage::DriverQueue, of.issued),
+            span(Stage::Device, of.completed),
+        ],
+        uses: Vec::new(),
+    }
+}
+
+/// The moments at which requests come to the queue, to a device, and leave it.
+struct Edges(Vec<Edge>);
+
+struct Edge {
+    at: Nanoseconds,
+    queued: i64,
+    at_device: i64,
+}
+
+impl Edges {
+    fn of(requests: &[BlockRequest]) -> Self {
+        let edge = |at, queued, at_device| Edge {
+            at,
+            queued,
+            at_device,
+        };
+        let mut edges = Vec::with_capacity(3 * requests.len());
+        for one in requests {
+            edges.push(edge(one.queued, 1, 0));
+            edges.push(edge(one.issued, -1, 1));
+            edges.push(edge(one.completed, 0, -1));
+        }
+        edges.sort_by_key(|edge| edge.at);
+        Self(edges)
+    }
+
+    /// A worker's time, without gap. It begins with a processor: it has just
+    /// read the clock.
+    fn worker(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
+            let until = until.min(worker.ended);
+            if until <= *at {
+                return;
+            }
+            *at = until;
+            match spans.last_mut() {
+                Some(last) if last.stage == stage => last.until = until,
+                _ => spans.push(Span { stage, until }),
+            }
+        };
+        let (mut queued, mut at_device) = (0, 0);
+        let mut scheduled = Scheduled::Running;
+        let mut at = worker.opened;
+        let mut edges = self.0.iter().peekable();
+        let mut switches = switches
+            .iter()
+            .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened)
+            .peekable();
+        loop {
+            let edge = edges.peek().map(|edge| edge.at);
+            let switch = switches.peek().map(|switch| switch.at);
+            let Some(next) = edge.into_iter().chain(switch).min() else {
+                break;
+            };
+            book(stage(scheduled, queued, at_device), next, &mut at);
+            while let Some(edge) = edges.next_if(|edge| edge.at == next) {
+                queued += edge.queued;
+                at_device += edge.at_device;
+            }
+            while let Some(switch) = switches.next_if(|switch| switch.at == next) {
+                scheduled = match (scheduled, switch.to) {
+                    (Scheduled::Running, Scheduled::Woken) => Scheduled::Running,
+                    (_, to) => to,
+                };
+            }
+        }
+        book(stage(scheduled, queued, at_device), worker.ended, &mut at);
+        spans
+    }
+}
+
+/// What a worker's time is booked to: the rules above.
+fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
+    match scheduled {
+        Scheduled::Running => Stage::SystemCall,
+        Scheduled::Preempted | Scheduled::Woken => Stage::CpuWait,
+        Scheduled::Waiting if at_device > 0 => Stage::Device,
+        Scheduled::Waiting if queued > 0 => Stage::DriverQueue,
+        Scheduled::Waiting => Stage::Unattributed,
+    }
+}
+
+/// The account of what was recorded; none where events were lost, or no worker
+/// came to its end.
+pub fn account(block: &BlockTrace) -> Option<Account> {
+    if block.lost_events > 0 {
+        return None;
+    }
+    let trace = trace(block);
+    let mut account = Account::of(&trace)?;
+    account.utilisation.handlers = None;
+    account.utilisation.bus = None;
+    let (from, until) = window(&trace)?;
+    let devices = (0..).zip(&block.devices);
+    account.devices = devices
+        .map(|(number, name)| device(block, (number, name), (from, until)))
+        .collect();
+    Some(account)
+}
+
+fn device(
+    block: &BlockTrace,
+    (number, name): (u32, &String),
+    (from, until): (Nanoseconds, Nanoseconds),
+) -> DeviceAccount {
+    let own: Vec<&BlockRequest> = block
+        .requests
+        .iter()
+        .filter(|one| one.device == number && one.completed > from && one.queued < until)
+        .collect();
+    let elapsed = until.since(from).0.max(1) as f64;
+    let within = |start: Nanoseconds, stop: Nanoseconds| stop.min(until).since(start.max(from));
+    let mean = |of: &dyn Fn(&BlockRequest) -> Nanoseconds| {
+        let total: u64 = own.iter().map(|one| of(one).0).sum();
+        total as f64 / elapsed
+    };
+    let completed = |operation| {
+        let all = own.iter().copied();
+        let done = all.filter(move |one| one.operation == operation && one.completed <= until);
+        OperationAccount::of(operation, &done.collect::<Vec<_>>())
+    };
+    DeviceAccount {
+        device: name.clone(),
+        in_queue_mean: Some(mean(&|one| within(one.queued, one.issued))),
+        at_device_mean: Some(mean(&|one| within(one.issued, one.completed))),
+        at_device_most: Some(most_at_once(&own)),
+        operations: Operation::ALL.into_iter().filter_map(completed).collect(),
+    }
+}
+
+/// The most requests that a device had at a time.
+fn most_at_once(requests: &[&BlockRequest]) -> u32 {
+    // Where one goes as another comes, it goes first.
+    let come = requests.iter().map(|one| (one.issued, 1));
+    let gone = requests.iter().map(|one| (one.completed, -1));
+    let mut edges: Vec<(Nanoseconds, i32)> = come.chain(gone).collect();
+    edges.sort_unstable();
+    let (mut now, mut most) = (0, 0);
+    for (_, more) in edges {
+        now += more;
+        most = most.max(now);
+    }
+    most as u32
+}
+
+impl OperationAccount {
+    fn of(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
+        let spread = |of: &dyn Fn(&BlockRequest) -> u64| {
+            let mut values: Vec<u64> = all.iter().map(|one| of(one)).collect();
+            values.sort_unstable();
+            Spread::of(&values)
+        };
+        Some(Self {
+            operation,
+            requests: all.len() as u64,
+            bytes: all.iter().map(|one| one.bytes).sum(),
+            bytes_each: spread(&|one| one.bytes)?,
+            queue_ns: spread(&|one| one.issued.since(one.queued).0)?,
+            device_ns: spread(&|one| one.completed.since(one.issued).0)?,
+        })
+    }
+}
+
+impl Spread {
+    /// Of values in ascending order; none of none.
+    fn of(values: &[u64]) -> Option<Self> {
+        // The smallest that at least so many in a hundred do not exceed.
+        let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
+        (!values.is_empty()).then(|| Self {
+            median: at(50),
+            p99: at(99),
+            max: at(100),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

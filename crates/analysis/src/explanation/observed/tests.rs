@@ -1,0 +1,165 @@
+//! Accounts of events made by hand.
+
+use super::{account, trace};
+use crate::explanation::Spread;
+use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
+use diskperf_timeline::{BlockTrace, Nanoseconds, Stage};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+fn request(operation: Operation, [queued, issued, completed]: [u64; 3]) -> BlockRequest {
+    BlockRequest {
+        device: 0,
+        operation,
+        sector: 8,
+        bytes: 4096,
+        queued: Nanoseconds(queued),
+        issued: Nanoseconds(issued),
+        completed: Nanoseconds(completed),
+    }
+}
+
+fn switch(at: u64, to: Scheduled) -> Switch {
+    Switch {
+        at: Nanoseconds(at),
+        thread: 17,
+        to,
+    }
+}
+
+fn block(requests: Vec<BlockRequest>, switches: Vec<Switch>) -> BlockTrace {
+    BlockTrace {
+        devices: vec!["vda".to_owned()],
+        requests,
+        workers: vec![TimedPart {
+            thread: 17,
+            opened: Nanoseconds(100),
+            ended: Nanoseconds(1100),
+        }],
+        switches,
+        lost_events: 0,
+    }
+}
+
+/// A worker that reads once: every rule, one after the other.
+#[test]
+fn each_instant_is_booked_once() {
+    use Scheduled::{Preempted, Running, Waiting, Woken};
+    let found = block(
+        vec![request(Operation::Read, [150, 300, 700])],
+        vec![
+            // Before it began, and another thread: nobody's.
+            switch(50, Waiting),
+            Switch {
+                thread: 18,
+                ..switch(120, Waiting)
+            },
+            switch(200, Waiting),
+            switch(750, Woken),
+            switch(800, Running),
+            switch(900, Preempted),
+            switch(950, Running),
+            // Woken in the middle of running.
+            switch(1000, Woken),
+        ],
+    );
+    let account = account(&found).unwrap();
+    let booked: Vec<(Stage, u64)> = account
+        .ledger
+        .entries()
+        .iter()
+        .map(|entry| (entry.stage, entry.ns.0))
+        .collect();
+    assert_eq!(
+        booked,
+        [
+            (Stage::SystemCall, 100 + 100 + 150),
+            (Stage::CpuWait, 50 + 50),
+            (Stage::DriverQueue, 100),
+            (Stage::Device, 400),
+            (Stage::Unattributed, 50),
+        ]
+    );
+    assert_eq!(account.elapsed, Nanoseconds(1000));
+    assert_eq!(account.utilisation.processor, 0.35);
+    assert_eq!(account.utilisation.drives, [0.4]);
+    assert_eq!(account.utilisation.processor_and_drive, Some(0.0));
+    assert_eq!(
+        (account.utilisation.bus, account.utilisation.handlers),
+        (None, None)
+    );
+    let device = &account.devices[0];
+    assert_eq!(device.in_queue_mean, Some(0.15));
+    assert_eq!(device.at_device_mean, Some(0.4));
+    assert_eq!(device.at_device_most, Some(1));
+    let [read] = &device.operations[..] else {
+        panic!("{device:?}")
+    };
+    let all = |value| Spread {
+        median: value,
+        p99: value,
+        max: value,
+    };
+    assert_eq!((read.requests, read.bytes), (1, 4096));
+    assert_eq!((read.queue_ns, read.device_ns), (all(150), all(400)));
+}
+
+#[test]
+fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
+    let found = block(
+        vec![request(Operation::ReadAhead, [0, 50, 600])],
+        Vec::new(),
+    );
+    let account = account(&found).unwrap();
+    assert_eq!(account.ledger.stage(Stage::SystemCall), Nanoseconds(1000));
+    assert_eq!(account.utilisation.drives, [0.5]);
+    assert_eq!(account.utilisation.processor_and_drive, Some(0.5));
+    assert_eq!(account.devices[0].in_queue_mean, Some(0.0));
+}
+
+#[test]
+fn what_has_lost_events_tells_nothing() {
+    let mut found = block(Vec::new(), Vec::new());
+    assert!(account(&found).is_some());
+    found.lost_events = 1;
+    assert_eq!(account(&found), None);
+}
+
+/// Whatever the events, the parts are the whole.
+#[test]
+fn the_ledger_sums_to_the_elapsed_time() {
+    let seed = 20_261_121;
+    eprintln!("seed {seed}");
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut below = |limit: u64| random.next_u64() % limit;
+    for _ in 0..300 {
+        let mut requests = Vec::new();
+        for _ in 0..below(20) {
+            let queued = below(1300);
+            let issued = queued + below(200);
+            requests.push(request(
+                Operation::Write,
+                [queued, issued, issued + below(300)],
+            ));
+        }
+        requests.sort_by_key(|one| one.completed);
+        let kinds = [
+            Scheduled::Running,
+            Scheduled::Preempted,
+            Scheduled::Waiting,
+            Scheduled::Woken,
+        ];
+        let mut switches = Vec::new();
+        for _ in 0..below(20) {
+            switches.push(switch(below(1300), kinds[below(4) as usize]));
+        }
+        switches.sort_by_key(|switch| switch.at);
+        let found = block(requests, switches);
+        let account = account(&found).unwrap();
+        assert_eq!(account.ledger.total(), Nanoseconds(1000), "{found:?}");
+        assert_eq!(trace(&found).processes[0].ended(), Nanoseconds(1100));
+        assert!(account.utilisation.drives[0] <= 1.0);
+        let mean = account.devices[0].at_device_mean.unwrap();
+        assert!(mean + 1e-9 >= account.utilisation.drives[0], "{found:?}");
+    }
+}

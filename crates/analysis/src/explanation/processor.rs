@@ -1,0 +1,121 @@
+//! The processor's time of programs on real storage, divided into that in user
+//! mode and that in the kernel.
+//!
+//! How much it was, the kernel knows exactly; how it divides, by its ticks: 250
+//! times a second or so it looks what the processor is at. Over all repetitions
+//! that count these are enough, or the time stays undivided and unattributed.
+
+use super::Account;
+use super::stored::stage;
+use crate::layers::Decomposition;
+use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Stage};
+
+/// Ten ticks at 250 Hz, the usual rate: with fewer, the division says more
+/// about when they fell than about the program (with ten, a standard error of
+/// up to a sixth).
+const TELLING: Nanoseconds = Nanoseconds::from_millis(40);
+
+/// How the processor's time of a program divides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Division {
+    user: Nanoseconds,
+    system: Nanoseconds,
+}
+
+impl Division {
+    /// By the ticks of all repetitions that count; none where they are too few.
+    pub(super) fn of(result: &ProgramResult) -> Option<Self> {
+        let workers = || result.kept().flat_map(|one| &one.workers);
+        let division = Self {
+            user: workers().map(|worker| worker.user).sum(),
+            system: workers().map(|worker| worker.system).sum(),
+        };
+        (division.user + division.system >= TELLING).then_some(division)
+    }
+
+    /// Of so much, what is in user mode.
+    pub(super) fn user(self, processor: Nanoseconds) -> Nanoseconds {
+        let all = u128::from((self.user + self.system).0.max(1));
+        let user = u128::from(processor.0) * u128::from(self.user.0) / all;
+        Nanoseconds(user as u64)
+    }
+}
+
+/// Lines of a ledger for so much of the processor's time.
+pub(super) fn lines(
+    division: Option<Division>,
+    processor: Nanoseconds,
+) -> [(Stage, Nanoseconds); 2] {
+    match division {
+        Some(division) => {
+            let user = division.user(processor);
+            [
+                (Stage::User, user),
+                (Stage::SystemCall, processor.since(user)),
+            ]
+        }
+        None => [
+            (Stage::Unattributed, processor),
+            (Stage::User, Nanoseconds::ZERO),
+        ],
+    }
+}
+
+/// Divides what ledgers have as system calls, which is all of the processor's
+/// time.
+pub fn divide(account: &mut Account, result: &ProgramResult) {
+    let division = Division::of(result);
+    let own = account.programs.iter_mut().map(|one| &mut one.ledger);
+    for ledger in own.chain([&mut account.ledger]) {
+        *ledger = divided(ledger, division);
+    }
+}
+
+fn divided(ledger: &Ledger, division: Option<Division>) -> Ledger {
+    let mut table = [0; Stage::COUNT];
+    for entry in ledger.entries() {
+        if entry.stage == Stage::SystemCall {
+            for (stage, ns) in lines(division, entry.ns) {
+                table[stage.index()] += ns.0;
+            }
+        } else {
+            table[entry.stage.index()] += entry.ns.0;
+        }
+    }
+    Ledger::from_table(&table)
+}
+
+/// The same by the layers of `seqread`, which tell parts of so many calls; what
+/// they leave is not attributed.
+pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u64) {
+    let own = account.programs.iter_mut().map(|one| &mut one.ledger);
+    for ledger in own.chain([&mut account.ledger]) {
+        let mut left = ledger.stage(Stage::SystemCall).0;
+        let mut table = [0; Stage::COUNT];
+        for entry in ledger.entries() {
+            table[entry.stage.index()] = entry.ns.0;
+        }
+        table[Stage::SystemCall.index()] = 0;
+        for part in &layers.parts {
+            let stage = stage(part);
+            if stage == Stage::Device || stage == Stage::Unattributed {
+                continue;
+            }
+            let ns = ((part.ns * calls as f64) as u64).min(left);
+            table[stage.index()] += ns;
+            left -= ns;
+        }
+        table[Stage::Unattributed.index()] += left;
+        *ledger = Ledger::from_table(&table);
+    }
+}
+
+/// What a reader must know where the time is not divided.
+pub fn note(result: &ProgramResult) -> Option<String> {
+    Division::of(result).is_none().then(|| {
+        format!(
+            "{}: the processor's time is too short for the kernel's ticks to divide it into user and system; it is unattributed. A larger --size, or more --runs, tells",
+            result.title()
+        )
+    })
+}

@@ -1,0 +1,84 @@
+//! Two explanations of which each stage is known.
+
+use super::{Side, side_by_side};
+use crate::explanation::{Explanation, ProgramExplanation, stored};
+use crate::fixtures::{read, result};
+use crate::report::{Format, differences};
+use diskperf_timeline::units::MIB;
+
+fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
+    let of = result(program, 0, vec![read(mib * MIB, kb_per_s, 50.0)]);
+    Explanation {
+        what: program.to_owned(),
+        programs: vec![ProgramExplanation {
+            program: of.title(),
+            filesystem: of.filesystem.clone(),
+            drives: 1,
+            account: stored::account(&of, &[]).unwrap(),
+            verdict: Vec::new(),
+            counterfactuals: Vec::new(),
+        }],
+        notes: vec!["a note of both".to_owned()],
+    }
+}
+
+#[test]
+fn stages_sum_to_the_difference_also_of_other_sizes() {
+    let (one, other) = (
+        explained("read_8192", 65_536.0, 64),
+        explained("read_8192", 50_001.0, 48),
+    );
+    let (a, b) = (
+        Side {
+            name: "one",
+            explanation: &one,
+            sizes_bytes: &[64 * MIB],
+        },
+        Side {
+            name: "other",
+            explanation: &other,
+            sizes_bytes: &[48 * MIB],
+        },
+    );
+    let found = side_by_side(&a, &b, vec!["kernels differ: 5, 6".to_owned()]).unwrap();
+    let [program] = &found.programs[..] else {
+        panic!("{found:?}")
+    };
+    let (of_a, of_b) = program.elapsed;
+    assert_eq!(of_a.0, 1_000_000_000);
+    // 64 MiB at 50,001 KB/s.
+    assert!(
+        (of_b.seconds() - 65_536.0 / 50_001.0).abs() < 1e-6,
+        "{of_b:?}"
+    );
+    let more: i64 = program.stages.iter().map(|one| one.more_ns()).sum();
+    assert_eq!(more, of_b.0 as i64 - of_a.0 as i64);
+    assert!(found.notes[0].contains("as many bytes as A's"), "{found:?}");
+    assert_eq!(
+        found
+            .notes
+            .iter()
+            .filter(|note| *note == "a note of both")
+            .count(),
+        1
+    );
+    let table = differences(&found, Format::Table, 100);
+    assert!(table.contains("kernels differ: 5, 6"), "{table}");
+    let json: serde_json::Value =
+        serde_json::from_str(&differences(&found, Format::Json, 100)).unwrap();
+    assert_eq!(json["unlike"][0], "kernels differ: 5, 6");
+}
+
+#[test]
+fn programs_that_differ_have_nothing_in_common() {
+    let (one, other) = (
+        explained("read_8192", 65_536.0, 64),
+        explained("read_4096", 65_536.0, 64),
+    );
+    let side = |explanation| Side {
+        name: "",
+        explanation,
+        sizes_bytes: &[64 * MIB],
+    };
+    assert_eq!(side_by_side(&side(&one), &side(&other), Vec::new()), None);
+}

@@ -1,0 +1,180 @@
+//! The account of a program on real storage whose events nobody recorded: what
+//! each worker's own counters tell, and of `seqread` what its layers do.
+//!
+//! A worker's processor time and its waiting for a processor are known to the
+//! nanosecond. What it waited for otherwise is not, and stays unattributed,
+//! unless layers tell: a layer does what the one below it does and something
+//! more, so that differences are parts (see [`crate::layers`]). These are means,
+//! and of a program that has them the ledger is that of its mean repetition; of
+//! others it is that of the one in the middle.
+
+use super::processor::{Division, lines};
+use super::{Account, DeviceAccount, Utilisation};
+use crate::layers::{Decomposition, Estimate, Layer, Part};
+use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
+
+/// The account of a result; none where no repetition counts. `layers` are those
+/// of its run.
+pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Account> {
+    let repetition = middle(result)?;
+    let mut account = of_counters(repetition, Division::of(result));
+    if let Some(parts) = layers_of(result, layers) {
+        let calls = repetition.total(|worker| worker.calls);
+        (account.elapsed, account.ledger) = of_layers(parts, calls);
+    } else if Layer::of(result) == Some(Layer::Null) {
+        // The lowest layer is one part, the call.
+        let mut table = [0; Stage::COUNT];
+        table[Stage::SystemCall.index()] = account.elapsed.0;
+        account.ledger = Ledger::from_table(&table);
+    }
+    Some(account)
+}
+
+/// Its own among the layers of its run.
+pub fn layers_of<'l>(
+    result: &ProgramResult,
+    layers: &'l [Decomposition],
+) -> Option<&'l Decomposition> {
+    let call_bytes = result.parameters.get("call_bytes")?;
+    layers.iter().find(|one| {
+        Some(one.layer) == Layer::of(result)
+            && *call_bytes == one.call_bytes.to_string()
+            && one.filesystem == result.filesystem
+    })
+}
+
+/// Of the repetitions that count, the one in the middle by its elapsed time.
+pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
+    let mut kept: Vec<&Repetition> = result.kept().collect();
+    kept.sort_by_key(|one| one.elapsed());
+    let place = kept.len().checked_sub(1)? / 2;
+    kept.get(place).copied()
+}
+
+/// The worker that ended last, whose time a ledger is of.
+pub(super) fn last_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
+    let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
+    repetition.workers.iter().max_by_key(ended)
+}
+
+fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
+    let elapsed = repetition.elapsed();
+    let mut table = [0; Stage::COUNT];
+    let mut left = elapsed.0;
+    if let Some(worker) = last_to_end(repetition) {
+        let own = worker.elapsed.0.min(left);
+        let processor = worker.cpu.0.min(own);
+        let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
+        let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
+        for (stage, ns) in lines(division, Nanoseconds(processor))
+            .into_iter()
+            .chain(ready)
+        {
+            table[stage.index()] += ns.0;
+            left -= ns.0;
+        }
+    }
+    table[Stage::Unattributed.index()] += left;
+    Account {
+        elapsed,
+        ledger: Ledger::from_table(&table),
+        programs: Vec::new(),
+        missed: Vec::new(),
+        utilisation: utilisation(repetition),
+        drives: Vec::new(),
+        devices: devices(repetition),
+    }
+}
+
+/// The kernel counts a device's busy time in steps of a few milliseconds: of
+/// less than this, nothing is told.
+const COUNTED: Nanoseconds = Nanoseconds::from_millis(40);
+
+/// How long the devices' counters ran: until all was durable.
+fn counted(repetition: &Repetition) -> Option<Nanoseconds> {
+    let span = repetition.durable().unwrap_or_default();
+    let span = span.max(repetition.elapsed());
+    (span >= COUNTED).then_some(span)
+}
+
+fn utilisation(repetition: &Repetition) -> Utilisation {
+    let elapsed = repetition.elapsed().0.max(1) as f64;
+    let span = counted(repetition);
+    let busy = repetition.devices.iter().filter_map(|device| {
+        let span_ms = span?.0 as f64 / 1e6;
+        Some((device.busy_ms as f64 / span_ms).min(1.0))
+    });
+    Utilisation {
+        processor: repetition.total(|worker| worker.cpu.0) as f64 / elapsed,
+        drives: busy.collect(),
+        ..Utilisation::default()
+    }
+}
+
+fn devices(repetition: &Repetition) -> Vec<DeviceAccount> {
+    let known = counted(repetition).map(|_| &repetition.devices);
+    let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
+        device: device.device.clone(),
+        in_queue_mean: None,
+        at_device_mean: None,
+        at_device_most: None,
+        operations: Vec::new(),
+    };
+    known.into_iter().flatten().map(name).collect()
+}
+
+/// The stage that a part of a call is.
+pub(super) fn stage(part: &Estimate) -> Stage {
+    if !part.told_apart {
+        return Stage::Unattributed;
+    }
+    match part.part {
+        // What the kernel does beyond the bare call, where no layer divides it,
+        // is of the call.
+        Part::Call | Part::KernelPath => Stage::SystemCall,
+        Part::Clear => Stage::Clear,
+        Part::LookUpAndCopy => Stage::Copy,
+        Part::MissHandling => Stage::CacheLookup,
+        Part::DeviceWait => Stage::Device,
+    }
+}
+
+/// The ledger of so many calls of mean length.
+fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
+    let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
+    let elapsed = ns(layers.total_ns);
+    let mut table = [0_i64; Stage::COUNT];
+    for part in &layers.parts {
+        table[stage(part).index()] += ns(part.ns);
+    }
+    // What is not told apart from nothing may come out below it, by noise; then
+    // it is nothing, and the largest part has taken up that noise.
+    table[Stage::Unattributed.index()] = table[Stage::Unattributed.index()].max(0);
+    let sum: i64 = table.iter().sum();
+    let largest = (0..Stage::COUNT).max_by_key(|place| table[*place]);
+    if let Some(largest) = largest {
+        table[largest] += elapsed - sum;
+    }
+    let ledger = Ledger::from_table(&table.map(|ns| ns.max(0) as u64));
+    (ledger.total(), ledger)
+}
+
+/// What a reader must know of parts that layers tell.
+pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
+    let own = Layer::of(result)?;
+    let told = layers.iter().any(|one| one.layer == own);
+    Some(match (told, own) {
+        (true, _) => {
+            "seqread: parts by layers, as means: copy is finding the pages in the cache and copying them, which no layer separates; cache lookup is all that a miss costs the processor; device is what is left to wait for it".to_owned()
+        }
+        (false, Layer::Null) => {
+            "seqread layer=null is the bare call, the layer below all others".to_owned()
+        }
+        (false, _) => {
+            "seqread: layers tell parts where layer=null of the same call size is in the run: `diskperf run seqread89`".to_owned()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

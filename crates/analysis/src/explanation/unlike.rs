@@ -1,0 +1,92 @@
+//! What is not the same in two runs: how they were asked for, and the machines
+//! that they were measured on.
+
+use crate::comparison;
+use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Device, Run};
+
+/// What differs between two runs, one difference a line: `kernels differ: A, B`.
+pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
+    let mut found = comparison::unlike(a, b);
+    for (what, of) in [
+        (
+            "seeds",
+            (|run: &Run| run.seed.to_string()) as fn(&Run) -> String,
+        ),
+        ("targets", |run| run.target.clone()),
+        ("numbers of CPUs", |run| run.environment.cpus.to_string()),
+        ("memories", |run| format_size(run.environment.memory_bytes)),
+        ("clocks of calls", |run| run.environment.call_clock.clone()),
+        ("sizes of devices", |run| {
+            devices(run, |device| Some(format_size(device.size_bytes)))
+        }),
+        ("schedulers", |run| {
+            devices(run, |device| device.scheduler.clone())
+        }),
+        ("read-aheads of devices", |run| {
+            devices(run, |device| {
+                device.read_ahead_kib.map(|kib| format!("{kib} KiB"))
+            })
+        }),
+        ("queue lengths", |run| {
+            devices(run, |device| {
+                device.queue_requests.map(|count| count.to_string())
+            })
+        }),
+        ("largest requests", |run| {
+            devices(run, |device| {
+                device.max_request_kib.map(|kib| format!("{kib} KiB"))
+            })
+        }),
+        ("write caches", |run| {
+            devices(run, |device| device.write_cache.clone())
+        }),
+    ] {
+        let (of_a, of_b) = (of(a), of(b));
+        let shown = |text: &str| match text {
+            "" => "none".to_owned(),
+            text => text.to_owned(),
+        };
+        if of_a != of_b {
+            found.push(format!("{what} differ: {}, {}", shown(&of_a), shown(&of_b)));
+        }
+    }
+    found
+}
+
+fn devices(run: &Run, of: impl Fn(&Device) -> Option<String>) -> String {
+    let devices = run
+        .environment
+        .places
+        .iter()
+        .flat_map(|place| &place.devices);
+    let told: Vec<String> = devices.filter_map(of).collect();
+    told.join(" + ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unlike;
+    use crate::fixtures::run;
+
+    #[test]
+    fn what_differs_is_told_with_both_values() {
+        let a = run("a", "ffs83", "/var", Vec::new());
+        assert_eq!(unlike(&a, &a), [""; 0]);
+        let mut b = a.clone();
+        assert!(!a.environment.places[0].devices.is_empty());
+        b.environment.kernel = "Linux 7".to_owned();
+        b.seed = 7;
+        b.environment.places[0].devices[0].scheduler = Some("kyber".to_owned());
+        let found = unlike(&a, &b);
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (what, value) in [
+            ("kernels", "Linux 7"),
+            ("seeds", "7"),
+            ("schedulers", "kyber"),
+        ] {
+            let told = |line: &String| line.starts_with(what) && line.ends_with(value);
+            assert!(found.iter().any(told), "{found:?}");
+        }
+    }
+}

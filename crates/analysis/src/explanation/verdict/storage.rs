@@ -1,0 +1,192 @@
+//! The verdict on a program on real storage.
+
+use super::super::words::{percent, stage};
+use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
+use super::{LIMITS, WORTH};
+use crate::explanation::stored::last_to_end;
+use diskperf_timeline::units::{format_nanoseconds, format_size};
+use diskperf_timeline::{Nanoseconds, Repetition, Stage};
+
+/// A share of the time that is not told apart is worth a sentence from here on.
+const UNTOLD: f64 = 0.05;
+
+/// The verdict: the bottleneck, what a call and a request take, and what is not
+/// known.
+pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String> {
+    let workers = repetition.workers.len().max(1);
+    let undivided = undivided(account, workers);
+    let mut sentences = vec![bottleneck(account, workers)];
+    sentences.extend(quantum(account, repetition, undivided));
+    sentences.extend(requests(account));
+    sentences.extend(untold(account, undivided));
+    sentences.extend(durable(repetition));
+    sentences
+}
+
+/// The processor's time of the program where it is not divided into user and
+/// system, and so unattributed.
+fn undivided(account: &Account, workers: usize) -> Nanoseconds {
+    let mut entries = account.ledger.entries().iter();
+    if entries.any(|entry| is_of_processor(entry.stage)) {
+        return Nanoseconds::ZERO;
+    }
+    let share = account.utilisation.processor / workers as f64;
+    let ns = Nanoseconds((share * account.elapsed.0 as f64) as u64);
+    ns.min(account.ledger.stage(Stage::Unattributed))
+}
+
+fn bottleneck(account: &Account, workers: usize) -> String {
+    let used = &account.utilisation;
+    // Several workers may keep as many processors busy.
+    let processor = used.processor / workers as f64;
+    let (busy, who) = match workers {
+        0 | 1 => (percent(processor), "the processor".to_owned()),
+        _ => (
+            percent(processor),
+            format!("each of {workers} programs' processors"),
+        ),
+    };
+    let devices = account.devices.iter().zip(&used.drives);
+    let busiest = devices.max_by(|one, other| one.1.total_cmp(other.1));
+    let Some((device, share)) = busiest else {
+        return match processor {
+            all if all >= LIMITS => format!("Bottleneck: {who}, busy {busy} of the time."),
+            _ => format!(
+                "{}, and of devices nothing is known.",
+                sentence(&format!("{who} is busy {busy} of the time"))
+            ),
+        };
+    };
+    let name = &device.device;
+    let at_device = percent(*share);
+    let both = used.processor_and_drive.map(percent);
+    let meanwhile = both.map_or_else(String::new, |both| format!(", {both} at the same time"));
+    if *share >= LIMITS && *share >= processor {
+        return format!(
+            "Bottleneck: {name}, busy {at_device} of the time; {who} is busy {busy} of it{meanwhile}."
+        );
+    }
+    if processor >= LIMITS {
+        return format!(
+            "Bottleneck: {who}, busy {busy} of the time; {name} is busy {at_device} of it{meanwhile}."
+        );
+    }
+    let elapsed = account.elapsed.0.max(1) as f64;
+    let ready = account.ledger.stage(Stage::CpuWait).0 as f64 / elapsed;
+    if processor + ready >= LIMITS {
+        return format!(
+            "Bottleneck: {who}, busy {busy} of the time, and for {} of it with something else while the program could go on; {name} is busy {at_device}{meanwhile}.",
+            percent(ready)
+        );
+    }
+    format!(
+        "No part is busy all the time: {name} {at_device}, {who} {busy}{meanwhile}; for the rest of the time one waits for the other."
+    )
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// What a call takes, by stages.
+fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -> Option<String> {
+    let worker = last_to_end(repetition)?;
+    if worker.calls == 0 {
+        return None;
+    }
+    let each = |ns: Nanoseconds| format_nanoseconds(Nanoseconds(ns.0 / worker.calls));
+    let mut entries: Vec<(Nanoseconds, String)> = vec![(undivided, "on the processor".to_owned())];
+    for entry in account.ledger.entries() {
+        let ns = match entry.stage {
+            Stage::Unattributed => entry.ns.since(undivided),
+            _ => entry.ns,
+        };
+        entries.push((ns, stage(entry.stage)));
+    }
+    entries.retain(|(ns, _)| ns.0 as f64 / account.elapsed.0.max(1) as f64 >= WORTH);
+    entries.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    let told: Vec<String> = entries
+        .iter()
+        .map(|(ns, what)| format!("{} {what}", each(*ns)))
+        .collect();
+    let size = (worker.read_bytes + worker.written_bytes) / worker.calls;
+    let of = match size {
+        0 => String::new(),
+        size => format!(" of {}", format_size(size)),
+    };
+    let calls = worker.calls;
+    let who = match calls {
+        1 => format!("The one call{of}"),
+        _ => format!("Each of {calls} calls{of}"),
+    };
+    Some(format!(
+        "{who} takes {} in the mean: {}.",
+        each(account.elapsed),
+        told.join(", ")
+    ))
+}
+
+/// The requests that keep a device busy the longest.
+fn requests(account: &Account) -> Option<String> {
+    let all = account.devices.iter().flat_map(|device| {
+        let of_device = device.operations.iter();
+        of_device.map(move |operation| (device, operation))
+    });
+    let cost = |(_, one): &(&DeviceAccount, &OperationAccount)| {
+        u128::from(one.requests) * u128::from(one.device_ns.median)
+    };
+    let (device, one) = all.max_by_key(cost)?;
+    let time = |ns| format_nanoseconds(Nanoseconds(ns));
+    let size = match one.bytes_each.median {
+        0 => String::new(),
+        size => format!(" of {}", format_size(size)),
+    };
+    Some(format!(
+        "A {} request{size} ({} of them) waits {} in the queue and takes {} at {} (medians; one in a hundred more than {} and {}), and {} are there at once in the mean.",
+        one.operation.name(),
+        one.requests,
+        time(one.queue_ns.median),
+        time(one.device_ns.median),
+        device.device,
+        time(one.queue_ns.p99),
+        time(one.device_ns.p99),
+        format_args!("{:.1}", device.at_device_mean.unwrap_or_default())
+    ))
+}
+
+fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
+    let elapsed = account.elapsed.0.max(1) as f64;
+    let waiting = account.ledger.stage(Stage::Unattributed).since(undivided);
+    let share = waiting.0 as f64 / elapsed;
+    if share < UNTOLD {
+        return None;
+    }
+    let observed = account
+        .devices
+        .iter()
+        .any(|one| one.at_device_mean.is_some());
+    let what = match observed {
+        true => {
+            "while no device has a request: for a lock, a timer or another process, which is not told apart"
+        }
+        false => "and what for is not told apart",
+    };
+    Some(format!(
+        "For {} of the time the program waits {what}.",
+        percent(share)
+    ))
+}
+
+/// Of a program that wrote, what came after its last call.
+fn durable(repetition: &Repetition) -> Option<String> {
+    let (elapsed, durable) = (repetition.elapsed(), repetition.durable()?);
+    let more = durable.since(elapsed);
+    (more.0 as f64 >= WORTH * elapsed.0 as f64).then(|| {
+        format!(
+            "After its last call it took {} more until all was durable, which is not in this account.",
+            format_nanoseconds(more)
+        )
+    })
+}

@@ -1,0 +1,282 @@
+//! Where the time of a run on real storage went.
+
+use crate::support::machine::{Needs, can_run, instances_of};
+use crate::support::{MOUNTS, SmallDisk, User, mount_tmpfs, words};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The stages that real storage has.
+const STAGES: [&str; 9] = [
+    "user",
+    "system_call",
+    "copy",
+    "clear",
+    "cache_lookup",
+    "cpu_wait",
+    "driver_queue",
+    "device",
+    "unattributed",
+];
+
+/// The ledger of a program; it sums to the elapsed time.
+fn ledger(program: &Value) -> BTreeMap<String, u64> {
+    let lines = program["ledger"].as_array().expect("a ledger");
+    let line = |line: &Value| {
+        let stage = line["stage"].as_str().expect("a stage").to_owned();
+        (stage, line["ns"].as_u64().expect("ns"))
+    };
+    let ledger: BTreeMap<_, _> = lines.iter().map(line).collect();
+    let sum: u64 = ledger.values().sum();
+    assert_eq!(Some(sum), program["elapsed_ns"].as_u64(), "{program}");
+    for stage in ledger.keys() {
+        assert!(STAGES.contains(&stage.as_str()), "{stage}");
+    }
+    ledger
+}
+
+fn explained(user: &User, line: &str) -> Value {
+    let line = format!("explain {line} --format json");
+    user.run(&words(&line)).expect(0, &[]).json()
+}
+
+fn notes(found: &Value) -> String {
+    found["notes"].to_string()
+}
+
+#[test]
+fn a_stored_run_is_explained_by_what_was_stored() {
+    let user = User::new();
+    let run = "run read_8192 --size 8M --runs 3 --on ./target";
+    user.run(&words(&format!("{run} --label mine")))
+        .expect(0, &[]);
+    let found = explained(&user, "mine");
+    let program = &found["programs"][0];
+    assert_eq!(program["program"], "read_8192");
+    assert_eq!(program["drives"], 1);
+    ledger(program);
+    let used = &program["utilisation"];
+    assert!(used["processor"].as_f64().expect("a share") > 0.0);
+    assert_eq!(used["bus"], Value::Null);
+    let verdict = program["verdict"].as_str().expect("a text");
+    assert!(
+        verdict.contains("Each of 1024 calls of 8 KiB takes"),
+        "{verdict}"
+    );
+    assert!(notes(&found).contains("block layer's events"), "{found}");
+    user.run(&words("explain mine")).expect(0, &[]).shows(&[
+        "Explained: read_8192 on ./target (run ",
+        "the program's time",
+    ]);
+    let csv = user.run(&words("explain mine --format csv")).expect(0, &[]);
+    assert!(
+        csv.stdout
+            .starts_with("program,filesystem,drives,kind,name,cause,ns,share,gain\r\n")
+    );
+    user.run(&words("explain mine --format markdown"))
+        .expect(0, &[])
+        .shows(&["## Explained"]);
+    user.run(&words("explain mine --perfetto trace"))
+        .expect(2, &["--perfetto", "not recorded"]);
+    assert!(!user.file("trace").exists());
+    user.run(&words("explain mine --size 1M"))
+        .expect(2, &["what was stored of it", "--size"]);
+    user.run(&words("explain mine --change driver.search_lead_sectors=2"))
+        .expect(2, &["--change is of one modelled system"]);
+    user.run(&words("explain ./target --drives 2"))
+        .expect(2, &["--drives is of modelled systems"]);
+    user.run(&words("explain ./no/such/place"))
+        .expect(2, &["no/such/place"]);
+}
+
+#[test]
+fn layers_of_seqread_are_stages() {
+    let user = User::new();
+    user.run(&words("run seqread89 --size 8M --runs 5 --on ./target"))
+        .expect(0, &[]);
+    let found = explained(&user, "last");
+    let (mut null, mut told) = (0, 0);
+    for program in found["programs"].as_array().expect("programs") {
+        let name = program["program"].as_str().expect("a name");
+        let ledger = ledger(program);
+        let own = |layer: &str| name.starts_with(&format!("seqread layer={layer} "));
+        if own("null") {
+            assert_eq!(ledger.keys().collect::<Vec<_>>(), ["system_call"]);
+            null += 1;
+        }
+        // On a machine that does other things as well, noise may hide a part.
+        let part = [
+            ("zero", "clear"),
+            ("cached", "copy"),
+            ("dropped", "cache_lookup"),
+        ]
+        .into_iter()
+        .find(|(layer, _)| own(layer));
+        told += usize::from(part.is_some_and(|(_, stage)| ledger.contains_key(stage)));
+    }
+    assert!(null > 3 && told > 3, "{null} {told} {found}");
+    assert!(notes(&found).contains("parts by layers"), "{found}");
+}
+
+#[test]
+fn two_runs_differ_by_stages_and_what_differs_is_listed() {
+    let user = User::new();
+    for (label, more) in [("one", "--size 2M"), ("two", "--size 1M --seed 7")] {
+        let line = format!("run read_8192 --runs 3 --on ./target --label {label} {more}");
+        user.run(&words(&line)).expect(0, &[]);
+    }
+    let found = explained(&user, "one two");
+    let program = &found["programs"][0];
+    let stages = program["stages"].as_array().expect("stages");
+    let more = stages
+        .iter()
+        .map(|one| one["difference_ns"].as_i64().expect("ns"));
+    assert_eq!(Some(more.sum::<i64>()), program["difference_ns"].as_i64());
+    let unlike = found["unlike"].to_string();
+    assert!(unlike.contains("seeds differ: 1983, 7"), "{unlike}");
+    assert!(unlike.contains("sizes differ: 2 MiB, 1 MiB"), "{unlike}");
+    assert!(notes(&found).contains("as many bytes as A's"), "{found}");
+    assert_eq!(program["parts"], Value::Array(Vec::new()));
+    user.run(&words("explain one two"))
+        .expect(0, &[])
+        .shows(&["What differs in plan and environment"]);
+    // Beside a model, stage by stage.
+    let beside = explained(&user, "one vax780-sc780-eagle --suite read_8192 --size 2M");
+    let stages = beside["programs"][0]["stages"].to_string();
+    assert!(stages.contains("rotational_latency"), "{stages}");
+    assert!(notes(&beside).contains("modelled"), "{beside}");
+    user.run(&words(
+        "run write_8192 --size 1M --runs 2 --on ./target --label other",
+    ))
+    .expect(0, &[]);
+    user.run(&words("explain one other"))
+        .expect(2, &["different programs", "read_8192", "write_8192"]);
+}
+
+#[test]
+fn where_there_are_no_events_it_says_why() {
+    let user = User::new();
+    crate::support::open_to_all(&user.home());
+    crate::support::open_to_all(&user.target());
+    let line = "explain ./target --suite write_8192 --size 1M --runs 2 --format json";
+    let found = user.run_as_nobody(&words(line)).expect(0, &[]).json();
+    ledger(&found["programs"][0]);
+    assert!(notes(&found).contains("need root"), "{found}");
+    assert_eq!(user.stored().len(), 0, "what is watched is not kept");
+    if !can_run("where_there_are_no_events_it_says_why (tmpfs)", MOUNTS) {
+        return;
+    }
+    let _memory = mount_tmpfs(&user.target(), "size=32m");
+    let found = explained(&user, "./target --suite read_8192 --size 1M --runs 2");
+    ledger(&found["programs"][0]);
+    assert!(
+        notes(&found).contains("no block device is underneath"),
+        "{found}"
+    );
+}
+
+const EVENTS: &[Needs] = &[
+    Needs::BlockEvents,
+    Needs::LoopDevices,
+    Needs::Tool("mkfs.ext4"),
+];
+
+/// What the requests of one kind come to.
+fn operation<'f>(program: &'f Value, name: &str) -> &'f Value {
+    let device = &program["devices"][0];
+    assert!(
+        device["device"]
+            .as_str()
+            .expect("a name")
+            .starts_with("loop"),
+        "{program}"
+    );
+    let all = device["operations"].as_array().expect("operations");
+    let found = all.iter().find(|one| one["operation"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {program}"))
+}
+
+#[test]
+fn events_of_a_device_are_requests_and_stages() {
+    if !can_run("events_of_a_device_are_requests_and_stages", EVENTS) {
+        return;
+    }
+    let user = User::new();
+    let _disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
+    let line = "./target --suite read_8192 --size 4M --runs 3";
+    let found = explained(&user, &format!("{line} --direct"));
+    let program = &found["programs"][0];
+    let stages = ledger(program);
+    assert!(stages["device"] > 0, "{program}");
+    // One call of O_DIRECT is one request, and waits for it.
+    let read = operation(program, "read");
+    assert_eq!(
+        (&read["requests"], &read["bytes"]),
+        (&512.into(), &(4 << 20).into())
+    );
+    assert_eq!(read["bytes_each"]["median"], 8192);
+    assert_eq!(program["devices"][0]["at_device_most"], 1);
+    assert!(read["device_ns"]["median"].as_u64() > Some(0), "{read}");
+    assert!(read["device_ns"]["p99"].as_u64() <= read["device_ns"]["max"].as_u64());
+    assert_eq!(program["requests"][0]["requests"], 512);
+    assert_eq!(program["requests"][0]["revolution_ns"], Value::Null);
+    let device = program["utilisation"]["drives"][0]
+        .as_f64()
+        .expect("a share");
+    assert!(device > 0.0 && device <= 1.0, "{program}");
+    let verdict = program["verdict"].as_str().expect("a text");
+    assert!(
+        verdict.contains("A read request of 8 KiB (512 of them) waits"),
+        "{verdict}"
+    );
+
+    // Through the cache, the kernel reads ahead in larger pieces.
+    let found = explained(&user, line);
+    let program = &found["programs"][0];
+    ledger(program);
+    let ahead = operation(program, "read_ahead");
+    assert!(ahead["requests"].as_u64() < Some(512), "{ahead}");
+    assert!(
+        ahead["bytes_each"]["median"].as_u64() > Some(8192),
+        "{ahead}"
+    );
+    let csv = user
+        .run(&words(&format!("explain {line} --format csv")))
+        .expect(0, &[]);
+    assert!(csv.stdout.contains("read ahead: device,median"), "{csv:?}");
+    assert_eq!(user.stored().len(), 0, "what is watched is not kept");
+}
+
+/// The buffer goes with its owner, or when somebody looks for what was left.
+#[test]
+fn nothing_of_ours_stays_in_tracefs() {
+    if !can_run("nothing_of_ours_stays_in_tracefs", EVENTS) {
+        return;
+    }
+    for signal in [Signal::INT, Signal::KILL] {
+        let user = User::new();
+        let _disk = SmallDisk::mounted_on(&user.target(), user.scratch(), 64);
+        let line = "explain ./target --suite write_8192 --size 1M --runs 1000";
+        let mut process = user.start(&words(line));
+        let number = process.pid().as_raw_nonzero().get();
+        process.wait_until(|| !instances_of(number).is_empty());
+        assert_eq!(instances_of(number).len(), 1);
+        process.signal(signal);
+        let outcome = process.finish();
+        match signal {
+            Signal::INT => {
+                outcome.expect(130, &["interrupted"]);
+            }
+            _ => {
+                assert_eq!(outcome.code, None, "{outcome:?}");
+                assert_eq!(instances_of(number).len(), 1, "nobody could remove it");
+                user.run(&words("clean --on ./target"))
+                    .expect(0, &[])
+                    .shows(&[&format!(
+                        "removed /sys/kernel/tracing/instances/diskperf-{number}-"
+                    )]);
+            }
+        }
+        assert_eq!(instances_of(number), [""; 0], "{signal:?}");
+    }
+}

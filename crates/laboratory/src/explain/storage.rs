@@ -1,0 +1,334 @@
+//! Where the time of a program on real storage went, as far as the system tells:
+//! by the events of its block layer where they can be had, by layers, and by
+//! counters.
+
+use super::{Means, Subject, explain};
+use crate::error::LaboratoryError;
+use crate::execute::execute;
+use crate::observer::{Event, Observer};
+use crate::plan::{HostPlan, Plan};
+use crate::recorder::Recorder;
+use diskperf_analysis::explanation::difference::Differences;
+use diskperf_analysis::explanation::side_by_side::{Side, side_by_side};
+use diskperf_analysis::explanation::unlike::unlike;
+use diskperf_analysis::explanation::verdict::storage_verdict;
+use diskperf_analysis::explanation::{
+    Account, Explanation, ProgramExplanation, observed, processor, stored,
+};
+use diskperf_analysis::layers::{Decomposition, decompose};
+use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Trace};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// An explanation, and what it takes to set another one beside it.
+pub struct Told {
+    /// In words.
+    pub name: String,
+    /// Where the time went.
+    pub explanation: Explanation,
+    /// What each of its programs moved.
+    pub sizes_bytes: Vec<u64>,
+    /// What happened in each of them, where that was recorded.
+    pub traces: Vec<Option<Trace>>,
+    /// The run, if it was on real storage.
+    pub run: Option<Run>,
+}
+
+impl Told {
+    fn side(&self) -> Side<'_> {
+        Side {
+            name: &self.name,
+            explanation: &self.explanation,
+            sizes_bytes: &self.sizes_bytes,
+        }
+    }
+}
+
+/// Explains a stored run on real storage by what was stored of it.
+///
+/// # Errors
+///
+/// One of which no repetition counts.
+pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
+    let name = format!("{} (run {})", run.target, run.id);
+    let mut told = told(name, run, &[], Vec::new())?;
+    told.explanation.notes.push(
+        "by counters of a stored run; with its path in place of the run, and as root, the block layer's events tell what was waited for".to_owned(),
+    );
+    Ok(told)
+}
+
+/// Runs the programs of a plan and explains them; nothing is stored, since to be
+/// watched takes time.
+///
+/// # Errors
+///
+/// What ends the run.
+pub fn explain_target(
+    plan: &HostPlan,
+    store: Option<&Path>,
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+) -> Result<Told, LaboratoryError> {
+    let plan = HostPlan {
+        block_events: true,
+        ..plan.clone()
+    };
+    let name = plan.target_name();
+    let mut collector = Collector {
+        inner: observer,
+        latest: None,
+        traces: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut recorder = Recorder::of_leftovers(store);
+    let plan = Plan::Host(Box::new(plan));
+    let executed = execute(&plan, stop, &mut collector, &mut recorder);
+    let Collector { traces, notes, .. } = collector;
+    match executed.error {
+        Some(error) => Err(error),
+        None => told(name, executed.run, &traces, notes),
+    }
+}
+
+/// Explains a modelled system as far as it stands beside real storage.
+///
+/// # Errors
+///
+/// What a machine fails with.
+pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, LaboratoryError> {
+    let plan = &subject.plan;
+    let means = Means {
+        counterfactuals: false,
+        ..*means
+    };
+    let (explanation, traces) = explain(subject, &means)?;
+    let sizes = plan
+        .computers
+        .iter()
+        .flat_map(|_| plan.suite.steps.iter().map(|step| plan.size(step)));
+    Ok(Told {
+        name: subject.name.clone(),
+        explanation,
+        sizes_bytes: sizes.collect(),
+        traces: traces.into_iter().map(Some).collect(),
+        run: None,
+    })
+}
+
+/// The difference of two by stages.
+///
+/// # Errors
+///
+/// Two that have no program in common.
+pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
+    let runs = a.run.as_ref().zip(b.run.as_ref());
+    let differs = runs.map_or_else(Vec::new, |(a, b)| unlike(a, b));
+    let found = side_by_side(&a.side(), &b.side(), differs);
+    let mut found = found.ok_or_else(|| {
+        let programs = |told: &Told| -> String {
+            let all = told.explanation.programs.iter();
+            let names: Vec<&str> = all.map(|one| one.program.as_str()).collect();
+            names.join(", ")
+        };
+        LaboratoryError::Request(format!(
+            "{} and {} ran different programs, whose times say nothing of each other: {} and {}; give two runs of the same programs",
+            a.name,
+            b.name,
+            programs(a),
+            programs(b)
+        ))
+    })?;
+    if runs.is_none() {
+        found.notes.push(
+            "one of the two is measured and the other is modelled: its stages are those of its own computer, and what storage does not tell is unattributed".to_owned(),
+        );
+    }
+    Ok(found)
+}
+
+/// Keeps what the block layer did in each repetition, and what is to be said.
+struct Collector<'a> {
+    inner: &'a mut dyn Observer,
+    /// Of the repetition that is about to end.
+    latest: Option<BlockTrace>,
+    /// Program by program.
+    traces: Vec<Vec<Option<BlockTrace>>>,
+    notes: Vec<String>,
+}
+
+impl Observer for Collector<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::BlockLayer(trace) => {
+                self.latest = Some(trace);
+                return;
+            }
+            Event::Note(note) => {
+                if !self.notes.iter().any(|known| known == note) {
+                    self.notes.push(note.to_owned());
+                }
+                return;
+            }
+            Event::StepStarted { .. } => self.traces.push(Vec::new()),
+            // A pilot's is nobody's.
+            Event::RepetitionStarted { .. } => self.latest = None,
+            Event::RepetitionFinished(_) => {
+                if let Some(program) = self.traces.last_mut() {
+                    program.push(self.latest.take());
+                }
+            }
+            Event::RunStarted(_)
+            | Event::Pilot { .. }
+            | Event::StepFinished(_)
+            | Event::RunFinished(_) => {}
+        }
+        self.inner.event(event);
+    }
+}
+
+fn told(
+    name: String,
+    run: Run,
+    traces: &[Vec<Option<BlockTrace>>],
+    mut notes: Vec<String>,
+) -> Result<Told, LaboratoryError> {
+    let results: Vec<&ProgramResult> = run.results.iter().collect();
+    let layers = decompose(&results);
+    let mut told = Told {
+        name: String::new(),
+        explanation: Explanation {
+            what: format!("{} on {name}", run.suite),
+            programs: Vec::new(),
+            notes: Vec::new(),
+        },
+        sizes_bytes: Vec::new(),
+        traces: Vec::new(),
+        run: None,
+    };
+    for (number, result) in results.iter().enumerate() {
+        let own = traces.get(number).map_or(&[][..], Vec::as_slice);
+        let watched = watched(result, own, &layers);
+        let (account, repetition, trace) = match watched {
+            Some((account, repetition, trace)) => (account, repetition, Some(trace)),
+            None => {
+                let account = stored::account(result, &layers).zip(stored::middle(result));
+                let Some((account, repetition)) = account else {
+                    continue;
+                };
+                (account, repetition, None)
+            }
+        };
+        notes.extend(lost(result, own));
+        notes.extend(remarks(result, &layers, trace.is_some()));
+        told.explanation.programs.push(ProgramExplanation {
+            program: result.title(),
+            filesystem: result.filesystem.clone(),
+            drives: result.drives,
+            verdict: storage_verdict(&account, repetition),
+            account,
+            counterfactuals: Vec::new(),
+        });
+        told.sizes_bytes.push(result.size_bytes);
+        told.traces.push(trace);
+    }
+    if told.explanation.programs.is_empty() {
+        return Err(LaboratoryError::Request(format!(
+            "run {} has no repetition that counts, so that there is nothing to explain: `diskperf show {}` has what there is of it",
+            run.id, run.id
+        )));
+    }
+    notes.extend(run.notes.iter().cloned());
+    notes.extend(requests_note(&told));
+    for note in notes {
+        if !told.explanation.notes.contains(&note) {
+            told.explanation.notes.push(note);
+        }
+    }
+    told.name = name;
+    told.run = Some(run);
+    Ok(told)
+}
+
+/// Of the repetitions that count and were watched without loss, the account of
+/// the one in the middle by its elapsed time.
+fn watched<'r>(
+    result: &'r ProgramResult,
+    traces: &[Option<BlockTrace>],
+    layers: &[Decomposition],
+) -> Option<(Account, &'r Repetition, Trace)> {
+    let pairs = result.repetitions.iter().zip(traces);
+    let mut kept: Vec<(&Repetition, &BlockTrace)> = pairs
+        .filter(|(repetition, _)| !repetition.discarded)
+        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
+        .filter(|(_, trace)| trace.lost_events == 0)
+        .collect();
+    kept.sort_by_key(|(repetition, _)| repetition.elapsed());
+    let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
+    let mut account = observed::account(block)?;
+    let calls = repetition.total(|worker| worker.calls);
+    match stored::layers_of(result, layers) {
+        Some(parts) => processor::divide_by_layers(&mut account, parts, calls),
+        None => processor::divide(&mut account, result),
+    }
+    Some((account, repetition, observed::trace(block)))
+}
+
+/// What is to be said of events that the kernel could not keep.
+fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
+    let pairs = result.repetitions.iter().zip(traces);
+    let kept = pairs.filter(|(repetition, _)| !repetition.discarded);
+    let traces: Vec<&BlockTrace> = kept.filter_map(|(_, trace)| trace.as_ref()).collect();
+    let losing = traces.iter().filter(|trace| trace.lost_events > 0);
+    let (count, events) = losing.fold((0, 0), |(count, events), trace| {
+        (count + 1, events + trace.lost_events)
+    });
+    (count > 0).then(|| {
+        format!(
+            "{}: {count} of {} repetitions lost {events} events for want of room, and are not explained by them; a smaller --size has fewer",
+            result.title(),
+            traces.len()
+        )
+    })
+}
+
+fn remarks(
+    result: &ProgramResult,
+    layers: &[Decomposition],
+    watched: bool,
+) -> impl Iterator<Item = String> {
+    let workers = stored::middle(result).map_or(0, |one| one.workers.len());
+    let of_layers = stored::note(result, layers);
+    let by_layers = stored::layers_of(result, layers).is_some();
+    let undivided = (!by_layers).then(|| processor::note(result)).flatten();
+    let counters = (!watched && workers > 1).then(|| {
+        format!(
+            "{}: the ledger is that of the program that ended last of {}",
+            result.title(),
+            workers
+        )
+    });
+    let own = result.notes.iter().cloned();
+    let all: Vec<String> = own
+        .chain(of_layers)
+        .chain(undivided)
+        .chain(counters)
+        .collect();
+    all.into_iter()
+}
+
+/// What requests are, where there are any.
+fn requests_note(told: &Told) -> Option<String> {
+    let accounts = told.explanation.programs.iter();
+    let observed = accounts
+        .flat_map(|one| &one.account.devices)
+        .find(|device| device.at_device_mean.is_some())?;
+    Some(format!(
+        "by events of the block layer and the scheduler, to the microsecond; a program that waits is booked to device while {} has any request, and to driver queue while requests only wait there; these are all of the machine's, not the program's alone",
+        observed.device
+    ))
+}
+
+#[cfg(test)]
+mod tests;

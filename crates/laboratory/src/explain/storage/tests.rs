@@ -1,0 +1,87 @@
+//! Which repetition is explained, and what is said of the others.
+
+use super::{lost, watched};
+use diskperf_timeline::block::TimedPart;
+use diskperf_timeline::{
+    BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, Statistic,
+    WorkerMeasure,
+};
+use std::collections::BTreeMap;
+
+/// A result of repetitions that took so many milliseconds, the first of them
+/// discarded.
+fn result(elapsed_ms: &[u64]) -> ProgramResult {
+    let repetition = |(number, ms): (usize, &u64)| Repetition {
+        discarded: number == 0,
+        workers: vec![WorkerMeasure {
+            elapsed: Nanoseconds::from_millis(*ms),
+            ..WorkerMeasure::default()
+        }],
+        ..Repetition::default()
+    };
+    ProgramResult {
+        program: "read_8192".to_owned(),
+        parameters: BTreeMap::new(),
+        distinguishing: Vec::new(),
+        row: 0,
+        drives: 1,
+        filesystem: String::new(),
+        size_bytes: 8192,
+        cache: CacheMode::Cold,
+        protocol: Protocol {
+            repetitions: elapsed_ms.len() as u32,
+            discarded: 1,
+            statistic: Statistic::Median,
+            stop_below_share: None,
+        },
+        repetitions: elapsed_ms.iter().enumerate().map(repetition).collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn trace(elapsed_ms: u64, lost_events: u64) -> Option<BlockTrace> {
+    Some(BlockTrace {
+        workers: vec![TimedPart {
+            thread: 1,
+            opened: Nanoseconds(5),
+            ended: Nanoseconds(5) + Nanoseconds::from_millis(elapsed_ms),
+        }],
+        lost_events,
+        ..BlockTrace::default()
+    })
+}
+
+#[test]
+fn a_repetition_that_lost_events_is_told_and_not_explained() {
+    let result = result(&[1, 10, 20, 30]);
+    let mut traces = vec![trace(1, 9), trace(10, 0), trace(20, 3), trace(30, 0)];
+    let elapsed = |traces: &[Option<BlockTrace>]| {
+        let found = watched(&result, traces, &[]);
+        found.map(|(account, repetition, _)| {
+            assert_eq!(account.elapsed, repetition.elapsed());
+            account.elapsed.0 / 1_000_000
+        })
+    };
+    assert_eq!(
+        elapsed(&traces),
+        Some(10),
+        "the middle one of two is the first"
+    );
+    let said = lost(&result, &traces).unwrap();
+    assert!(
+        said.contains("1 of 3 repetitions lost 3 events") && said.contains("--size"),
+        "{said}"
+    );
+    traces[2] = trace(20, 0);
+    assert_eq!(elapsed(&traces), Some(20));
+    assert_eq!(
+        lost(&result, &traces),
+        None,
+        "the discarded one is nobody's"
+    );
+    for kept in &mut traces[1..] {
+        kept.as_mut().unwrap().lost_events = 1;
+    }
+    assert_eq!(elapsed(&traces), None);
+    assert_eq!(elapsed(&[]), None, "nobody listened");
+}

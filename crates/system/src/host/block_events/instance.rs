@@ -1,0 +1,221 @@
+//! A buffer for events that is this process's own.
+
+use super::BlockEventsError;
+use crate::host::queue_settings::{is_running, this_process};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where tracefs is on a system that has it mounted: what messages say.
+const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
+
+/// What an instance of ours is called: this, the process's number, when it
+/// started, and a number of its own.
+const PREFIX: &str = "diskperf-";
+
+/// tracefs, mounted nowhere: it can be reached through this alone.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    mount: OwnedFd,
+}
+
+impl Tracefs {
+    pub(super) fn open() -> io::Result<Self> {
+        let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let mount = fsmount(
+            &context,
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            MountAttrFlags::MOUNT_ATTR_NOSUID
+                | MountAttrFlags::MOUNT_ATTR_NODEV
+                | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+        )?;
+        Ok(Self { mount })
+    }
+
+    fn instances(&self) -> PathBuf {
+        PathBuf::from(format!(
+            "/proc/self/fd/{}/instances",
+            self.mount.as_raw_fd()
+        ))
+    }
+
+    /// A new instance, in which nothing is recorded.
+    pub(super) fn make_instance(self) -> Result<Instance, BlockEventsError> {
+        let owner = this_process().replace(' ', "-");
+        let mut number = 1;
+        loop {
+            let name = format!("{PREFIX}{owner}-{number}");
+            let path = self.instances().join(&name);
+            match std::fs::create_dir(&path) {
+                Ok(()) => {
+                    return Ok(Instance {
+                        path,
+                        name,
+                        _tracefs: self,
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(source) => return Err(failed("instances", source)),
+            }
+        }
+    }
+
+    /// Removes what owners left that run no more.
+    pub(super) fn remove_abandoned(&self) -> Vec<(PathBuf, Option<io::Error>)> {
+        let Ok(entries) = std::fs::read_dir(self.instances()) else {
+            return Vec::new();
+        };
+        let mut removed = Vec::new();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(owner) = name.to_str().and_then(owner) else {
+                continue;
+            };
+            if is_running(&owner) {
+                continue;
+            }
+            match remove(&entry.path()) {
+                // Another one was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => removed.push((Path::new(USUAL_PLACE).join(&name), result.err())),
+            }
+        }
+        removed
+    }
+}
+
+/// Whose an instance is, as [`this_process`] says it; `None` of one that is not
+/// ours.
+fn owner(name: &str) -> Option<String> {
+    let mut parts = name.strip_prefix(PREFIX)?.split('-');
+    let (process, started, number) = (parts.next()?, parts.next()?, parts.next()?);
+    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let ours = parts.next().is_none() && [process, started, number].into_iter().all(numeric);
+    ours.then(|| format!("{process} {started}"))
+}
+
+/// How often, and how long apart, an instance that is in use is tried again:
+/// somebody may be reading a file of it.
+const ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn remove(path: &Path) -> io::Result<()> {
+    let mut attempts = 1;
+    loop {
+        match std::fs::remove_dir(path) {
+            Err(error)
+                if error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
+                    && attempts < ATTEMPTS =>
+            {
+                attempts += 1;
+                std::thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
+}
+
+fn failed(file: &str, source: io::Error) -> BlockEventsError {
+    BlockEventsError::Tracefs {
+        file: file.to_owned(),
+        source,
+    }
+}
+
+/// An instance: removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Instance {
+    path: PathBuf,
+    name: String,
+    /// The path leads through it.
+    _tracefs: Tracefs,
+}
+
+impl Instance {
+    fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
+        failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
+    }
+
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), BlockEventsError> {
+        // Emptying the buffer is opening it so, even without a text.
+        std::fs::write(self.path.join(file), text).map_err(|source| self.failed(file, source))
+    }
+
+    pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
+        std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
+    }
+
+    /// Records an event where it fits the filter.
+    pub(super) fn enable(&self, event: &str, filter: &str) -> Result<(), BlockEventsError> {
+        self.write(&format!("events/{event}/filter"), filter)?;
+        self.write(&format!("events/{event}/enable"), "1")
+    }
+
+    /// Events that were overwritten, or never written, for want of room.
+    pub(super) fn lost_events(&self) -> Result<u64, BlockEventsError> {
+        let all = std::fs::read_dir(self.path.join("per_cpu"))
+            .map_err(|source| self.failed("per_cpu", source))?;
+        let mut lost = 0;
+        for processor in all {
+            let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
+            let file = format!("per_cpu/{}/stats", processor.file_name().to_string_lossy());
+            let text = self.read(&file)?;
+            let text = String::from_utf8_lossy(&text);
+            let counted = lost_in(&text).ok_or_else(|| {
+                let text = format!("`{text}` does not say what was lost");
+                self.failed(&file, io::Error::new(io::ErrorKind::InvalidData, text))
+            })?;
+            lost += counted;
+        }
+        Ok(lost)
+    }
+}
+
+/// What a processor's statistics say: overwritten ones, and those of both kinds
+/// that were never written.
+fn lost_in(stats: &str) -> Option<u64> {
+    let count = |name: &str| -> Option<u64> {
+        let line = stats.lines().find_map(|line| line.strip_prefix(name))?;
+        line.strip_prefix(": ")?.trim().parse().ok()
+    };
+    Some(count("overrun")? + count("commit overrun")? + count("dropped events")?)
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.write("tracing_on", "0");
+        // Nobody is left to report to; `diskperf clean` finds what stays.
+        let _ = remove(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_ours_have_an_owner() {
+        assert_eq!(owner("diskperf-17-4711-1").as_deref(), Some("17 4711"));
+        for other in [
+            "diskperf-17",
+            "diskperf-17-4711",
+            "diskperf-17-4711-1-2",
+            "diskperf-17-4711-",
+            "diskperf-a-b-c",
+            "perf-17-4711-1",
+        ] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn all_that_was_lost_counts() {
+        let stats = "entries: 5\noverrun: 7\ncommit overrun: 1\nbytes: 420\noldest event ts:     0.000000\nnow ts: 69938.058225\ndropped events: 3\nread events: 0\n";
+        assert_eq!(lost_in(stats), Some(11));
+        assert_eq!(lost_in("entries: 5\n"), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! One event as the kernel prints it:
+//!
+//! ```text
+//!            dd-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]
+//! ```
+//!
+//! The task's name takes 16 columns and may hold anything; what follows does
+//! not.
+
+use crate::host::device::DeviceNumber;
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::block::{Operation, Scheduled, Switch};
+use std::io;
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// Something of a device.
+    Block(BlockEvent),
+    /// One of our threads lost its processor, another one got it.
+    Switches([Option<Switch>; 2]),
+}
+
+/// Where a piece of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It came to the block layer.
+    Queued,
+    /// A request went to the device.
+    Issued,
+    /// A request came back to the queue undone.
+    Requeued,
+    /// A request is done, or so much of it.
+    Completed,
+}
+
+/// An event of the block layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockEvent {
+    pub(super) at: Nanoseconds,
+    pub(super) step: Step,
+    pub(super) device: DeviceNumber,
+    pub(super) operation: Operation,
+    pub(super) sector: u64,
+    /// How many, of 512 bytes; 0 where no data moves.
+    pub(super) sectors: u64,
+}
+
+/// The columns of the task's name and the hyphen behind it.
+const NAME: usize = 17;
+
+/// Reads a line; `None` of a remark, and of an event that nobody asked for.
+/// `threads` is what our threads are called.
+pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
+    if line.is_empty() || line.starts_with(b"#") {
+        return Ok(None);
+    }
+    let broken = || {
+        let line = String::from_utf8_lossy(line);
+        let text = format!("`{line}` is not a line that diskperf can read");
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    };
+    let rest = String::from_utf8_lossy(line.get(NAME..).ok_or_else(broken)?);
+    // Number, processor, flags, and the time with a colon behind it.
+    let mut rest: &str = &rest;
+    let mut word = || -> Option<&str> {
+        rest = rest.trim_start();
+        let end = rest.find(' ')?;
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        Some(word)
+    };
+    let head = (word(), word(), word(), word());
+    let (Some(_), Some(processor), Some(_), Some(time)) = head else {
+        return Err(broken());
+    };
+    if !processor.starts_with('[') {
+        return Err(broken());
+    }
+    let at = time.strip_suffix(':').and_then(nanoseconds);
+    let (Some(at), Some((event, told))) = (at, rest.trim_start().split_once(": ")) else {
+        return Err(broken());
+    };
+    let step = match event {
+        "block_bio_queue" => Step::Queued,
+        "block_rq_issue" => Step::Issued,
+        "block_rq_requeue" => Step::Requeued,
+        "block_rq_complete" => Step::Completed,
+        "sched_switch" => return Ok(Some(Line::Switches(switches(at, told, threads)))),
+        "sched_waking" => return Ok(Some(Line::Switches([waking(at, told, threads), None]))),
+        _ => return Ok(None),
+    };
+    let event = block_event(at, step, told).ok_or_else(broken)?;
+    Ok(Some(Line::Block(event)))
+}
+
+/// `69938.051718`.
+fn nanoseconds(time: &str) -> Option<Nanoseconds> {
+    let (seconds, microseconds) = time.split_once('.')?;
+    (microseconds.len() == 6).then_some(())?;
+    let seconds: u64 = seconds.parse().ok()?;
+    let microseconds: u64 = microseconds.parse().ok()?;
+    Some(Nanoseconds(seconds * 1_000_000_000 + microseconds * 1000))
+}
+
+/// `254,0 WS 255159040 + 256 [dd]`, and of requests, with their length and
+/// command before the sector, `254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]`.
+fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
+    let (before, after) = told.split_once(" + ")?;
+    let sectors = after.split(' ').next()?.parse().ok()?;
+    let mut words = before.split(' ');
+    let (major, minor) = words.next()?.split_once(',')?;
+    let operation = operation(words.next()?);
+    let sector: u64 = words.next_back()?.parse().ok()?;
+    Some(BlockEvent {
+        at,
+        step,
+        device: DeviceNumber {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        },
+        operation,
+        // Of what moves no data, it is nowhere.
+        sector: if sectors == 0 { 0 } else { sector },
+        sectors,
+    })
+}
+
+/// Of the letters that stand for an operation: one more F before them asks for
+/// an empty cache first, those behind say how it is to be done.
+fn operation(letters: &str) -> Operation {
+    let rest = letters.strip_prefix('F').unwrap_or(letters);
+    let letters = match rest.chars().next() {
+        Some('R' | 'W' | 'F' | 'D' | 'N' | 'Z') => rest,
+        _ => letters,
+    };
+    let how = letters.get(1..).unwrap_or_default();
+    match letters.chars().next() {
+        Some('R') if how.contains('A') => Operation::ReadAhead,
+        Some('R') => Operation::Read,
+        Some('W') => Operation::Write,
+        Some('F') => Operation::Flush,
+        Some('D') => Operation::Discard,
+        _ => Operation::Other,
+    }
+}
+
+/// `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b next_pid=8 next_prio=120`.
+fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
+    let left = || {
+        let rest = told.strip_prefix(&format!("prev_comm={threads} prev_pid="))?;
+        let thread = rest.split(' ').next()?.parse().ok()?;
+        let state = rest.split(" prev_state=").nth(1)?;
+        let to = match state.starts_with('R') {
+            true => Scheduled::Preempted,
+            false => Scheduled::Waiting,
+        };
+        Some(Switch { at, thread, to })
+    };
+    let came = || {
+        let (_, rest) = told.split_once(&format!(" ==> next_comm={threads} next_pid="))?;
+        let thread = rest.split(' ').next()?.parse().ok()?;
+        let to = Scheduled::Running;
+        Some(Switch { at, thread, to })
+    };
+    [left(), came()]
+}
+
+/// `comm=a pid=7 prio=120 target_cpu=001`.
+fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
+    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+    Some(Switch {
+        at,
+        thread: rest.split(' ').next()?.parse().ok()?,
+        to: Scheduled::Woken,
+    })
+}
+
+#[cfg(test)]
+mod tests;
