@@ -138,6 +138,7 @@ impl Bench {
         });
         self.machine.run().map_err(LaboratoryError::work)?;
         match failed.take() {
+            Some(diskperf_system::Error::Interrupted) => Err(LaboratoryError::Interrupted),
             Some(error) => Err(LaboratoryError::work(error)),
             None => Ok(()),
         }
