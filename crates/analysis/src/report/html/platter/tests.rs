@@ -58,6 +58,7 @@ fn trace() -> Trace {
         processes: vec![TracedProcess {
             number: 1,
             opened: Nanoseconds(1000),
+            work: Vec::new(),
             spans: vec![
                 Span {
                     stage: Stage::User,
