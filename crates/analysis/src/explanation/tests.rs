@@ -73,6 +73,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
                 controllers: vec![at(channel)],
             })
             .to_vec(),
+        ticks: Vec::new(),
     }
 }
 
