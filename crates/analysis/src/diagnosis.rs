@@ -10,9 +10,13 @@
 //! unless they are what was changed.
 
 mod causes;
+mod drives;
+mod files;
 mod measures;
+mod requests;
+mod routines;
+mod searches;
 
-use crate::explanation::is_of_processor;
 use causes::{Cause, causes};
 use diskperf_timeline::{Deadline, Stage, Trace};
 use measures::Measures;
@@ -67,12 +71,17 @@ pub struct Diagnosis {
     pub others: Vec<Suspect>,
 }
 
-/// Programs that wait no longer, but for this share of the difference, do not
-/// wait for revolutions that are missed.
-const WAITS: f64 = 0.4;
+/// Where the processor works for all of the difference but less than this share,
+/// nothing waits for revolutions that are missed: it has other work meanwhile.
+const IDLES: f64 = 0.3;
 /// Revolutions missed for a deadline count when they make up this share of the
 /// difference, for each drive.
 const COUNTS: f64 = 0.3;
+/// And when so much more, as a share of the difference, is lost for all deadlines.
+const MORE: f64 = 0.2;
+/// Programs wait less for missed revolutions if they do by this share of the
+/// difference.
+const LESS: f64 = 0.05;
 /// As many pieces of evidence are told.
 const TOLD: usize = 3;
 
@@ -115,17 +124,11 @@ pub fn diagnose(a: &Trace, b: &Trace) -> Diagnosis {
 }
 
 /// The deadline for which most revolutions are missed in one run and not in the
-/// other, if that is what the programs wait for: they may wait in a queue behind
-/// requests that miss them.
+/// other, if the processor idles for that: programs may wait in a queue behind
+/// requests that miss them, or for each other.
 fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
-    let waits = |of: &Measures| -> f64 {
-        let waiting = Stage::ALL
-            .into_iter()
-            .filter(|stage| !is_of_processor(*stage));
-        waiting.map(|stage| of.booked(stage)).sum::<f64>() / of.programs
-    };
-    if difference == 0.0 || (waits(b) - waits(a)) / difference < WAITS {
+    if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLES {
         return None;
     }
     let missed = |of: &Measures, deadline| {
@@ -136,6 +139,19 @@ fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let all = Deadline::ALL.into_iter();
     let most = all.max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
     if more(most) < COUNTS {
+        return None;
+    }
+    let lost = |of: fn(&Measures, Stage) -> f64| {
+        let deadlines = Deadline::ALL.into_iter().map(Stage::MissedRevolution);
+        let more: f64 = deadlines.map(|stage| of(b, stage) - of(a, stage)).sum();
+        more / difference
+    };
+    // Of one drive, a revolution that is missed for one deadline and not for
+    // another costs nothing more; and it costs nobody anything where programs
+    // wait less for those that are missed, all told.
+    let of_requests = lost(Measures::requested);
+    let of_programs = lost(Measures::booked) / a.programs;
+    if (a.drives == 1.0 && of_requests < MORE) || of_programs < -LESS {
         return None;
     }
     let words = format!(

@@ -24,6 +24,9 @@ pub struct Trace {
     /// program's timed part.
     #[serde(default)]
     pub busy: Vec<TracedBusy>,
+    /// When the clock interrupted.
+    #[serde(default)]
+    pub ticks: Vec<Nanoseconds>,
 }
 
 /// What of a controller is busy.
@@ -143,6 +146,10 @@ pub struct TracedProcess {
     pub opened: Nanoseconds,
     /// What its time went to, without gap until the timed part ended.
     pub spans: Vec<Span>,
+    /// What it had the processor do, routine by routine, in the order in which
+    /// that ended; also before the timed part.
+    #[serde(default)]
+    pub work: Vec<TracedWork>,
 }
 
 impl TracedProcess {
@@ -157,7 +164,8 @@ impl TracedProcess {
     }
 }
 
-/// Work in a handler of an interrupt.
+/// Work of one routine, in a program or in a handler of an interrupt. What of
+/// it is neither its own nor slowing went to interrupts that came in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedWork {
     /// What was done.
@@ -166,6 +174,12 @@ pub struct TracedWork {
     pub from: Nanoseconds,
     /// When it ended.
     pub until: Nanoseconds,
+    /// What the processor worked on it.
+    #[serde(default)]
+    pub own: Nanoseconds,
+    /// What that took longer because data moved over the memory.
+    #[serde(default)]
+    pub slowed: Nanoseconds,
 }
 
 fn parts(

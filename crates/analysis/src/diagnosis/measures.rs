@@ -1,9 +1,11 @@
 //! What can be measured of a run that is a cause and not a consequence.
 
-use crate::explanation::{is_of_processor, window};
+use super::routines::Routines;
+use super::searches::Searches;
+use crate::explanation::window;
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The measures of one run.
 pub(super) struct Measures {
@@ -15,17 +17,23 @@ pub(super) struct Measures {
     pub(super) drives: f64,
     /// What all programs booked, by [`Stage::index`].
     booked: [f64; Stage::COUNT],
-    /// How long each piece of work was, by who did it and what it was, in order.
-    pub(super) pieces: BTreeMap<(Worker, Stage), Vec<u64>>,
+    /// What the processor did.
+    pub(super) routines: Routines,
+    /// For how long the processor had nothing to do.
+    pub(super) idle_ns: f64,
+    /// How long requests were in each stage, each time, in order.
+    pub(super) pieces: BTreeMap<Stage, Vec<u64>>,
+    /// What was asked for: drive, first sector, and sectors.
+    pub(super) addresses: BTreeSet<(u32, u64, u32)>,
     /// Where requests begin after each other, in the order of their issue: from
     /// the first sector of one to that of the next, with its length; how often.
     pub(super) steps: BTreeMap<(i64, u32), u64>,
-    /// Of what the processor does while data moves, how much longer it takes.
-    pub(super) contention: Option<f64>,
-    /// See [`clock`].
-    pub(super) clock: Option<(f64, f64)>,
     /// The most requests that were under way at once.
-    pub(super) most_at_once: usize,
+    pub(super) most_at_once: u64,
+    /// The most that had left the driver.
+    pub(super) most_inside: u64,
+    /// The most that had left the controller's queue.
+    pub(super) most_served: u64,
     /// What requests took, by stage.
     requested: [f64; Stage::COUNT],
     /// Bytes that requests moved.
@@ -39,14 +47,8 @@ pub(super) struct Measures {
     /// Where each sector that a request begins with lies: cylinder, head, slot
     /// and slots.
     pub(super) places: BTreeMap<(u32, u64), (u32, u32, u32, u32)>,
-    /// How many slots ahead of its sector the search of a request ended: the
-    /// middle one.
-    pub(super) lead_slots: Option<f64>,
-    /// The share of requests that searched.
-    pub(super) searching: f64,
-    /// From a slot's begin to the next one's, when all sectors of a request
-    /// passed without gap: the middle one.
-    pub(super) sector_ns: Option<f64>,
+    /// What was searched, and when not.
+    pub(super) searches: Searches,
 }
 
 impl Measures {
@@ -66,34 +68,34 @@ impl Measures {
             programs: trace.processes.len().max(1) as f64,
             drives: asked.max(1) as f64,
             booked: [0.0; Stage::COUNT],
+            routines: Routines::of(trace),
+            idle_ns: idle(trace),
             pieces: BTreeMap::new(),
+            addresses: requests
+                .iter()
+                .map(|one| (one.drive, one.sector, one.sectors))
+                .collect(),
             steps: BTreeMap::new(),
-            contention: None,
-            clock: None,
-            most_at_once: 0,
+            most_at_once: most_at_once(requests.iter().map(|one| one.issued.0), &requests),
+            most_inside: most_at_once(requests.iter().map(|one| left(one, OF_DRIVER)), &requests),
+            most_served: most_at_once(requests.iter().map(|one| left(one, QUEUES)), &requests),
             requested: [0.0; Stage::COUNT],
             bytes: 0.0,
             requests: BTreeMap::new(),
             usual: BTreeMap::new(),
             seeks: BTreeMap::new(),
             places: BTreeMap::new(),
-            lead_slots: None,
-            searching: 0.0,
-            sector_ns: None,
+            searches: Searches::of(trace, &requests),
         };
         for process in &trace.processes {
             for (stage, start, stop) in process.parts() {
                 measures.booked[stage.index()] += (stop.0 - start.0) as f64;
-                measures.piece(Worker::Program, stage, stop.0 - start.0);
             }
-        }
-        let handlers = trace.handlers.iter();
-        for work in handlers.filter(|work| work.from >= from && work.until <= until) {
-            measures.piece(Worker::Handler, work.stage, work.until.0 - work.from.0);
         }
         for request in &requests {
             for (stage, start, stop) in request.parts() {
-                measures.piece(Worker::Hardware, stage, stop.0 - start.0);
+                let pieces = measures.pieces.entry(stage).or_default();
+                pieces.push(stop.0 - start.0);
             }
         }
         for pieces in measures.pieces.values_mut() {
@@ -101,16 +103,8 @@ impl Measures {
         }
         measures.look_at(trace, &requests);
         measures.follow_arms(trace, &requests);
-        measures.follow_searches(trace, &requests);
         measures.follow_files(trace, &requests);
-        measures.contention = contention(trace);
-        measures.clock = clock(trace, &measures);
-        measures.most_at_once = most_at_once(&requests);
         measures
-    }
-
-    fn piece(&mut self, worker: Worker, stage: Stage, ns: u64) {
-        self.pieces.entry((worker, stage)).or_default().push(ns);
     }
 
     /// How far apart requests begin that were issued after each other.
@@ -128,7 +122,6 @@ impl Measures {
 
     fn look_at(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let mut spans: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
-        let mut passing = Vec::new();
         for request in requests {
             let drive = &trace.drives[request.drive as usize];
             self.bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
@@ -144,15 +137,12 @@ impl Measures {
                 self.requested[stage.index()] += ns as f64;
                 spans.entry(stage).or_default().push(ns as f64);
             }
-            let media = own[Stage::MediaTransfer.index()] as f64;
-            passing.push(media / f64::from(request.sectors.max(1)));
         }
         for (stage, mut all) in spans {
             if let Some(middle) = middle(&mut all) {
                 self.usual.insert(stage, middle);
             }
         }
-        self.sector_ns = middle(&mut passing);
     }
 
     /// What the arm took over each distance, between requests that followed
@@ -181,28 +171,6 @@ impl Measures {
         }
     }
 
-    /// How far ahead of its sector each search ended.
-    fn follow_searches(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
-        let mut leads = Vec::new();
-        for request in requests {
-            let drive = &trace.drives[request.drive as usize];
-            let parts: Vec<_> = request.parts().collect();
-            let found = parts.windows(2).find_map(|pair| {
-                let (wait, next) = (pair[0], pair[1]);
-                let ended = is_wait(wait.0) && !is_wait(next.0) && next.0 != Stage::MediaTransfer;
-                ended.then_some(wait.2)
-            });
-            if let Some(found) = found {
-                let angle = drive.revolutions(found).rem_euclid(1.0);
-                let slots = f64::from(request.slots);
-                let ahead = (f64::from(request.slot) - angle * slots).rem_euclid(slots);
-                leads.push(ahead.round() % slots);
-            }
-        }
-        self.searching = leads.len() as f64 / requests.len().max(1) as f64;
-        self.lead_slots = middle(&mut leads);
-    }
-
     /// What all programs booked to a stage, for as many bytes as they had moved.
     pub(super) fn booked(&self, stage: Stage) -> f64 {
         self.booked[stage.index()]
@@ -224,79 +192,38 @@ impl Measures {
     }
 }
 
-/// Who does a piece of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worker {
-    /// A program, in its own code or in the kernel.
-    Program,
-    /// A handler of an interrupt.
-    Handler,
-    /// A request, wherever it was.
-    Hardware,
-}
-
-/// Work shorter than this does not tell how much it was slowed.
-const SLOWED_NS: u64 = 50_000;
-
-/// What memory contention adds at most to what programs do: as data moves over
-/// all of it. Nearly the most, for what came in between may have slowed more.
-fn contention(trace: &Trace) -> Option<f64> {
-    let mut shares = Vec::new();
-    for process in &trace.processes {
-        let parts: Vec<_> = process.parts().collect();
-        for pair in parts.windows(2) {
-            let (work, lost) = (pair[0], pair[1]);
-            let ns = work.2.0 - work.1.0;
-            if lost.0 == Stage::MemoryContention && is_of_processor(work.0) && ns > SLOWED_NS {
-                shares.push((lost.2.0 - lost.1.0) as f64 / ns as f64);
-            }
-        }
-    }
-    shares.sort_by(f64::total_cmp);
-    shares.get(shares.len() * 9 / 10).copied()
-}
-
-/// The clock: how long most interruptions of a program are, and how often it
-/// comes in a second, from what the processor did for nobody.
-fn clock(trace: &Trace, measures: &Measures) -> Option<(f64, f64)> {
-    let pieces = measures.pieces.get(&(Worker::Program, Stage::Interrupt))?;
-    let tick = most_frequent(pieces)? as f64;
-    let (first, last) = (trace.busy.first()?, trace.busy.last()?);
+/// For how long the processor had nothing to do between the first reading of
+/// what was busy and the last.
+fn idle(trace: &Trace) -> f64 {
+    let (Some(first), Some(last)) = (trace.busy.first(), trace.busy.last()) else {
+        return 0.0;
+    };
     let busy = last.processor.since(first.processor).0 as f64;
-    let handlers = last.handlers.since(first.handlers).0 as f64;
-    let elapsed = last.at.since(first.at).0 as f64;
-    let own: f64 = trace
-        .handlers
-        .iter()
-        .filter(|work| work.from >= first.at && work.until <= last.at)
-        .map(|work| (work.until.0 - work.from.0) as f64)
-        .sum();
-    (busy > 0.0 && elapsed > 0.0).then(|| (tick, (handlers - own).max(0.0) / tick / elapsed * 1e9))
+    last.at.since(first.at).0 as f64 - busy
 }
 
-/// The most frequent of lengths that are in order.
-fn most_frequent(lengths: &[u64]) -> Option<u64> {
-    let runs = lengths.chunk_by(|one, other| one == other);
-    runs.max_by_key(|run| run.len()).map(|run| run[0])
+/// What a request passes in the driver.
+pub(super) const OF_DRIVER: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
+/// And before the controller works for it.
+const QUEUES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
+
+/// When a request had the first of its stages behind it that are of these.
+pub(super) fn left(request: &TracedRequest, stages: &[Stage]) -> u64 {
+    let parts = request.parts();
+    let first = parts.take_while(|(stage, ..)| stages.contains(stage));
+    first.last().map_or(request.issued.0, |(.., until)| until.0)
 }
 
-/// The most requests that were under way at once.
-fn most_at_once(requests: &[&TracedRequest]) -> usize {
-    let mut ends: Vec<(u64, i64)> = Vec::new();
-    for request in requests {
-        ends.push((request.issued.0, 1));
-        ends.push((request.completed().0, -1));
-    }
-    ends.sort_unstable();
-    let at_once = ends.iter().scan(0, |count, (_, change)| {
+/// The most requests that were under way at once, from these moments on.
+fn most_at_once(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
+    let ends = requests.iter().map(|one| (one.completed().0, -1));
+    let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();
+    moments.sort_unstable();
+    let at_once = moments.iter().scan(0, |count, (_, change)| {
         *count += change;
         Some(*count)
     });
-    at_once.max().unwrap_or(0) as usize
-}
-
-fn is_wait(stage: Stage) -> bool {
-    matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_))
+    at_once.max().unwrap_or(0) as u64
 }
 
 fn media_end(request: &TracedRequest) -> Option<u64> {
@@ -306,7 +233,7 @@ fn media_end(request: &TracedRequest) -> Option<u64> {
     media.map(|(.., stop)| stop.0).last()
 }
 
-fn middle(values: &mut [f64]) -> Option<f64> {
+pub(super) fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

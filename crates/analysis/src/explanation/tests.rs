@@ -25,6 +25,7 @@ fn process(number: u32, opened: u64, ends: &[(Stage, u64)]) -> TracedProcess {
         number,
         opened: at(opened),
         spans: spans(ends),
+        work: Vec::new(),
     }
 }
 
@@ -59,6 +60,8 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             stage: Stage::Interrupt,
             from: at(15),
             until: at(16),
+            own: at(1),
+            slowed: at(0),
         }],
         controllers: vec![Some(Counted::Channel)],
         busy: [(0, 0, 0), (40, 29, 10)]
@@ -70,6 +73,7 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
                 controllers: vec![at(channel)],
             })
             .to_vec(),
+        ticks: Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Processes, and which of them has the processor.
 
 use super::Kernel;
+use super::tracing::traced_work;
 use crate::event::Event;
 use crate::hardware::moment;
-use diskperf_sim::{Level, TaskId, Time};
-use diskperf_timeline::trace::Tiling;
+use diskperf_sim::{Level, TaskId, Time, Usage};
+use diskperf_timeline::trace::{Tiling, TracedWork};
 use diskperf_timeline::{Ledger, Request, Stage};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -40,6 +41,8 @@ pub struct Process {
     is_traced: Cell<bool>,
     /// What was booked since then, in time.
     tiling: RefCell<Tiling>,
+    /// The routines that it ran since it began, kept with it.
+    work: RefCell<Vec<TracedWork>>,
 }
 
 /// Who runs kernel code: a process, whose time it is, or an interrupt.
@@ -106,6 +109,7 @@ impl Process {
             storage_read: Cell::new(0),
             is_traced: Cell::new(false),
             tiling: RefCell::default(),
+            work: RefCell::default(),
         })
     }
 
@@ -140,9 +144,20 @@ impl Process {
         self.book(stage, until, until - from);
     }
 
-    /// When its account was opened, and what was booked since then.
-    pub(crate) fn traced(&self) -> (Time, Tiling) {
-        (self.opened.get(), self.tiling.borrow().clone())
+    /// A routine of its has worked up to now.
+    #[inline]
+    fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
+        if self.is_traced.get() {
+            let work = traced_work(now, stage, usage);
+            self.work.borrow_mut().extend(work);
+        }
+    }
+
+    /// When its account was opened, what was booked since then, and the
+    /// routines that it ran.
+    pub(crate) fn traced(&self) -> (Time, Tiling, Vec<TracedWork>) {
+        let work = self.work.borrow().clone();
+        (self.opened.get(), self.tiling.borrow().clone(), work)
     }
 
     /// What was booked to a stage so far.
@@ -273,13 +288,19 @@ impl Kernel {
         if stage == Stage::Driver {
             self.driver_time.set(self.driver_time.get() + cost);
         }
+        let usage = Usage {
+            work: cost,
+            interrupted: Time::ZERO,
+            slowed,
+        };
         match context {
             Context::Process(process) => {
                 let now = self.sim.now();
                 process.book(stage, now - slowed, cost);
                 process.book(Stage::MemoryContention, now, slowed);
+                process.trace_work(now, stage, usage);
             }
-            Context::Handler => self.trace_handler(stage, cost + slowed),
+            Context::Handler => self.trace_handler(stage, usage),
         }
         true
     }
@@ -305,11 +326,9 @@ impl Kernel {
                 process.book(stage, slowed - usage.slowed, usage.work);
                 process.book(Stage::MemoryContention, slowed, usage.slowed);
                 process.book(Stage::Interrupt, now, usage.interrupted);
+                process.trace_work(now, stage, usage);
             }
-            Context::Handler => {
-                let took = usage.work + usage.interrupted + usage.slowed;
-                self.trace_handler(stage, took);
-            }
+            Context::Handler => self.trace_handler(stage, usage),
         }
         Poll::Ready(())
     }
@@ -422,6 +441,7 @@ impl Kernel {
     /// A tick: charges it to the process that has the processor, at whatever
     /// level it is interrupted; while it idles, to nobody.
     pub(crate) fn tick(&self) {
+        self.trace_tick();
         let tick = Time(1_000_000_000 / self.costs.clock_hz);
         self.sim
             .schedule_background(self.sim.now() + tick, Event::Tick);

@@ -6,11 +6,11 @@ use super::process::Process;
 use crate::hardware::controller::Controller;
 use crate::hardware::drive::{CIRCLE, Drive};
 use crate::hardware::{Transfer, TransferId, moment};
-use diskperf_sim::Time;
+use diskperf_sim::{Time, Usage};
+use diskperf_timeline::Stage;
 use diskperf_timeline::trace::{
     Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
-use diskperf_timeline::{Nanoseconds, Stage};
 
 /// What was recorded so far.
 #[derive(Default)]
@@ -88,16 +88,18 @@ impl Kernel {
     }
 
     /// A handler of an interrupt has worked up to now.
-    pub(crate) fn trace_handler(&self, stage: Stage, took: Time) {
+    pub(crate) fn trace_handler(&self, stage: Stage, usage: Usage) {
         let Some(tracing) = &self.tracing else { return };
-        let until = moment(self.sim.now());
-        if took > Time::ZERO {
-            tracing.borrow_mut().trace.handlers.push(TracedWork {
-                stage,
-                from: Nanoseconds(until.0 - took.0),
-                until,
-            });
+        if let Some(work) = traced_work(self.sim.now(), stage, usage) {
+            tracing.borrow_mut().trace.handlers.push(work);
         }
+    }
+
+    /// The clock interrupts.
+    pub(crate) fn trace_tick(&self) {
+        let Some(tracing) = &self.tracing else { return };
+        let now = moment(self.sim.now());
+        tracing.borrow_mut().trace.ticks.push(now);
     }
 
     /// A program's timed part begins or ends.
@@ -122,13 +124,26 @@ impl Kernel {
     pub(crate) fn trace_process(&self, process: &Process) {
         self.trace_busy();
         let Some(tracing) = &self.tracing else { return };
-        let (opened, tiling) = process.traced();
+        let (opened, tiling, work) = process.traced();
         tracing.borrow_mut().trace.processes.push(TracedProcess {
             number: process.pid as u32,
             opened: moment(opened),
             spans: tiling.tiled(moment(opened)),
+            work,
         });
     }
+}
+
+/// A routine has worked up to now; none if it took no time.
+pub(super) fn traced_work(now: Time, stage: Stage, usage: Usage) -> Option<TracedWork> {
+    let took = usage.work + usage.interrupted + usage.slowed;
+    (took > Time::ZERO).then(|| TracedWork {
+        stage,
+        from: moment(now - took),
+        until: moment(now),
+        own: moment(usage.work),
+        slowed: moment(usage.slowed),
+    })
 }
 
 fn traced_drive(drive: &Drive) -> TracedDrive {

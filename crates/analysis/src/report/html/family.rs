@@ -102,26 +102,3 @@ impl Family {
         }
     }
 }
-
-/// A stage in words.
-pub(super) fn words(stage: Stage) -> String {
-    stage.name().replace('_', " ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use diskperf_timeline::Deadline;
-
-    #[test]
-    fn stages_have_words() {
-        assert_eq!(words(Stage::RotationalLatency), "rotational latency");
-        assert_eq!(
-            words(Stage::MissedRevolution(Deadline::TransferCommand)),
-            "missed revolution: transfer command"
-        );
-        for stage in Stage::ALL {
-            assert!(!words(stage).is_empty(), "{stage:?}");
-        }
-    }
-}

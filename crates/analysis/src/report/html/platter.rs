@@ -9,7 +9,7 @@ mod drawing;
 
 pub(super) use drawing::figure;
 
-use diskperf_timeline::trace::{Trace, TracedDrive, TracedRequest, TracedWork};
+use diskperf_timeline::trace::{Trace, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
 /// Revolutions shown before the one in which the request in question was
@@ -31,9 +31,17 @@ pub struct Picture {
     /// The requests of this drive that were under way.
     requests: Vec<TracedRequest>,
     /// What the processor did.
-    work: Vec<TracedWork>,
+    work: Vec<Work>,
     /// The missed revolution that it is all about, if any was missed.
     missed: Option<Missed>,
+}
+
+/// The processor at work on something, or hindered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Work {
+    stage: Stage,
+    from: Nanoseconds,
+    until: Nanoseconds,
 }
 
 /// A missed revolution.
@@ -136,18 +144,20 @@ fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
 }
 
 /// What the processor did, for programs and for interrupts.
-fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec<TracedWork> {
+fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec<Work> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
-    let of_programs = of_programs
-        .filter(|(stage, ..)| {
-            let family = super::family::Family::of(*stage);
-            // What a program waits for is the drive's line.
-            family == super::family::Family::Processor && *stage != Stage::Completion
-                || *stage == Stage::MemoryContention
-        })
-        .map(|(stage, from, until)| TracedWork { stage, from, until });
-    let all = of_programs.chain(trace.handlers.iter().copied());
-    all.filter(|one| within(one.from, one.until)).collect()
+    let of_programs = of_programs.filter(|(stage, ..)| {
+        let family = super::family::Family::of(*stage);
+        // What a program waits for is the drive's line.
+        family == super::family::Family::Processor && *stage != Stage::Completion
+            || *stage == Stage::MemoryContention
+    });
+    let handlers = trace.handlers.iter();
+    let of_handlers = handlers.map(|one| (one.stage, one.from, one.until));
+    let all = of_programs.chain(of_handlers);
+    all.map(|(stage, from, until)| Work { stage, from, until })
+        .filter(|one| within(one.from, one.until))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The ledger as a waterfall: where a program's elapsed time went.
 
 use super::chart::{Chart, ROWS, label_limit, slug};
-use super::family::{Family, words};
+use super::family::Family;
+use crate::explanation::words;
 use crate::report::view::{Row, View};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, WorkerMeasure};
@@ -45,7 +46,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
         let ns: u64 = ledgers.iter().map(|ledger| ledger.stage(stage).0).sum();
         if ns > 0 {
             rows.push(step(
-                &words(stage),
+                &words::stage(stage),
                 Family::of(stage),
                 (until, until + ns),
                 total,

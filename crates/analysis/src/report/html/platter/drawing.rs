@@ -1,9 +1,10 @@
 //! The picture as SVG, in the colours of the page.
 
 use super::Picture;
+use crate::explanation::words;
 use crate::report::html::chart::figure_with;
 use crate::report::html::escape;
-use crate::report::html::family::{Family, words};
+use crate::report::html::family::Family;
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
@@ -122,7 +123,7 @@ impl Picture {
         let mut out = String::new();
         let mut count = 0;
         for one in &self.work {
-            let title = format!("processor: {}", words(one.stage));
+            let title = format!("processor: {}", words::stage(one.stage));
             for piece in self.pieces(one.from, one.until) {
                 count += 1;
                 rectangle(&mut out, piece, (0.0, PROCESSOR), one.stage, &title);
@@ -134,7 +135,7 @@ impl Picture {
                     continue;
                 }
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
-                let title = format!("{}: {}, {took}", described(request), words(stage));
+                let title = format!("{}: {}, {took}", described(request), words::stage(stage));
                 for piece in self.pieces(from, until) {
                     count += 1;
                     rectangle(&mut out, piece, (PROCESSOR + 3.0, DRIVE), stage, &title);
@@ -199,12 +200,12 @@ impl Picture {
             Stage::MissedRevolution(_) => {
                 let late = self.late(from, until);
                 vec![
-                    format!("{}: {} too late", words(stage), format_nanoseconds(late)),
+                    format!("{}, by {}", words::stage(stage), format_nanoseconds(late)),
                     "missed revolution".to_owned(),
                     "missed".to_owned(),
                 ]
             }
-            Stage::Seek | Stage::RotationalLatency => vec![words(stage)],
+            Stage::Seek | Stage::RotationalLatency => vec![words::stage(stage)],
             _ => Vec::new(),
         }
     }
@@ -252,7 +253,7 @@ impl Picture {
                     "At the deadline the place passed the heads; {} or {sectors:.1} sectors later somebody was \
                      ready for it, and waited for it to come by again ({}). So did {} of {} requests.",
                     format_nanoseconds(late),
-                    words(missed.stage),
+                    words::stage(missed.stage),
                     missed.requests,
                     missed.of,
                 );

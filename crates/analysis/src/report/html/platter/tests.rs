@@ -58,6 +58,7 @@ fn trace() -> Trace {
         processes: vec![TracedProcess {
             number: 1,
             opened: Nanoseconds(1000),
+            work: Vec::new(),
             spans: vec![
                 Span {
                     stage: Stage::User,
@@ -93,7 +94,7 @@ fn the_deadline_is_where_the_place_passed() {
     let html = figure(&picture, "picture", "a test");
     assert!(html.contains("1.00 ms or 2.0 sectors later"), "{html}");
     assert!(
-        html.contains("missed revolution: search: 1.00 ms too late"),
+        html.contains("missed revolution: search too late, by 1.00 ms"),
         "{html}"
     );
 }

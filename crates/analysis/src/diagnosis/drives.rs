@@ -1,0 +1,129 @@
+//! How drives turn, where sectors lie on them, and how their arms move.
+
+use super::causes::{Cause, Rank, cause, differs, each};
+use super::{Suspect, measures::Measures};
+use crate::explanation::words;
+use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::{Stage, Trace};
+
+/// Of the sectors that both runs ask for, that this share lies elsewhere is no
+/// defect that was replaced.
+const MOVED: f64 = 0.1;
+/// Heads that a numbering is tried with.
+const HEADS: u64 = 64;
+/// Spare sectors of a track that a numbering is tried with.
+const SPARES: usize = 8;
+
+/// What differs of the drives.
+pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+    let mut found = platters(a.0, b.0);
+    let drive = |size: f64, evidence| cause(Suspect::Drive, (Rank::Shape, size), evidence);
+    let (one, other) = (a.1, b.1);
+    let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
+    found.extend((0..drives).filter_map(|number| numbering(a, b, number)));
+    let seeks = one.seeks.iter();
+    let mut ratios: Vec<f64> = seeks
+        .filter_map(|(way, ns)| Some((*other.seeks.get(way)? as f64 / *ns as f64).ln()))
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.get(ratios.len() / 2);
+    if let Some(size) = middle.filter(|size| size.abs() > 5e-3) {
+        let evidence = format!(
+            "seeks over the same distance take {:.2} times as long",
+            size.exp()
+        );
+        found.push(drive(size.abs(), evidence));
+    }
+    for stage in [Stage::Settle, Stage::WriteSettle, Stage::HeadSwitch] {
+        if let Some(size) = differs(one.usual(stage), other.usual(stage)) {
+            let evidence = each(&words::stage(stage), one.usual(stage), other.usual(stage));
+            found.push(drive(size, evidence));
+        }
+    }
+    found
+}
+
+/// Where the sectors of a drive lie.
+fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Option<Cause> {
+    let own = a.1.places.range((number, 0)..=(number, u64::MAX));
+    let both = own.filter_map(|(at, place)| Some((place, b.1.places.get(at)?)));
+    let (mut common, mut moved) = (0.0_f64, 0.0_f64);
+    for (place, at) in both {
+        common += 1.0;
+        moved += f64::from(u8::from(place != at));
+    }
+    let (size, evidence) = if moved > common * MOVED {
+        (
+            moved / common,
+            "the same sectors lie at other places of the drive",
+        )
+    } else if common == 0.0 && !one_numbering(a.0, b.0, number) {
+        (
+            1.0,
+            "sectors are numbered in another way over tracks and cylinders",
+        )
+    } else {
+        return None;
+    };
+    Some(cause(
+        Suspect::Drive,
+        (Rank::Shape, size),
+        evidence.to_owned(),
+    ))
+}
+
+/// How they turn, and how their tracks are divided.
+fn platters(a: &Trace, b: &Trace) -> Vec<Cause> {
+    let mut found = Vec::new();
+    for (one, other) in a.drives.iter().zip(&b.drives) {
+        let size = (other.revolution_ns / one.revolution_ns).ln().abs();
+        if size > 1e-4 {
+            let evidence = each(
+                "a revolution",
+                Some(one.revolution_ns),
+                Some(other.revolution_ns),
+            );
+            found.push(cause(Suspect::Drive, (Rank::Shape, size), evidence));
+        }
+    }
+    for drive in 0..a.drives.len().min(b.drives.len()) {
+        let format = |trace: &Trace| {
+            let mut requests = trace.requests.iter();
+            let one = requests.find(|one| one.drive as usize == drive)?;
+            Some((one.slots, trace.drives[drive].sector_bytes))
+        };
+        if let (Some(one), Some(other)) = (format(a), format(b))
+            && one != other
+        {
+            let evidence = format!(
+                "a track has {} slots of {} bytes in one run and {} of {} in the other",
+                one.0, one.1, other.0, other.1
+            );
+            found.push(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence));
+        }
+    }
+    found
+}
+
+/// Whether one way of numbering a drive's sectors, over tracks of as many and
+/// cylinders of as many heads, gives the places of all requests of both runs.
+/// Where no such way gives those of either, as on a drive with zones, that tells
+/// nothing.
+fn one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
+    let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
+        let own = trace.requests.iter().filter(|one| one.drive == drive);
+        let requests: Vec<&TracedRequest> = own.collect();
+        let slots = requests.first().map_or(0, |one| u64::from(one.slots));
+        let sectors = (1..=slots).rev().take(SPARES + 1);
+        let all = sectors.flat_map(|sectors| (1..=HEADS).map(move |heads| (heads, sectors)));
+        let fits = |(heads, sectors): &(u64, u64)| {
+            requests.iter().all(|one| {
+                let track = one.sector / sectors;
+                (track / heads, track % heads) == (u64::from(one.cylinder), u64::from(one.head))
+            })
+        };
+        all.filter(fits).collect()
+    };
+    let (of_a, of_b) = (numberings(a), numberings(b));
+    of_a.is_empty() || of_b.is_empty() || of_a.iter().any(|one| of_b.contains(one))
+}

@@ -1,0 +1,56 @@
+//! Where the blocks of files lie, and how long they are.
+
+use super::causes::{Cause, Rank, cause};
+use super::{Suspect, measures::Measures};
+
+/// Addresses that only one of two runs asks for, as a share of all: above this
+/// the files are laid out in another way. A few requests are of what the kernel
+/// writes when it likes.
+const ELSEWHERE: f64 = 0.04;
+/// Steps from a request to the next that both runs have, as a share of all:
+/// above this the whole is moved, and not laid out in another way.
+const SAME_STEPS: f64 = 0.97;
+
+/// What differs of the layout.
+pub(super) fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
+    let common = a.addresses.intersection(&b.addresses).count() as f64;
+    let all = a.addresses.len().max(b.addresses.len()).max(1) as f64;
+    let elsewhere = 1.0 - common / all;
+    if elsewhere < ELSEWHERE {
+        return None;
+    }
+    let counted = |of: &Measures| of.steps.values().sum::<u64>().max(1) as f64;
+    let (of_a, of_b) = (counted(a), counted(b));
+    let shares = a.steps.iter().map(|(step, count)| {
+        let other = b.steps.get(step).copied().unwrap_or(0);
+        (*count as f64 / of_a).min(other as f64 / of_b)
+    });
+    let same: f64 = shares.sum();
+    if common == 0.0 && same > SAME_STEPS {
+        let evidence = "the same blocks, as far apart, lie elsewhere on the drive".to_owned();
+        return Some(cause(Suspect::Drive, (Rank::Layout, 1.0), evidence));
+    }
+    let usual = |of: &Measures| {
+        let most = of.steps.iter().max_by_key(|(_, count)| **count);
+        most.map_or_else(String::new, |((step, size), _)| {
+            format!("{size} sectors, {step} after the one before")
+        })
+    };
+    let evidence = if usual(a) == usual(b) {
+        format!(
+            "the files are laid out in another way: {:.0} of {all:.0} blocks lie elsewhere",
+            elsewhere * all
+        )
+    } else {
+        format!(
+            "the files are laid out in another way: most blocks are of {} in one run, and of {} in the other",
+            usual(a),
+            usual(b)
+        )
+    };
+    Some(cause(
+        Suspect::Filesystem,
+        (Rank::Layout, 1.0 + elsewhere),
+        evidence,
+    ))
+}

@@ -1,0 +1,149 @@
+//! What requests take outside the drive, how many there are, and where they
+//! have to wait.
+
+use super::causes::{Cause, Rank, cause, differs, each};
+use super::{Suspect, measures::Measures};
+use crate::explanation::words;
+use diskperf_timeline::trace::Purpose;
+use diskperf_timeline::{Deadline, Stage};
+
+/// Shares of requests, or of the difference, that differ by more differ.
+const SHARE: f64 = 0.25;
+/// As many pieces of work tell something.
+const FEWEST: usize = 20;
+/// Two samples of this many each whose distributions differ by the first share
+/// do so by chance once in a hundred times (Kolmogorov and Smirnov).
+const BY_CHANCE: f64 = 1.63;
+
+/// What differs of the requests, outside the drive.
+pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let mut found = Vec::from_iter(read_ahead(a, b));
+    for (suspect, stage) in [
+        (Suspect::Controller, Stage::Command),
+        (Suspect::Controller, Stage::CacheHit),
+        (Suspect::Bus, Stage::BusTransfer),
+    ] {
+        let pieces = |of: &Measures| of.pieces.get(&stage).cloned().unwrap_or_default();
+        let (one, other) = (pieces(a), pieces(b));
+        if let Some(size) = drawn_otherwise(&one, &other) {
+            let mean = |of: &[u64]| of.iter().sum::<u64>() as f64 / of.len() as f64;
+            let evidence = if differs(Some(mean(&one)), Some(mean(&other))).is_some() {
+                each(&words::stage(stage), Some(mean(&one)), Some(mean(&other)))
+            } else {
+                format!("{} varies in another way", words::stage(stage))
+            };
+            // A move over the bus lasts as its neighbours let it.
+            let rank = match stage {
+                Stage::BusTransfer => Rank::Limit,
+                _ => Rank::Unit,
+            };
+            found.push(cause(suspect, (rank, size), evidence));
+        }
+    }
+    found.extend(limits(a, b));
+    found.extend(queues(a, b));
+    found
+}
+
+/// By how much the distributions of two samples, in order, differ, if that is
+/// not by chance.
+fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
+    let (of_a, of_b) = (a.len() as f64, b.len() as f64);
+    if a.len().min(b.len()) < FEWEST {
+        return None;
+    }
+    let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
+    let apart = |value: &u64| (below(a, *value) / of_a - below(b, *value) / of_b).abs();
+    let most = a.iter().chain(b).map(apart).max_by(f64::total_cmp)?;
+    (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
+}
+
+/// Whether blocks are read ahead.
+fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
+    let share = |of: &Measures| {
+        let ahead = of.requests.get(&Purpose::ReadAhead).copied().unwrap_or(0.0);
+        ahead / of.count().max(1.0)
+    };
+    let (one, other) = (share(a), share(b));
+    ((one - other).abs() > SHARE && one.min(other) < 0.02).then(|| {
+        let evidence = format!(
+            "{} of the requests read ahead in one run and {} in the other",
+            words::percent(one),
+            words::percent(other)
+        );
+        cause(Suspect::Kernel, (Rank::Policy, 0.9), evidence)
+    })
+}
+
+/// How many requests there may be at once, and where.
+fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let mut found = Vec::new();
+    let mut limit = |suspect, (one, other): (u64, u64), what: &str| {
+        if one != other {
+            let size = 1.0 + (one as f64 / other.max(1) as f64).ln().abs();
+            let evidence = format!("up to {one} {what} in one run and {other} in the other");
+            found.push(cause(suspect, (Rank::Limit, size), evidence));
+        }
+    };
+    let more = |stage| b.requested(stage) > a.requested(stage);
+    // Who takes fewer has the others wait before it.
+    let inside = (a.most_inside, b.most_inside);
+    let served = (a.most_served, b.most_served);
+    if inside.0 != inside.1 {
+        if inside.0.max(inside.1) > 2 && more(Stage::DriverQueue) == (inside.1 < inside.0) {
+            limit(
+                Suspect::Controller,
+                inside,
+                "requests are in the controller",
+            );
+        }
+    } else if served.0 != served.1 {
+        if more(Stage::ControllerQueue) == (served.1 < served.0) {
+            limit(Suspect::Controller, served, "requests are served at once");
+        }
+    } else if a.most_at_once.max(b.most_at_once) > MANY {
+        let at_once = (a.most_at_once, b.most_at_once);
+        limit(Suspect::Kernel, at_once, "requests are under way");
+    }
+    found
+}
+
+/// More requests at once than this fill a cache of buffers.
+const MANY: u64 = 8;
+
+/// Waiting that some parts have to themselves.
+fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let difference = (b.elapsed_ns - a.elapsed_ns).abs().max(1.0);
+    let mut found = Vec::new();
+    let late = Stage::MissedRevolution(Deadline::DataLate);
+    let each = |of: &Measures| Some(of.requested(late) / of.count().max(1.0));
+    let worth = (b.requested(late) - a.requested(late)).abs() > SHARE * difference;
+    if let Some(size) = differs(each(a), each(b)).filter(|size| worth && *size > SHARE) {
+        let evidence = super::causes::each("for a request, data late", each(a), each(b));
+        found.push(cause(Suspect::Controller, (Rank::Unit, size), evidence));
+    }
+    let own = [
+        (Suspect::Controller, Stage::ControllerQueue),
+        (Suspect::Controller, Stage::ChannelWait),
+        (Suspect::Kernel, Stage::BufferWait),
+    ];
+    for (suspect, stage) in own {
+        let more =
+            (b.requested(stage) + b.booked(stage) - a.requested(stage) - a.booked(stage)).abs();
+        if more > SHARE * difference {
+            let evidence = format!(
+                "{}: {} in one run and {} in the other",
+                words::stage(stage),
+                words::milliseconds(a.requested(stage)),
+                words::milliseconds(b.requested(stage))
+            );
+            found.push(cause(suspect, (Rank::Hint, more / difference), evidence));
+        }
+    }
+    let (one, other) = (a.count(), b.count());
+    if let Some(size) = differs(Some(one), Some(other)).filter(|size| *size > SHARE) {
+        let evidence = format!("{one:.0} requests in one run and {other:.0} in the other");
+        found.push(cause(Suspect::Kernel, (Rank::Hint, size), evidence));
+    }
+    found
+}

@@ -1,0 +1,172 @@
+//! When a drive is told to search, and how far ahead.
+
+use super::Suspect;
+use super::causes::{Cause, Rank, cause};
+use super::measures::{Measures, OF_DRIVER, left, middle};
+use crate::explanation::words;
+use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::{Nanoseconds, Stage, Trace};
+use std::collections::BTreeMap;
+
+/// By what a driver may decide whether to search: for each value, how often it
+/// did, and how often it did not.
+type Decisions = BTreeMap<u32, (u32, u32)>;
+
+/// What was searched.
+#[derive(Default)]
+pub(super) struct Searches {
+    /// How many slots ahead of its sector the search of a request ended: the
+    /// middle one.
+    lead_slots: Option<f64>,
+    /// The share of requests that searched.
+    searching: f64,
+    /// Where the arm was there already: by the slot under the head, and by the
+    /// slots from there to the one wanted.
+    by_slot: Decisions,
+    by_distance: Decisions,
+}
+
+/// Shares of requests that differ by more differ.
+const SHARE: f64 = 0.25;
+/// As many decisions tell what is decided.
+const FEWEST: u32 = 2;
+/// Where all but this share of the decisions are the same for each value, it is
+/// the value that decides.
+const OTHERWISE: f64 = 0.02;
+
+impl Searches {
+    pub(super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
+        let mut searches = Self::default();
+        let mut leads = Vec::new();
+        for request in requests {
+            let slots = f64::from(request.slots);
+            let found = found(request);
+            if let Some(found) = found {
+                let ahead = f64::from(request.slot) - under_head(trace, request, found);
+                leads.push(ahead.rem_euclid(slots).round() % slots);
+            }
+            let away = request.parts().any(|(stage, ..)| stage == Stage::Seek);
+            if !away {
+                let head = under_head(trace, request, decided(trace, request)) as u32;
+                let distance = (request.slot + request.slots - head) % request.slots;
+                count(&mut searches.by_slot, head, found.is_some());
+                count(&mut searches.by_distance, distance, found.is_some());
+            }
+        }
+        searches.searching = leads.len() as f64 / requests.len().max(1) as f64;
+        searches.lead_slots = middle(&mut leads);
+        searches
+    }
+}
+
+fn count(decisions: &mut Decisions, value: u32, did: bool) {
+    let (yes, no) = decisions.entry(value).or_default();
+    *(if did { yes } else { no }) += 1;
+}
+
+/// When the search of a request ended, if there was one: a wait for a sector
+/// that something else than its transfer follows.
+fn found(request: &TracedRequest) -> Option<Nanoseconds> {
+    let is_wait = |stage| matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_));
+    let parts: Vec<_> = request.parts().collect();
+    parts.windows(2).find_map(|pair| {
+        let (wait, next) = (pair[0], pair[1]);
+        let ended = is_wait(wait.0) && !is_wait(next.0) && next.0 != Stage::MediaTransfer;
+        ended.then_some(wait.2)
+    })
+}
+
+/// Where the head is over a request's track, in its slots.
+fn under_head(trace: &Trace, request: &TracedRequest, at: Nanoseconds) -> f64 {
+    let turned = trace.drives[request.drive as usize].revolutions(at);
+    turned.rem_euclid(1.0) * f64::from(request.slots)
+}
+
+/// When it was decided whether to search for a request: when the driver had
+/// done its first work on it. Where the transfer followed at once, that was
+/// before its last.
+fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
+    let until = Nanoseconds(left(request, OF_DRIVER));
+    let next = request.parts().find(|(_, from, _)| *from >= until);
+    let waited = next.is_some_and(|(stage, ..)| stage == Stage::ChannelWait);
+    if waited || found(request).is_some() {
+        return until;
+    }
+    let of_handler = trace.handlers.partition_point(|work| work.until < until);
+    let of_programs = trace.processes.iter().map(|process| {
+        let ended = process.work.partition_point(|work| work.until < until);
+        process.work.get(ended)
+    });
+    let mut last = of_programs
+        .chain([trace.handlers.get(of_handler)])
+        .flatten();
+    let last = last.find(|work| work.stage == Stage::Driver && work.until == until);
+    last.map_or(until, |work| work.from)
+}
+
+/// What differs of the searches.
+pub(super) fn searches(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let (a, b) = (&a.searches, &b.searches);
+    let mut found = Vec::new();
+    if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)
+        && (one - other).abs() >= 1.0
+    {
+        let evidence = format!(
+            "searches end {one:.0} sectors ahead of the one wanted in one run and {other:.0} in the other"
+        );
+        found.push(cause(Suspect::Driver, (Rank::Policy, 2.0), evidence));
+    }
+    let (same_slot, same_distance) = (
+        contradictions(&a.by_slot, &b.by_slot),
+        contradictions(&a.by_distance, &b.by_distance),
+    );
+    // Where it is the slot that decides, the distance tells nothing.
+    let (places, what) = match same_slot {
+        Some(places) => (places, "with the head over the same sector"),
+        None => (same_distance.unwrap_or(0), "with the sector as far away"),
+    };
+    if places > 0 {
+        let evidence = format!(
+            "{what} the drive is told to search in one run and not in the other, for {places} of them"
+        );
+        found.push(cause(Suspect::Driver, (Rank::Limit, 3.0), evidence));
+    }
+    let more = (a.searching - b.searching).abs();
+    if more > SHARE {
+        let evidence = format!(
+            "{} of the requests search in one run and {} in the other",
+            words::percent(a.searching),
+            words::percent(b.searching)
+        );
+        found.push(cause(Suspect::Driver, (Rank::Hint, more), evidence));
+    }
+    found
+}
+
+/// For how many values the decisions of two runs are opposite, if it is the
+/// value that decides in both.
+fn contradictions(a: &Decisions, b: &Decisions) -> Option<usize> {
+    let decides = |of: &Decisions| {
+        let all: u32 = of.values().map(|(did, did_not)| did + did_not).sum();
+        let otherwise: u32 = of.values().map(|(did, did_not)| *did.min(did_not)).sum();
+        let both = of.values().any(|(did, _)| *did > 0) && of.values().any(|(_, not)| *not > 0);
+        both && f64::from(otherwise) <= OTHERWISE * f64::from(all)
+    };
+    if !decides(a) || !decides(b) {
+        return None;
+    }
+    let usual = |(did, did_not): &(u32, u32)| did > did_not;
+    let both = a
+        .iter()
+        .filter_map(|(value, one)| Some((one, b.get(value)?)));
+    let opposite: Vec<_> = both
+        .filter(|(one, other)| usual(one) != usual(other))
+        .collect();
+    let of_a: u32 = opposite.iter().map(|((did, not), _)| did.max(not)).sum();
+    let of_b: u32 = opposite.iter().map(|(_, (did, not))| did.max(not)).sum();
+    Some(if of_a.min(of_b) >= FEWEST {
+        opposite.len()
+    } else {
+        0
+    })
+}
