@@ -37,6 +37,8 @@ pub fn trace(block: &BlockTrace) -> Trace {
         number: *number,
         opened: worker.opened,
         spans: edges.worker(worker, &block.switches),
+        // No kernel's routines are told apart here.
+        work: Vec::new(),
     };
     let mut trace = Trace {
         drives: vec![
