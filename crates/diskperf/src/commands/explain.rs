@@ -220,9 +220,13 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         })));
     }
     if let ([first, second, ..], [Side::Model(subject)]) = (&arguments.drives[..], &mut sides[..]) {
-        subject.name = format!("{} on {first} drives", names[0]);
+        let on = |drives: u32| {
+            let plural = if drives == 1 { "" } else { "s" };
+            format!("{} on {drives} drive{plural}", names[0])
+        };
+        subject.name = on(*first);
         let other = Subject {
-            name: format!("{} on {second} drives", names[0]),
+            name: on(*second),
             plan: planned(arguments, &names[0], &[], 1)?,
             run: None,
         };
