@@ -46,7 +46,9 @@ class Entry:
     #: ``{"capacity": (473.9, "MB"), ...}``.
     figures: dict[str, tuple[float, str]] = field(default_factory=dict, compare=False)
     #: Of a drive, points of its seek curve: cylinders, and ms for that distance.
-    seek_ms_by_cylinders: list[tuple[int, float]] = field(default_factory=list, repr=False, compare=False)
+    seek_ms_by_cylinders: list[tuple[int, float]] = field(
+        default_factory=list, repr=False, compare=False
+    )
 
 
 class Catalogue:

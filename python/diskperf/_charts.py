@@ -23,8 +23,32 @@ class Specification(NamedTuple):
     text: str
 
 
-def drawn(specifications: Iterable[Specification]) -> dict[str, altair.Chart]:
+def drawn(parts: Iterable[tuple[str, str, str, str]]) -> dict[str, altair.Chart]:
     """The charts by their names.
+
+    Raises:
+        ImportError: Altair is not installed.
+    """
+    return {one[0]: chart(Specification(*one)) for one in parts}
+
+
+def chosen(parts: Iterable[tuple[str, str, str, str]], name: str | None) -> altair.Chart:
+    """The chart of this name, or the first.
+
+    Raises:
+        ImportError: Altair is not installed.
+        KeyError: there is none.
+    """
+    all_of_them = [Specification(*one) for one in parts]
+    for one in all_of_them:
+        if name is None or one.name == name:
+            return chart(one)
+    names = ", ".join(one.name for one in all_of_them)
+    raise KeyError(f"there is no chart {name!r}: there are {names or 'none'}")
+
+
+def chart(one: Specification) -> altair.Chart:
+    """A chart of Altair's own.
 
     Raises:
         ImportError: Altair is not installed.
@@ -35,11 +59,8 @@ def drawn(specifications: Iterable[Specification]) -> dict[str, altair.Chart]:
         raise ImportError(
             "plots need Altair: pip install 'diskperf[plot]', or pip install altair"
         ) from error
-    charts = {}
-    for one in specifications:
-        specification = json.loads(one.text)
-        if specification.get("width") == "container":
-            specification["width"] = WIDTH
-        specification["title"] = one.title
-        charts[one.name] = altair.Chart.from_dict(specification)
-    return charts
+    specification = json.loads(one.text)
+    if specification.get("width") == "container":
+        specification["width"] = WIDTH
+    specification["title"] = one.title
+    return altair.Chart.from_dict(specification)

@@ -160,9 +160,13 @@ def explain(
         KeyboardInterrupt: Ctrl-C.
     """
     options = {
-        "drives": drives, "repetitions": repetitions, "seed": seed, "size": size,
-        "cache": cache, "catalogue": catalogue,
-    }  # fmt: skip
+        "drives": drives,
+        "repetitions": repetitions,
+        "seed": seed,
+        "size": size,
+        "cache": cache,
+        "catalogue": catalogue,
+    }
 
     of_system = suite or settings or keywords or drives or repetitions or size
 

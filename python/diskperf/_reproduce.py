@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
-from diskperf._charts import Specification, drawn
-from diskperf._run import SEED, _chosen
+from diskperf._charts import chosen, drawn
+from diskperf._run import SEED
 from diskperf._settings import Value, gathered, typed
 
 if TYPE_CHECKING:
     import altair
+
+OPTIONS = ("document", "settings", "cell", "table", "seed", "threads", "catalogue")
 
 _CELLS = {
     "id": "string",
@@ -67,7 +69,7 @@ class Card:
 
     def charts(self) -> dict[str, altair.Chart]:
         """Its charts by their names, as ``diskperf reproduce --report`` has them."""
-        return drawn(Specification(*parts) for parts in self._native.charts())
+        return drawn(self._native.charts())
 
     def plot(self, name: str | None = None) -> altair.Chart:
         """A chart of :meth:`charts`; without a name, the first: printed against
@@ -77,7 +79,7 @@ class Card:
             ImportError: Altair is not installed (``pip install diskperf[plot]``).
             KeyError: no chart has this name.
         """
-        return _chosen(self.charts(), name)
+        return chosen(self._native.charts(), name)
 
     def to_json(self) -> str:
         """The JSON of ``diskperf reproduce --format json``."""
@@ -129,17 +131,15 @@ def reproduce(
         SettingError: a key or a value that there is not.
         KeyboardInterrupt: Ctrl-C.
     """
-    documents = [] if document is None else [document] if isinstance(document, str) else list(document)
-    return Card(
-        _native.reproduce(
-            {
-                "documents": documents,
-                "settings": typed(gathered("reproduce", settings, keywords, ("document", "cell", "table"))),
-                "cell": cell,
-                "table": table,
-                "catalogue": None if catalogue is None else os.fspath(catalogue),
-                "seed": seed,
-                "threads": threads,
-            }
-        )
-    )
+    documents = [document] if isinstance(document, str) else list(document or ())
+    changes = gathered("reproduce", settings, keywords, OPTIONS)
+    asked = {
+        "documents": documents,
+        "settings": typed(changes),
+        "cell": cell,
+        "table": table,
+        "catalogue": None if catalogue is None else os.fspath(catalogue),
+        "seed": seed,
+        "threads": threads,
+    }
+    return Card(_native.reproduce(asked))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union, overload
 
 from diskperf import _native
-from diskperf._charts import Specification, drawn
+from diskperf._charts import chosen, drawn
 from diskperf._errors import StoreWarning
 from diskperf._settings import Value, gathered, typed
 from diskperf._system import System
@@ -27,11 +27,26 @@ Target = Union[str, "os.PathLike[str]", System]
 #: The seed where none is given: the year of the first document.
 SEED = 1983
 
+#: The keywords of :func:`run`.
 OPTIONS = (
-    "on", "settings", "drives", "repetitions", "seed", "size", "cache", "time_calls", "label",
-    "store", "catalogue", "together", "other", "drop_caches", "fresh", "destroy_data_on",
+    "on",
+    "settings",
+    "drives",
+    "repetitions",
+    "seed",
+    "size",
+    "cache",
+    "time_calls",
+    "label",
+    "store",
+    "catalogue",
+    "together",
+    "other",
+    "drop_caches",
+    "fresh",
+    "destroy_data_on",
     "ignore_signature",
-)  # fmt: skip
+)
 
 
 class Run:
@@ -155,7 +170,7 @@ class Run:
         Raises:
             ImportError: Altair is not installed (``pip install diskperf[plot]``).
         """
-        return drawn(Specification(*parts) for parts in _native.charts([self._native]))
+        return drawn(_native.charts([self._native]))
 
     def plot(self, name: str | None = None) -> altair.Chart:
         """A chart as the HTML report has it.
@@ -168,7 +183,7 @@ class Run:
             ImportError: Altair is not installed (``pip install diskperf[plot]``).
             KeyError: no chart has this name.
         """
-        return _chosen(self.charts(), name)
+        return chosen(_native.charts([self._native]), name)
 
     def to_json(self) -> str:
         """The JSON of ``diskperf run --format json``."""
@@ -186,14 +201,6 @@ class Run:
         return f"<Run {self.id}: {self.suite} on {self.target}, {self.state}>"
 
 
-def _chosen(charts: dict[str, altair.Chart], name: str | None) -> altair.Chart:
-    if name is None and charts:
-        return next(iter(charts.values()))
-    if name in charts:
-        return charts[name]
-    raise KeyError(f"there is no chart {name!r}: there are {', '.join(charts) or 'none'}")
-
-
 def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
     """A chart of several runs, side by side where they are of one suite.
 
@@ -206,8 +213,7 @@ def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
         KeyError: no chart has this name.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)
-    parts = _native.charts([run._native for run in several])
-    return _chosen(drawn(Specification(*one) for one in parts), name)
+    return chosen(_native.charts([run._native for run in several]), name)
 
 
 def asked(
@@ -236,13 +242,16 @@ def asked(
             targets.append(target.name)
         else:
             targets.append(os.fspath(target))
-    known = {name: options.get(name) for name in OPTIONS if name not in ("on", "settings", "store")}
+    own_keys = {**own, **gathered(function, settings, keywords, OPTIONS)}
+    of_python = ("on", "settings", "store")
+    known = {name: options.get(name) for name in OPTIONS if name not in of_python}
+    folder = getattr(catalogue, "folder", catalogue)
     return {
         **known,
         "what": what,
         "targets": targets,
-        "settings": typed({**own, **gathered(function, settings, keywords, OPTIONS)}),
-        "catalogue": None if catalogue is None else os.fspath(getattr(catalogue, "folder", catalogue)),
+        "settings": typed(own_keys),
+        "catalogue": None if folder is None else os.fspath(folder),
         "other": None if known["other"] is None else os.fspath(known["other"]),
         "cache": known["cache"] or "cold",
         "seed": SEED if known["seed"] is None else known["seed"],
@@ -255,10 +264,20 @@ def asked(
 
 
 @overload
-def run(suite: str | None = ..., *, on: Target, settings: Mapping[str, Any] | None = ..., **options: Any) -> Run: ...
+def run(
+    suite: str | None = ...,
+    *,
+    on: Target,
+    settings: Mapping[str, Value] | None = ...,
+    **options: Any,
+) -> Run: ...
 @overload
 def run(
-    suite: str | None = ..., *, on: Sequence[Target], settings: Mapping[str, Any] | None = ..., **options: Any
+    suite: str | None = ...,
+    *,
+    on: Sequence[Target],
+    settings: Mapping[str, Value] | None = ...,
+    **options: Any,
 ) -> list[Run]: ...
 def run(
     suite: str | None = None,

@@ -5,7 +5,14 @@ import os
 import subprocess
 import sys
 
+import hypothesis
 import pytest
+
+# No test asserts a time, for the machine may be busy.
+hypothesis.settings.register_profile(
+    "any speed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any speed")
 
 #: A system of 1983, on which a program takes milliseconds.
 VAX = "vax780-sc780-eagle"

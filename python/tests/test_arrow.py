@@ -17,7 +17,8 @@ COLUMN = {
     "int64": st.integers(-(2**63), 2**63 - 1),
     "uint64": st.integers(0, 2**64 - 1),
     "double": st.floats(allow_nan=False),
-    "string": st.text(),
+    # Of all of Unicode, Hypothesis first makes a table.
+    "string": st.text(alphabet="aZ0 ,;\"'<&\n\té漢🙂\x7f"),
     "bool": st.booleans(),
 }
 
@@ -36,10 +37,10 @@ def tables(draw):
 
 @pytest.fixture(scope="module")
 def run():
-    return diskperf.run("ffs83", on=VAX)
+    return diskperf.run("ffs83", on=VAX, size="512K", repetitions=2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables())
 def test_pyarrow_and_pickle_have_the_same_values(table):
     values, types = table

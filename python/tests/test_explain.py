@@ -9,7 +9,7 @@ from conftest import VAX
 
 @pytest.fixture(scope="module")
 def run():
-    return diskperf.run("read_8192", on=VAX, drives=2)
+    return diskperf.run("read_8192", on=VAX, drives=2, size="1M", repetitions=2)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_it_is_that_of_the_command_line(command_line_json):
 
 
 def test_a_run_and_its_system_have_one_explanation(run, explanation):
-    of_system = diskperf.System(VAX).explain("read_8192", drives=2)
+    of_system = diskperf.System(VAX).explain("read_8192", drives=2, size="1M", repetitions=2)
     assert of_system.to_dict()["programs"] == explanation.to_dict()["programs"]
     assert of_system.verdict == explanation.verdict
     assert of_system.spans().to_pylist() == explanation.spans().to_pylist()
@@ -38,9 +38,10 @@ def test_its_tables_are_its_json(explanation):
         ledger = [row for row in explanation.ledger if (row["program"], row["filesystem"]) == key]
         assert sum(row["ns"] for row in ledger) == program["elapsed_ns"]
         changes = [
-            row for row in explanation.counterfactuals
+            row
+            for row in explanation.counterfactuals
             if (row["program"], row["filesystem"]) == key
-        ]  # fmt: skip
+        ]
         assert [row["change"] for row in changes] == [
             one["change"] for one in program["counterfactuals"]
         ]

@@ -80,12 +80,11 @@ def test_others_go_on_while_models_run():
 def test_threads_have_the_results_of_one():
     expected = diskperf.run_points(VAX, "ffs83", [{}], seeds=5).to_pylist()
     found = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(diskperf.run_points(VAX, "ffs83", [{}], seeds=5).to_pylist())
-        )
-        for _ in range(4)
-    ]
+
+    def point():
+        found.append(diskperf.run_points(VAX, "ffs83", [{}], seeds=5).to_pylist())
+
+    threads = [threading.Thread(target=point) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -20,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 /// What is to be explained: a run, or a system and a suite.
 #[derive(FromPyObject)]
+#[expect(clippy::large_enum_variant, reason = "there are two of them at most")]
 pub(crate) enum Explained<'py> {
     Run(PyRef<'py, Run>),
     Asked(Options),

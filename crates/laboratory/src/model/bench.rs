@@ -138,6 +138,7 @@ impl Bench {
         });
         self.run()?;
         match failed.take() {
+            Some(diskperf_system::Error::Interrupted) => Err(LaboratoryError::Interrupted),
             Some(error) => Err(LaboratoryError::work(error)),
             None => Ok(()),
         }

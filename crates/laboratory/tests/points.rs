@@ -1,0 +1,130 @@
+//! Points of a parameter study: the figures of a run, whatever ran before.
+
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::machine::catalogue::Catalogue;
+use diskperf_laboratory::plan::plan;
+use diskperf_laboratory::points::{Point, ProgramFigures, Study};
+use diskperf_laboratory::timeline::{CacheMode, Run};
+use diskperf_laboratory::{Event, LaboratoryError, Observer, Recorder, Request, SizeChoice};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const SYSTEM: &str = "vax780-sc780-eagle";
+
+struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
+fn study(what: &str) -> Study {
+    Study {
+        catalogue: Catalogue::embedded(),
+        target: SYSTEM.to_owned(),
+        what: Some(what.to_owned()),
+        settings: Vec::new(),
+        drives: None,
+        size: SizeChoice::Bytes(1 << 20),
+        repetitions: None,
+        cache: CacheMode::Cold,
+        time_calls: true,
+    }
+}
+
+fn point(settings: &[&str], seed: u64) -> Point {
+    let settings = settings.iter().map(|setting| (*setting).to_owned());
+    Point {
+        settings: settings.collect(),
+        seed,
+    }
+}
+
+fn figures(study: &Study, point: &Point) -> Vec<ProgramFigures> {
+    let stop = Arc::default();
+    study.run(point, &stop).expect("the point runs")
+}
+
+fn run(what: &str, point: &Point) -> Run {
+    let request = Request {
+        what: Some(what.to_owned()),
+        size: SizeChoice::Bytes(1 << 20),
+        settings: point.settings.clone(),
+        time_calls: true,
+        ..Request::of(vec![PathBuf::from(SYSTEM)], point.seed)
+    };
+    let plans = plan(&request).expect("a plan");
+    let mut recorder = Recorder::of_nothing();
+    let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
+    assert!(recorder.failure().is_none());
+    executed.run
+}
+
+#[test]
+fn a_point_has_the_figures_of_a_run() {
+    let point = point(
+        &["filesystem.block_bytes=4096", "filesystem.rotdelay_ms=7"],
+        5,
+    );
+    let run = run("ffs83", &point);
+    let found = figures(&study("ffs83"), &point);
+    assert_eq!(found.len(), run.results.len());
+    for (program, result) in found.iter().zip(&run.results) {
+        assert_eq!(program.program, result.title());
+        assert_eq!(program.filesystem, "ffs/4096");
+        let mut kept: Vec<_> = result.kept().collect();
+        assert_eq!(program.kept as usize, kept.len());
+        kept.sort_by_key(|repetition| repetition.elapsed());
+        let middle = kept[(kept.len() - 1) / 2];
+        assert_eq!(program.elapsed, middle.elapsed());
+        assert_eq!(program.payload_bytes, middle.payload_bytes());
+        assert!(program.missed <= program.requests);
+        assert!(program.processor <= program.elapsed);
+        assert!(program.cpu_percent > 0.0 && program.kb_per_s > 0.0);
+    }
+}
+
+#[test]
+fn a_point_depends_on_no_other() {
+    let study = study("random_mix");
+    let points = [
+        point(&["program.area_bytes=1M"], 1),
+        point(&["program.area_bytes=1M", "filesystem.rotdelay_ms=2"], 1),
+        point(&["program.area_bytes=1M"], 2),
+    ];
+    let forwards: Vec<_> = points.iter().map(|one| figures(&study, one)).collect();
+    let mut backwards: Vec<_> = points
+        .iter()
+        .rev()
+        .map(|one| figures(&study, one))
+        .collect();
+    backwards.reverse();
+    assert_eq!(forwards, backwards);
+    assert_ne!(forwards[0], forwards[2], "seeds differ");
+}
+
+#[test]
+fn what_is_wrong_names_the_key_and_what_is_stopped_is_interrupted() {
+    let study = study("read_8192");
+    let stop = Arc::new(AtomicBool::new(false));
+    let wrong = study.run(&point(&["filesystem.rotdelai_ms=2"], 1), &stop);
+    let words = wrong.expect_err("there is no such key").to_string();
+    assert!(
+        words.contains("rotdelai_ms") && words.contains("rotdelay_ms"),
+        "{words}"
+    );
+    let other = Study {
+        target: "vax780-sc780-eagel".to_owned(),
+        ..study.clone()
+    };
+    let words = other
+        .check()
+        .expect_err("there is no such system")
+        .to_string();
+    assert!(words.contains(SYSTEM), "{words}");
+    let stopped = study.run(&point(&[], 1), &Arc::new(AtomicBool::new(true)));
+    assert!(
+        matches!(stopped, Err(LaboratoryError::Interrupted)),
+        "{stopped:?}"
+    );
+}
