@@ -22,6 +22,7 @@ __all__ = [
     "run_points",
     "stored_runs",
     "suites",
+    "values_of",
 ]
 
 __version__: str

@@ -73,8 +73,9 @@ def sweep(
         seeds: one, several, or a range: ``range(1, 101)``, ``"1..100"``.
         executor: who computes. ``None``: the cores of this machine. A
             ``dask.distributed.Client``, or the address of its scheduler
-            (``"tcp://10.0.0.1:8786"``): that cluster, whose workers have the same
-            diskperf installed. Or what has ``map``, as executors of
+            (``"tcp://10.0.0.1:8786"``): that cluster, whose scheduler and workers have
+            the same diskperf installed; as long as it has no workers, it is waited for
+            some. Or what has ``map``, as executors of
             ``concurrent.futures`` and pools of ``multiprocessing`` have.
         to: the folder of the study: one Parquet file for each chunk of its points,
             and ``study.json``. The same call again goes on with what is missing, and
@@ -224,6 +225,8 @@ def _in_folder(study: Study, executor: Any, folder: Folder, shown: bool | None) 
                     kept += 1
                     advance(min(chunk_points, points - number * chunk_points))
         except (RunError, FileError) as error:
+            if error.point is not None:
+                raise
             error.args = (
                 f"{error}; {sum(1 for _ in folder.finished())} of {folder.chunks} chunks are in "
                 f"{folder.path}, and the same call goes on with the others",
