@@ -22,13 +22,18 @@ from diskperf._errors import (
     SettingError,
     StoreError,
     StoreWarning,
+    SweepWarning,
+    TooManyPoints,
 )
 from diskperf._explain import Differences, Explanation, explain
+from diskperf._fleet import Fleet, measure_fleet
 from diskperf._native import Columns, __version__
 from diskperf._points import run_points
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
 from diskperf._store import Store, open_store
+from diskperf._sweep import sweep
+from diskperf._swept import Sweep, open_sweep
 from diskperf._system import System
 
 __all__ = [
@@ -40,6 +45,7 @@ __all__ = [
     "Error",
     "Explanation",
     "FileError",
+    "Fleet",
     "RequestError",
     "Run",
     "RunError",
@@ -47,15 +53,21 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreWarning",
+    "Sweep",
+    "SweepWarning",
     "System",
+    "TooManyPoints",
     "__version__",
     "describe",
     "explain",
+    "measure_fleet",
     "open_store",
+    "open_sweep",
     "plot",
     "programs",
     "reproduce",
     "run",
     "run_points",
     "suites",
+    "sweep",
 ]

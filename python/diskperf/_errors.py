@@ -34,10 +34,23 @@ class FileError(Error):
     """A file cannot be read or written, or is none of diskperf's."""
 
 
+class TooManyPoints(RequestError):
+    """A study is larger than anybody would begin by mistake: ``points`` of them."""
+
+    points: int = 0
+
+
+class SweepWarning(UserWarning):
+    """Some points of a study could not be run."""
+
+
 class StoreWarning(UserWarning):
     """A measurement was made, and its store could not keep it."""
 
 
-for _class in (Error, RequestError, SettingError, RunError, StoreError, FileError, StoreWarning):
+for _class in (
+    Error, RequestError, SettingError, RunError, StoreError, FileError, TooManyPoints,
+    StoreWarning, SweepWarning,
+):  # fmt: skip
     _class.__module__ = "diskperf"
 del _class

@@ -9,6 +9,7 @@ use crate::error::LaboratoryError;
 use crate::model::bench::Bench;
 use crate::model::counts::Counts;
 use crate::model::run::{new_result, repetition, task, usage};
+use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, title};
 use crate::request::{Request, SizeChoice};
@@ -98,6 +99,24 @@ pub struct ProgramFigures {
     pub read_p99_ns: Option<u64>,
     /// The same of the write calls.
     pub write_p99_ns: Option<u64>,
+}
+
+/// What every point of a system hangs on besides its settings and its seed: the
+/// model's version, and a hash of the whole catalogue, any entry of which a
+/// setting may put into the system, and of the system's own file if it has one.
+///
+/// # Errors
+///
+/// A name that the catalogue does not have, with the nearest.
+pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String), LaboratoryError> {
+    let system = catalogue
+        .resolve(target, &[])
+        .map_err(LaboratoryError::catalogue)?;
+    let entries = catalogue.texts().flat_map(|(path, text)| [path, text]);
+    // Files are called differently on other machines.
+    let own = system.texts().map(|(_, text)| text);
+    let hash = fingerprint(entries.chain(own));
+    Ok((MODEL_VERSION.to_owned(), hash))
 }
 
 impl Study {

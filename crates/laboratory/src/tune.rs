@@ -31,6 +31,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+/// The values that `--over KEY=VALUES` has for a parameter, as they are written in
+/// a setting.
+///
+/// # Errors
+///
+/// What is no range and no list, and a range without values.
+pub fn values_of(key: &str, values: &str) -> Result<Vec<String>, LaboratoryError> {
+    Over::parse(&format!("{key}={values}")).map(|over| over.values)
+}
+
 /// What is tried, on what.
 #[derive(Clone)]
 pub struct Search {

@@ -139,6 +139,12 @@ impl Catalogue {
         }
     }
 
+    /// Every entry, by its path below `catalogue/`, with its text.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.texts.iter();
+        texts.map(|(path, text)| (path.as_str(), text.content.as_str()))
+    }
+
     /// The names of the entries of one kind of component, sorted.
     pub fn component_names(&self, component: Component) -> Vec<String> {
         let folder = format!("{}/", component.folder());

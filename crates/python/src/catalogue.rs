@@ -6,6 +6,7 @@ use crate::table::Table;
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
 use diskperf_laboratory::machine::catalogue::{self, Component, Parameter};
 use diskperf_laboratory::model::{load_catalogue, settings};
+use diskperf_laboratory::points;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -42,6 +43,13 @@ impl Catalogue {
     /// All systems and variants, each with its description.
     fn systems(&self) -> Columns {
         listed(&laboratory::systems(&self.catalogue))
+    }
+
+    /// What every figure of a system hangs on besides settings and seeds: the
+    /// model's version, and a hash of the catalogue.
+    fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
+        let identity = points::identity(&self.catalogue, name);
+        identity.map_err(|error| exception(py, &error))
     }
 
     /// The components of one kind (`drive`), each with its description.

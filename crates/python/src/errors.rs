@@ -46,4 +46,5 @@ pub(crate) fn words(error: &LaboratoryError) -> String {
         .to_string()
         .replace("--> --set:", "--> settings:")
         .replace("--set ", "setting ")
+        .replace("--over ", "over ")
 }

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::listing::{programs, suites};
     #[pymodule_export]
-    use crate::points::run_points;
+    use crate::points::{run_points, values_of};
     #[pymodule_export]
     use crate::run::{Run, charts, describe, run};
     #[pymodule_export]

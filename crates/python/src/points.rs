@@ -8,6 +8,7 @@ use crate::interruptible::interruptible;
 use crate::table::{Table, whole};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
+use diskperf_laboratory::tune;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +65,12 @@ pub(crate) fn run_points(
     let rows = interruptible(py, |stop| rows(&study, &points, keep_errors, stop))?;
     let rows = rows.map_err(|(number, error)| at(py, number, exception(py, &error)))?;
     Ok(table(&rows, &points))
+}
+
+/// The values that a range (`0..10:2`) or a list (`4K,8K`) has for a parameter.
+#[pyfunction]
+pub(crate) fn values_of(py: Python<'_>, key: &str, values: &str) -> PyResult<Vec<String>> {
+    tune::values_of(key, values).map_err(|error| exception(py, &error))
 }
 
 /// An exception that says at which point it came up.
