@@ -8,8 +8,8 @@ says where the time went, and compares the models with what was published of the
     >>> round(run.results["kb_per_s"][0])
     498
 
-Results are :class:`Columns`: tables that pandas, polars, pyarrow and DuckDB take
-without copying, and that :meth:`Columns.to_pylist` gives as plain Python. Times in
+Results are `Columns`: tables that pandas, polars, pyarrow and DuckDB take
+without copying, and that `Columns.to_pylist` gives as plain Python. Times in
 the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
 """
 

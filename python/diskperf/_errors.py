@@ -2,7 +2,7 @@
 
 
 class Error(Exception):
-    """Whatever diskperf raises, but :class:`KeyboardInterrupt` and wrong types.
+    """Whatever diskperf raises, but `KeyboardInterrupt` and wrong types.
 
     ``point`` is the number of the point that it came up at, where several were
     run; otherwise it is ``None``.

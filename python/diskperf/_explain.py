@@ -71,7 +71,7 @@ class Explanation:
         return _native.Columns.from_pydict(columns, types)
 
     def spans(self) -> _native.Columns:
-        """One row for each span of what is explained: see :meth:`Run.spans`."""
+        """One row for each span of what is explained: see `Run.spans`."""
         return self._native.spans()
 
     def perfetto(self) -> bytes:
@@ -83,7 +83,7 @@ class Explanation:
         return self._native.json()
 
     def to_dict(self) -> dict[str, Any]:
-        """:meth:`to_json` as Python's own: ``programs``, each with ``elapsed_ns``,
+        """`to_json` as Python's own: ``programs``, each with ``elapsed_ns``,
         ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
@@ -109,7 +109,7 @@ class Differences:
         return self._json
 
     def to_dict(self) -> dict[str, Any]:
-        """:meth:`to_json` as Python's own."""
+        """`to_json` as Python's own."""
         document: dict[str, Any] = json.loads(self._json)
         return document
 
@@ -148,7 +148,7 @@ def explain(
         what: a run, which is made again as it was, or a modelled system.
         against: another.
         suite, settings, drives, repetitions, seed, size, cache, catalogue, keywords:
-            of a system, as :func:`run` has them.
+            of a system, as `run` has them.
         counterfactuals: whether it is also run with one thing changed at a time.
         threads: machines at a time; without it, as many as there are processors. The
             result does not depend on it.

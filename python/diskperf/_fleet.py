@@ -134,9 +134,9 @@ def measure_fleet(
     """Runs a suite on the storage that every host of a Dask cluster has at a path.
 
     Each host is measured by one of its workers, in a process of that host, by the
-    rules of :func:`run`: nothing is written but in a folder of its own below the path,
+    rules of `run`: nothing is written but in a folder of its own below the path,
     a device only with ``destroy_data_on``, and so on. Before anything is measured
-    every host says whether it would (:func:`describe`), and if one refuses, none is.
+    every host says whether it would (`describe`), and if one refuses, none is.
 
     Args:
         suite: a suite or a program; ``None`` for the path's default.
@@ -152,7 +152,7 @@ def measure_fleet(
             workers with the same answer are one host. Without it, the host's name and the kernel's
             number of its last start, so that containers of one machine are one host
             if their name is the machine's.
-        options: as :func:`run` has them: ``size``, ``repetitions``, ... Runs are kept
+        options: as `run` has them: ``size``, ``repetitions``, ... Runs are kept
             in the store of each host only with ``store``.
 
     Returns:

@@ -31,7 +31,7 @@ def run_points(
 
     A point is a machine of its own: what it comes to depends on the system, the
     suite, the settings and the seed alone, whatever stands beside it. Its figures
-    are those of :func:`run`; it runs on the system's own file system, and files are
+    are those of `run`; it runs on the system's own file system, and files are
     of whole calls.
 
     Args:
@@ -41,7 +41,7 @@ def run_points(
             programs (``program.call_bytes``).
         seeds: one for all points, or one for each.
         settings: the same for all points, before their own.
-        drives, size, repetitions, cache, time_calls: as :func:`run` has them.
+        drives, size, repetitions, cache, time_calls: as `run` has them.
         errors: ``"raise"`` the first point's exception, or keep it as text in the
             ``column`` ``error`` of a row that has nothing else.
 
@@ -49,7 +49,7 @@ def run_points(
         One row for each point and program, in their order: ``point`` (its place in
         ``points``), ``seed``, ``program``, ``filesystem``, ``drives``, ``kept``
         (repetitions that count); over these ``kb_per_s``, ``durable_kb_per_s`` and
-        ``cpu_percent`` as :attr:`Run.results` has them; of the one in the middle by
+        ``cpu_percent`` as `Run.results` has them; of the one in the middle by
         elapsed time ``elapsed_ns``, ``durable_ns``, ``cpu_ns`` (of the programs),
         ``processor_ns`` (for whomever), ``bytes``, ``read_bytes``, ``written_bytes``,
         ``calls``, ``requests`` of the drives and ``missed_revolutions``; over all again

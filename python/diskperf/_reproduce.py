@@ -72,7 +72,7 @@ class Card:
         return drawn(self._native.charts())
 
     def plot(self, name: str | None = None) -> altair.Chart:
-        """A chart of :meth:`charts`; without a name, the first: printed against
+        """A chart of `charts`; without a name, the first: printed against
         modelled.
 
         Raises:
@@ -86,7 +86,7 @@ class Card:
         return self._native.json()
 
     def to_dict(self) -> dict[str, Any]:
-        """:meth:`to_json` as Python's own."""
+        """`to_json` as Python's own."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 
@@ -116,9 +116,9 @@ def reproduce(
     """Runs the models of what a document measured, and puts the numbers side by side.
 
     Args:
-        document: ``kridle-mckusick-1983``, ...: :meth:`Catalogue.list` of
+        document: ``kridle-mckusick-1983``, ...: `Catalogue.list` of
             ``published`` has the names; without one, all that have models.
-        settings, keywords: changes to every system, as :func:`run` has them.
+        settings, keywords: changes to every system, as `run` has them.
         cell: only cells whose id fits this pattern, in which ``*`` stands for any
             characters and ``?`` for one.
         table: only cells of this table: ``T2``.

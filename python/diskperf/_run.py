@@ -27,7 +27,7 @@ Target = Union[str, "os.PathLike[str]", System]
 #: The seed where none is given: the year of the first document.
 SEED = 1983
 
-#: The keywords of :func:`run`.
+#: The keywords of `run`.
 OPTIONS = (
     "on",
     "settings",
@@ -52,7 +52,7 @@ OPTIONS = (
 class Run:
     """One suite or program on one target, with all that was measured.
 
-    :func:`run` and :meth:`Store.run` give it; ``id``, ``suite``, ``target``,
+    `run` and `Store.run` give it; ``id``, ``suite``, ``target``,
     ``world`` (``host`` or ``model``), ``seed``, ``label``, ``state``, ``notes`` and
     ``command_line`` are what their names say.
     """
@@ -176,7 +176,7 @@ class Run:
         """A chart as the HTML report has it.
 
         Args:
-            name: one of :meth:`charts`; without one, the first, which is the
+            name: one of `charts`; without one, the first, which is the
                 throughput of the programs where there is one.
 
         Raises:
@@ -190,7 +190,7 @@ class Run:
         return self._native.json()
 
     def to_dict(self) -> dict[str, Any]:
-        """The one run of :meth:`to_json`, as Python's own."""
+        """The one run of `to_json`, as Python's own."""
         document: dict[str, Any] = json.loads(self.to_json())["runs"][0]
         return document
 
@@ -304,10 +304,10 @@ def run(
     """Runs a suite or a program on a modelled system or on real storage.
 
     Args:
-        suite: a suite or a program (:func:`suites`, :func:`programs`); without one,
+        suite: a suite or a program (`suites`, `programs`); without one,
             the target's default.
         on: where: a modelled system (a name of the catalogue, the path of a
-            ``FILE.toml``, a :class:`System`), or a directory, a file or a block
+            ``FILE.toml``, a `System`), or a directory, a file or a block
             device (a path, which contains a ``/`` or is ``.``). Of several, each is
             run by itself, one after the other.
         settings: parameters by their keys: ``{"filesystem.rotdelay_ms": 7}`` of a
@@ -369,13 +369,13 @@ def describe(
     settings: Mapping[str, Value] | None = None,
     **options: Any,
 ) -> str:
-    """What :func:`run` would write where, how much and for how long; nothing is done.
+    """What `run` would write where, how much and for how long; nothing is done.
 
     Args:
-        suite, on, settings, options: as :func:`run` has them.
+        suite, on, settings, options: as `run` has them.
 
     Raises:
-        SettingError, RequestError, TypeError: as :func:`run`.
+        SettingError, RequestError, TypeError: as `run`.
     """
     known = {name: options.pop(name) for name in OPTIONS if name in options}
     return _native.describe(asked("describe", suite, on, settings, options, known))

@@ -156,7 +156,7 @@ class Space:
 
     @staticmethod
     def from_definition(definition: Mapping[str, Any]) -> Space:
-        """The reverse of :meth:`definition`."""
+        """The reverse of `definition`."""
         seeds = definition["seeds"]
         if isinstance(seeds, Mapping):
             seeds = range(seeds["start"], seeds["stop"], seeds["step"])

@@ -52,11 +52,11 @@ class Study:
     system: System
     suite: str | None
     space: Space
-    #: As :func:`run_points` takes them.
+    #: As `run_points` takes them.
     options: dict[str, Any]
     #: ``"raise"`` or ``"column"``.
     errors: str
-    #: What :meth:`identity` was where the study began.
+    #: What `identity` was where the study began.
     expected: tuple[str, str] | None = None
 
     def identity(self) -> tuple[str, str]:
@@ -119,7 +119,7 @@ class Study:
         return None
 
     def cost(self, number: int) -> tuple[float, float]:
-        """Runs a point for its cost: seconds that it took, and :func:`nominal_s`."""
+        """Runs a point for its cost: seconds that it took, and `nominal_s`."""
         begin = perf_counter()
         table = self.run(number, number + 1)
         return perf_counter() - begin, nominal_s(table.to_pylist())
@@ -172,7 +172,7 @@ class Study:
         return pa.table(columns)
 
     def run_in_pieces(self, start: int, stop: int, stopped: Callable[[], bool]) -> pyarrow.Table:
-        """As :meth:`run`, unless it is stopped on the way."""
+        """As `run`, unless it is stopped on the way."""
         pieces, points = [self.schema.empty_table()], 1
         while start < stop and not stopped():
             begin = perf_counter()

@@ -82,7 +82,7 @@ def sweep(
             gives the whole. Without it rows are held in memory, which a large study
             is refused.
         settings: the same for all points, before their own.
-        drives, size, repetitions, cache, time_calls: as :func:`run` has them.
+        drives, size, repetitions, cache, time_calls: as `run` has them.
         errors: a combination that cannot be is a row with ``error`` and nothing else
             (``"column"``), or ends the study (``"raise"``).
         chunk_points: points that a worker computes at a time, and of one file.
@@ -95,7 +95,7 @@ def sweep(
 
     Returns:
         The study, whose columns are ``point``, ``seed``, one for each key, and those of
-        :func:`run_points`.
+        `run_points`.
 
     Raises:
         SettingError: a key that there is not, or none of whose values can be.

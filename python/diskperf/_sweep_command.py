@@ -89,7 +89,7 @@ def _agreed(question: str) -> bool:
 
 
 def read(path: str) -> dict[str, Any]:
-    """A study's file as :func:`sweep` takes it.
+    """A study's file as `sweep` takes it.
 
     Raises:
         FileError: it cannot be read, or is no TOML.

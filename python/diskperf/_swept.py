@@ -51,9 +51,9 @@ GOALS = {
 class Sweep:
     """The rows of a parameter study, in the order of its points.
 
-    :func:`sweep` and :func:`open_sweep` give it. A study with a folder is read from
+    `sweep` and `open_sweep` give it. A study with a folder is read from
     there piece by piece: pyarrow, polars, pandas and DuckDB take it as a stream, and
-    :meth:`dataset` leaves out what is not asked for.
+    `dataset` leaves out what is not asked for.
     """
 
     def __init__(self, manifest: dict[str, Any], folder: Folder | None = None, table: Any = None) -> None:
@@ -87,7 +87,7 @@ class Sweep:
     @property
     def schema(self) -> pyarrow.Schema:
         """Its columns: ``point``, ``seed``, one for each key, and those of
-        :func:`run_points`.
+        `run_points`.
 
         Raises:
             FileError: nothing of it is there yet.

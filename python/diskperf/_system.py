@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class System:
     """A modelled computer: an entry of the catalogue with changes. It never
-    changes itself; :meth:`with_` gives another.
+    changes itself; `with_` gives another.
 
     Args:
         name: an entry of the catalogue (``vax780-sc780-eagle``), a variant of one
