@@ -21,6 +21,7 @@ lint:
 
 unit:
 	./tools/run-tests
+	./tools/test-python
 
 # Not part of the tests: nothing here asserts a time.
 bench:
@@ -32,6 +33,7 @@ bench:
 	./bench/same
 	./bench/report
 	./bench/tune
+	./bench/python
 
 # The page that a test compares with what the models give.
 accuracy: build

@@ -131,6 +131,9 @@ pub(crate) struct RunArguments {
     /// No progress on the terminal
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// The command line, word by word
+    #[arg(skip)]
+    pub(crate) command_line: Vec<String>,
 }
 
 impl RunArguments {

@@ -1,6 +1,5 @@
 //! What each command does: ask the laboratory, print the answer.
 
-mod again;
 mod calculate;
 mod catalogue;
 mod explain;
@@ -83,7 +82,7 @@ fn hang_up_is_ignored() -> bool {
     mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
 }
 
-fn request(arguments: &RunArguments) -> Request {
+pub(crate) fn request(arguments: &RunArguments) -> Request {
     Request {
         what: arguments.what.clone().or_else(|| arguments.suite.clone()),
         targets: arguments.all_targets(),
@@ -102,9 +101,7 @@ fn request(arguments: &RunArguments) -> Request {
         time_calls: !arguments.no_latency,
         seed: arguments.seed,
         label: arguments.label.clone(),
-        command_line: std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        command_line: arguments.command_line.clone(),
     }
 }
 

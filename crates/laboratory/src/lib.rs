@@ -1,4 +1,4 @@
-//! From a plan to a run: everything that the command line (and later Python)
+//! From a plan to a run: everything that the command line and Python
 //! calls.
 //!
 //! A [`Request`] is what the user asked for. [`plan::plan`] checks it against
@@ -22,6 +22,7 @@ mod overhead;
 mod parallel;
 mod pilot;
 pub mod plan;
+pub mod points;
 pub mod recorder;
 mod repetition;
 pub mod report;

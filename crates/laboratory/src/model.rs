@@ -6,6 +6,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod computer;
+pub(crate) mod counts;
 pub(crate) mod run;
 pub(crate) mod version;
 

@@ -42,9 +42,21 @@ impl Recorder {
         }
     }
 
+    /// One that keeps nothing: for modelled runs, which leave nothing behind and
+    /// can be made again.
+    pub fn of_nothing() -> Self {
+        Self {
+            store: None,
+            store_path: None,
+            failure: None,
+            saved: Vec::new(),
+            keeps_runs: false,
+        }
+    }
+
     /// One that notes folders and settings for `diskperf clean`, and keeps no
     /// runs: those of a search are its points.
-    pub(crate) fn of_leftovers(path: Option<&Path>) -> Self {
+    pub fn of_leftovers(path: Option<&Path>) -> Self {
         Self {
             keeps_runs: false,
             ..Self::open(path)

@@ -81,6 +81,11 @@ pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     charts
 }
 
+/// All charts of an accuracy card.
+pub fn card_charts(card: &Card) -> Vec<Chart> {
+    scatter::charts(card)
+}
+
 /// The charts of one run by itself.
 fn of_run(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
@@ -232,7 +237,7 @@ pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
     page.blocks(untitled(&summary));
-    page.html(&figures(&scatter::charts(card)));
+    page.html(&figures(&card_charts(card)));
     page.blocks(&rest);
     page.finish()
 }

@@ -1,7 +1,7 @@
 //! `diskperf explain`.
 
-use super::again::{only_model, plan_of};
 use super::{Outcome, stop_on_signals};
+use crate::again::{only_model, plan_of};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;

@@ -1,7 +1,7 @@
 //! `diskperf report`.
 
 use super::Outcome;
-use super::again::plan_of;
+use crate::again::plan_of;
 use crate::arguments::ReportArguments;
 use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::model::load_catalogue;

@@ -4,6 +4,7 @@ use crate::error::{LaboratoryError, Names};
 use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
+use crate::model::counts::Counts;
 use crate::parallel::in_parallel;
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::WhatIf;
@@ -196,37 +197,6 @@ impl Job {
                 kept.iter().flat_map(|one| &one.controller_caches),
             ),
         })
-    }
-}
-
-/// What a machine has counted by some moment.
-#[derive(Clone, Copy)]
-struct Counts {
-    requests: u64,
-    missed: u64,
-    processor: Nanoseconds,
-    driver: Nanoseconds,
-}
-
-impl Counts {
-    fn of(bench: &Bench) -> Self {
-        let drives = bench.machine.statistics().drives;
-        let (processor, _) = bench.machine.processor_busy();
-        Self {
-            requests: drives.iter().map(|drive| drive.requests).sum(),
-            missed: drives.iter().map(|drive| drive.missed).sum(),
-            processor: Nanoseconds(processor.0),
-            driver: Nanoseconds(bench.machine.driver_busy().0),
-        }
-    }
-
-    fn since(self, before: &Self) -> Self {
-        Self {
-            requests: self.requests - before.requests,
-            missed: self.missed - before.missed,
-            processor: self.processor.since(before.processor),
-            driver: self.driver.since(before.driver),
-        }
     }
 }
 

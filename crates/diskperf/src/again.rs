@@ -1,7 +1,7 @@
 //! Stored runs of modelled systems, made again.
 
-use super::request;
 use crate::arguments::{Arguments, Command};
+use crate::commands::request;
 use clap::Parser;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::explain;
@@ -9,7 +9,12 @@ use diskperf_laboratory::plan::{self, ModelPlan, Plan};
 use diskperf_laboratory::timeline::{Run, World};
 use std::path::PathBuf;
 
-pub(super) fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryError> {
+/// The plan of the one modelled system of this name.
+///
+/// # Errors
+///
+/// A name of real storage.
+pub fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryError> {
     let models = plans.into_iter().filter_map(|plan| match plan {
         Plan::Model(plan) if plan.target == name => Some(*plan),
         Plan::Model(_) | Plan::Host(_) => None,
@@ -25,7 +30,7 @@ pub(super) fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, Labo
 /// # Errors
 ///
 /// What has changed since, and a run that was not made on a model.
-pub(super) fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
+pub fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
     let not_so = |why: String| {
         LaboratoryError::Request(format!(
             "run {} cannot be made again: {why}; run it again with this diskperf",

@@ -1,0 +1,210 @@
+//! Points of a parameter study: one suite on one modelled system, with other
+//! settings and another seed each time.
+//!
+//! A point is a machine of its own, built, run and dropped: what it comes to
+//! depends on the system, the suite, the settings and the seed, and on no other
+//! point. Its figures are those of [`crate::execute`] for the same plan.
+
+use crate::error::LaboratoryError;
+use crate::model::bench::Bench;
+use crate::model::counts::Counts;
+use crate::model::run::{new_result, repetition, task, usage};
+use crate::plan::model::{check_name, plan_of_point};
+use crate::plan::{ModelPlan, title};
+use crate::request::{Request, SizeChoice};
+use diskperf_analysis::summary::Summary;
+use diskperf_battery::Step;
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_timeline::{CacheMode, Nanoseconds, Repetition, World};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What all points of a study share.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// The catalogue that the system is of.
+    pub catalogue: Catalogue,
+    /// The system.
+    pub target: String,
+    /// The suite or program; the system's default without one.
+    pub what: Option<String>,
+    /// `PATH=VALUE`, before those of a point.
+    pub settings: Vec<String>,
+    /// Drives that run the programs at once.
+    pub drives: Option<u32>,
+    /// Bytes that each program moves on each drive, rounded down to whole calls.
+    pub size: SizeChoice,
+    /// Repetitions in place of the suite's.
+    pub repetitions: Option<u32>,
+    /// What is asked of the buffer cache.
+    pub cache: CacheMode,
+    /// Whether each call is timed.
+    pub time_calls: bool,
+}
+
+/// What a point has for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// `PATH=VALUE`.
+    pub settings: Vec<String>,
+    /// Of all its random choices.
+    pub seed: u64,
+}
+
+/// What one program did in a point.
+///
+/// Rates and shares are those of a run: the protocol's statistic over the
+/// repetitions that count. The rest is of the repetition that stands for all, the
+/// one in the middle of those that count by its elapsed time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramFigures {
+    /// The program, with what tells it from its siblings in the suite.
+    pub program: String,
+    /// Kind and block size of the file system.
+    pub filesystem: String,
+    /// Drives that ran it at once.
+    pub drives: u32,
+    /// Repetitions that count.
+    pub kept: u32,
+    /// KB/s until the last call returned.
+    pub kb_per_s: f64,
+    /// KB/s until all was synced.
+    pub durable_kb_per_s: Option<f64>,
+    /// CPU time of the programs in percent of elapsed time, by the clock's ticks.
+    pub cpu_percent: f64,
+    /// From the first call to the end of the last.
+    pub elapsed: Nanoseconds,
+    /// The same, until all was synced.
+    pub durable: Option<Nanoseconds>,
+    /// CPU time of the programs.
+    pub cpu: Nanoseconds,
+    /// How long the processor worked, for whomever.
+    pub processor: Nanoseconds,
+    /// Bytes that count for KB/s.
+    pub payload_bytes: u64,
+    /// Bytes that read calls returned.
+    pub read_bytes: u64,
+    /// Bytes that write calls took.
+    pub written_bytes: u64,
+    /// Read and write calls.
+    pub calls: u64,
+    /// Requests that the drives completed.
+    pub requests: u64,
+    /// Of these, how many lost a revolution that they need not have.
+    pub missed: u64,
+    /// The response time that 99 % of the read calls stayed under, where calls
+    /// were timed and there were any.
+    pub read_p99_ns: Option<u64>,
+    /// The same of the write calls.
+    pub write_p99_ns: Option<u64>,
+}
+
+impl Study {
+    /// Makes sure that there is such a system, before any point is run.
+    ///
+    /// # Errors
+    ///
+    /// A name that the catalogue does not have, with the nearest.
+    pub fn check(&self) -> Result<(), LaboratoryError> {
+        check_name(&self.catalogue, &self.target, Path::new(&self.target))
+    }
+
+    /// Runs a point: its programs one after the other on one machine.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the system or the programs do not have or cannot take, and
+    /// what a program fails with; [`LaboratoryError::Interrupted`] once `stop` is
+    /// set.
+    pub fn run(
+        &self,
+        point: &Point,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Vec<ProgramFigures>, LaboratoryError> {
+        let plan = self.plan(point)?;
+        let bench = Bench::build(&plan.computers[0].specification, usage(&plan, stop))?;
+        let steps = plan.suite.steps.iter();
+        steps
+            .map(|step| self.figures(&plan, step, (point, &bench)))
+            .collect()
+    }
+
+    fn plan(&self, point: &Point) -> Result<ModelPlan, LaboratoryError> {
+        let request = Request {
+            what: self.what.clone(),
+            drives: self.drives,
+            size: self.size,
+            settings: self
+                .settings
+                .iter()
+                .chain(&point.settings)
+                .cloned()
+                .collect(),
+            repetitions: self.repetitions,
+            cache: self.cache,
+            time_calls: self.time_calls,
+            ..Request::of(Vec::new(), point.seed)
+        };
+        plan_of_point(&request, &self.catalogue, &self.target)
+    }
+
+    fn figures(
+        &self,
+        plan: &ModelPlan,
+        step: &Step,
+        (point, bench): (&Point, &Bench),
+    ) -> Result<ProgramFigures, LaboratoryError> {
+        let mut result = new_result(plan, step, &plan.computers[0]);
+        let assignments = bench.assignments(task(plan, step));
+        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        let mut kept: Vec<(Repetition, Counts)> = Vec::new();
+        for number in 0..result.protocol.repetitions {
+            let before = Counts::of(bench);
+            let mut one = repetition(plan, step, bench, (&assignments, &moved))?;
+            one.discarded = number < result.protocol.discarded;
+            if !one.discarded {
+                kept.push((one.clone(), Counts::of(bench).since(&before)));
+            }
+            result.repetitions.push(one);
+            if crate::execute::is_sure(&result, &result.protocol) {
+                break;
+            }
+        }
+        kept.sort_by_key(|(one, _)| one.elapsed());
+        let (middle, counts) = &kept[(kept.len() - 1) / 2];
+        let summary = Summary::in_world(World::Model, &result);
+        Ok(ProgramFigures {
+            program: title(&without(step, &point.settings)),
+            filesystem: result.filesystem,
+            drives: result.drives,
+            kept: summary.kept as u32,
+            kb_per_s: summary.kb_per_s,
+            durable_kb_per_s: summary.durable_kb_per_s,
+            cpu_percent: summary.cpu_percent,
+            elapsed: middle.elapsed(),
+            durable: middle.durable(),
+            cpu: Nanoseconds(middle.total(|worker| worker.cpu.0)),
+            processor: counts.processor,
+            payload_bytes: middle.payload_bytes(),
+            read_bytes: middle.total(|worker| worker.read_bytes),
+            written_bytes: middle.total(|worker| worker.written_bytes),
+            calls: middle.total(|worker| worker.calls),
+            requests: counts.requests,
+            missed: counts.missed,
+            read_p99_ns: summary.read_latency.map(|latency| latency.p99_ns),
+            write_p99_ns: summary.write_latency.map(|latency| latency.p99_ns),
+        })
+    }
+}
+
+/// A step whose title does not show what a point sets: a program has one name in
+/// all points of a study.
+fn without(step: &Step, settings: &[String]) -> Step {
+    let mut step = step.clone();
+    step.distinguishing.retain(|name| {
+        let path = format!("program.{name}=");
+        !settings.iter().any(|setting| setting.starts_with(&path))
+    });
+    step
+}

@@ -1,0 +1,169 @@
+//! What Python asks for, as the laboratory has it.
+
+use crate::errors::request_error;
+use diskperf_laboratory::timeline::CacheMode;
+use diskperf_laboratory::timeline::units::parse_size;
+use diskperf_laboratory::{Request, SizeChoice};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// As many drives as one system can have, and repetitions that the command line
+/// takes.
+pub(crate) const MOST_DRIVES: u32 = 8;
+pub(crate) const MOST_REPETITIONS: u32 = 100_000;
+
+/// The keywords of a run, as `python/diskperf/_run.py` gathers them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    what: Option<String>,
+    targets: Vec<PathBuf>,
+    settings: Vec<String>,
+    drives: Option<u32>,
+    catalogue: Option<PathBuf>,
+    together: bool,
+    other: Option<PathBuf>,
+    size: Option<Size>,
+    repetitions: Option<u32>,
+    cache: String,
+    drop_caches: bool,
+    fresh: Option<String>,
+    destroy_data_on: Vec<PathBuf>,
+    ignore_signature: bool,
+    time_calls: bool,
+    seed: u64,
+    label: Option<String>,
+}
+
+/// Bytes, as a number or as the command line has them: `8M`, `auto`.
+#[derive(FromPyObject)]
+pub(crate) enum Size {
+    Bytes(u64),
+    Text(String),
+}
+
+impl Options {
+    /// The request.
+    ///
+    /// # Errors
+    ///
+    /// A keyword whose value is none that there is.
+    pub(crate) fn request(self, py: Python<'_>) -> PyResult<Request> {
+        let mut request = Request {
+            what: self.what,
+            drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
+            catalogue: self.catalogue,
+            together: self.together,
+            other: self.other,
+            size: size(py, self.size)?,
+            settings: self.settings,
+            repetitions: counted(py, "repetitions", self.repetitions, MOST_REPETITIONS)?,
+            cache: cache(py, &self.cache)?,
+            drop_all_caches: self.drop_caches,
+            fresh: self.fresh,
+            destroy_data_on: self.destroy_data_on,
+            ignore_signature: self.ignore_signature,
+            time_calls: self.time_calls,
+            label: self.label,
+            ..Request::of(self.targets, self.seed)
+        };
+        request.command_line = command_line(&request);
+        Ok(request)
+    }
+}
+
+/// A number from 1 on.
+///
+/// # Errors
+///
+/// One that is 0 or beyond `most`.
+pub(crate) fn counted(
+    py: Python<'_>,
+    name: &str,
+    count: Option<u32>,
+    most: u32,
+) -> PyResult<Option<u32>> {
+    match count {
+        Some(count) if !(1..=most).contains(&count) => Err(request_error(
+            py,
+            format!("{name}={count}: give a number from 1 to {most}"),
+        )),
+        count => Ok(count),
+    }
+}
+
+/// # Errors
+///
+/// A text that is no size.
+pub(crate) fn size(py: Python<'_>, size: Option<Size>) -> PyResult<SizeChoice> {
+    match size {
+        None => Ok(SizeChoice::Auto),
+        Some(Size::Bytes(bytes)) => Ok(SizeChoice::Bytes(bytes)),
+        Some(Size::Text(text)) if text == "auto" => Ok(SizeChoice::Auto),
+        Some(Size::Text(text)) => match parse_size(&text) {
+            Ok(bytes) => Ok(SizeChoice::Bytes(bytes)),
+            Err(error) => Err(request_error(
+                py,
+                format!("size={text:?}: {error}, or \"auto\""),
+            )),
+        },
+    }
+}
+
+/// # Errors
+///
+/// A word that is none of the three.
+pub(crate) fn cache(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
+    let modes = [CacheMode::Cold, CacheMode::Warm, CacheMode::Direct];
+    let found = modes.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| {
+        request_error(
+            py,
+            format!("cache={name:?}: give \"cold\", \"warm\" or \"direct\""),
+        )
+    })
+}
+
+/// The command line that asks for the same: a stored run is repeated by it, and
+/// made again when it is to be explained.
+fn command_line(request: &Request) -> Vec<String> {
+    let mut words = vec!["diskperf".to_owned(), "run".to_owned()];
+    words.extend(request.what.clone());
+    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([format!("--{name}"), value]);
+        }
+    };
+    for target in &request.targets {
+        option("on", Some(path(target)));
+    }
+    option("drives", request.drives.map(|drives| drives.to_string()));
+    option("catalogue", request.catalogue.as_ref().map(path));
+    option("other", request.other.as_ref().map(path));
+    if let SizeChoice::Bytes(bytes) = request.size {
+        option("size", Some(bytes.to_string()));
+    }
+    for setting in &request.settings {
+        option("set", Some(setting.clone()));
+    }
+    option("runs", request.repetitions.map(|runs| runs.to_string()));
+    option("fresh", request.fresh.clone());
+    for device in &request.destroy_data_on {
+        option("destroy-data-on", Some(path(device)));
+    }
+    option("seed", Some(request.seed.to_string()));
+    option("label", request.label.clone());
+    let warm = request.cache == CacheMode::Warm;
+    option("cache", warm.then(|| "warm".to_owned()));
+    let flags = [
+        ("--together", request.together),
+        ("--direct", request.cache == CacheMode::Direct),
+        ("--drop-caches", request.drop_all_caches),
+        ("--ignore-signature", request.ignore_signature),
+        ("--no-latency", !request.time_calls),
+    ];
+    let given = flags.iter().filter(|(_, given)| *given);
+    words.extend(given.map(|(name, _)| (*name).to_owned()));
+    words
+}

@@ -1,0 +1,152 @@
+//! Where the time of a modelled run went, and why two differ.
+
+use crate::arguments::Options;
+use crate::columns::Columns;
+use crate::errors::exception;
+use crate::interruptible::interruptible;
+use crate::run::Run;
+use crate::spans::spans;
+use diskperf_laboratory::analysis::explanation::Explanation as Found;
+use diskperf_laboratory::analysis::perfetto::perfetto;
+use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
+use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::timeline::{self, Trace};
+use diskperf_laboratory::{LaboratoryError, Request, plan};
+use pyo3::prelude::*;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What is to be explained: a run, or a system and a suite.
+#[derive(FromPyObject)]
+pub(crate) enum Explained<'py> {
+    Run(PyRef<'py, Run>),
+    Asked(Options),
+}
+
+/// The same, for a thread without the interpreter.
+enum Wanted {
+    Run(Arc<timeline::Run>, Box<plan::ModelPlan>),
+    Asked(Box<Request>),
+}
+
+impl Explained<'_> {
+    fn wanted(self, py: Python<'_>) -> PyResult<Wanted> {
+        match self {
+            Self::Run(run) => {
+                let plan = run.plan().map_err(|error| exception(py, &error))?;
+                Ok(Wanted::Run(Arc::clone(&run.run), Box::new(plan)))
+            }
+            Self::Asked(options) => Ok(Wanted::Asked(Box::new(options.request(py)?))),
+        }
+    }
+}
+
+impl Wanted {
+    fn subject(self) -> Result<Subject, LaboratoryError> {
+        match self {
+            Self::Run(run, plan) => Ok(Subject {
+                name: format!("{} (run {})", run.target, run.id),
+                plan: *plan,
+                run: Some(timeline::Run::clone(&run)),
+            }),
+            Self::Asked(request) => {
+                let [target] = request.targets.as_slice() else {
+                    unreachable!("one system is asked about");
+                };
+                let name = target.to_string_lossy().into_owned();
+                let changes: Vec<_> = request.settings.iter().map(String::as_str).collect();
+                let plan = diskperf::again::only_model(plan::plan(&request)?, &name)?;
+                let name = match changes.is_empty() {
+                    true => name,
+                    false => format!("{name} with {}", changes.join(", ")),
+                };
+                Ok(Subject {
+                    name,
+                    plan,
+                    run: None,
+                })
+            }
+        }
+    }
+}
+
+/// The explanation of one run or system.
+#[pyclass(frozen, module = "diskperf._native")]
+pub(crate) struct Explanation {
+    found: Found,
+    traces: Vec<Trace>,
+}
+
+#[pymethods]
+impl Explanation {
+    /// The JSON of `diskperf explain --format json`.
+    fn json(&self) -> String {
+        report::explanation(&self.found, Format::Json, 0)
+    }
+
+    /// The tables of `diskperf explain`, as wide as this many columns.
+    fn text(&self, width: u16) -> String {
+        report::explanation(&self.found, Format::Table, width)
+    }
+
+    /// One row for each span of the repetitions that are explained.
+    fn spans(&self) -> Columns {
+        spans(&self.found, &self.traces)
+    }
+
+    /// A trace for Perfetto (ui.perfetto.dev).
+    fn perfetto(&self) -> Cow<'_, [u8]> {
+        let named = self.found.programs.iter().zip(&self.traces);
+        let named =
+            named.map(|(one, trace)| (format!("{} {}", one.program, one.filesystem), trace));
+        Cow::Owned(perfetto(&named.collect::<Vec<_>>()))
+    }
+}
+
+/// Explains a run, or what a system does with a suite.
+#[pyfunction]
+pub(crate) fn explain(
+    py: Python<'_>,
+    what: Explained<'_>,
+    counterfactuals: bool,
+    threads: Option<usize>,
+) -> PyResult<Explanation> {
+    let wanted = what.wanted(py)?;
+    let explained = interruptible(py, |stop| {
+        let subject = wanted.subject()?;
+        laboratory::explain(&subject, &used(stop, counterfactuals, threads))
+    })?;
+    let (found, traces) = explained.map_err(|error| exception(py, &error))?;
+    Ok(Explanation { found, traces })
+}
+
+/// Why two differ: the JSON and the tables of `diskperf explain A B`, these as
+/// wide as so many columns.
+#[pyfunction]
+pub(crate) fn differences(
+    py: Python<'_>,
+    a: Explained<'_>,
+    b: Explained<'_>,
+    means: (bool, Option<usize>, u16),
+) -> PyResult<(String, String)> {
+    let (counterfactuals, threads, width) = means;
+    let (a, b) = (a.wanted(py)?, b.wanted(py)?);
+    let found = interruptible(py, |stop| {
+        let (a, b) = (a.subject()?, b.subject()?);
+        laboratory::differences(&a, &b, &used(stop, counterfactuals, threads))
+    })?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    let printed = |format| report::differences(&found, format, width);
+    Ok((printed(Format::Json), printed(Format::Table)))
+}
+
+fn used(stop: &Arc<AtomicBool>, counterfactuals: bool, threads: Option<usize>) -> Means<'_> {
+    Means {
+        threads: threads.unwrap_or_else(available_threads).max(1),
+        counterfactuals,
+        stop,
+        progress: &|_, _| (),
+    }
+}

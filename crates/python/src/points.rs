@@ -1,0 +1,152 @@
+//! Many points of one system and suite in one call.
+
+use crate::arguments::{self, Size};
+use crate::catalogue::Catalogue;
+use crate::columns::Columns;
+use crate::errors::{exception, words};
+use crate::interruptible::interruptible;
+use crate::table::{Table, whole};
+use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::points::{Point, ProgramFigures, Study};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What all points share, as `python/diskperf/_points.py` gathers it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Shared {
+    target: String,
+    what: Option<String>,
+    settings: Vec<String>,
+    drives: Option<u32>,
+    size: Option<Size>,
+    repetitions: Option<u32>,
+    cache: String,
+    time_calls: bool,
+}
+
+/// Programs of points, or why a point has none; each with its point's number.
+type Row = (usize, Result<ProgramFigures, String>);
+
+/// Runs points one after the other: for each its settings and its seed. Of a
+/// point that fails, the exception has its number as its second argument, or its
+/// row has the words, if these are to be kept.
+#[pyfunction]
+pub(crate) fn run_points(
+    py: Python<'_>,
+    catalogue: &Catalogue,
+    shared: Shared,
+    points: Vec<(Vec<String>, u64)>,
+    keep_errors: bool,
+) -> PyResult<Columns> {
+    let study = Study {
+        catalogue: catalogue.catalogue.clone(),
+        target: shared.target,
+        what: shared.what,
+        settings: shared.settings,
+        drives: arguments::counted(py, "drives", shared.drives, arguments::MOST_DRIVES)?,
+        size: arguments::size(py, shared.size)?,
+        repetitions: arguments::counted(
+            py,
+            "repetitions",
+            shared.repetitions,
+            arguments::MOST_REPETITIONS,
+        )?,
+        cache: arguments::cache(py, &shared.cache)?,
+        time_calls: shared.time_calls,
+    };
+    let points = points.into_iter();
+    let points: Vec<_> = points
+        .map(|(settings, seed)| Point { settings, seed })
+        .collect();
+    study.check().map_err(|error| exception(py, &error))?;
+    let rows = interruptible(py, |stop| rows(&study, &points, keep_errors, stop))?;
+    let rows = rows.map_err(|(number, error)| at(py, number, exception(py, &error)))?;
+    Ok(table(&rows, &points))
+}
+
+/// An exception that says at which point it came up.
+fn at(py: Python<'_>, number: usize, error: PyErr) -> PyErr {
+    match error.value(py).setattr("point", number) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+fn rows(
+    study: &Study,
+    points: &[Point],
+    keep_errors: bool,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Row>, (usize, LaboratoryError)> {
+    let mut rows = Vec::with_capacity(points.len());
+    for (number, point) in points.iter().enumerate() {
+        let outcome = match stop.load(Ordering::Relaxed) {
+            true => Err(LaboratoryError::Interrupted),
+            false => study.run(point, stop),
+        };
+        match outcome {
+            Ok(programs) => rows.extend(programs.into_iter().map(|one| (number, Ok(one)))),
+            Err(LaboratoryError::Interrupted) => {
+                return Err((number, LaboratoryError::Interrupted));
+            }
+            Err(error) if keep_errors => rows.push((number, Err(words(&error)))),
+            Err(error) => return Err((number, error)),
+        }
+    }
+    Ok(rows)
+}
+
+fn table(rows: &[Row], points: &[Point]) -> Columns {
+    let of = || rows.iter().map(|(_, one)| one.as_ref().ok());
+    let count =
+        |figure: fn(&ProgramFigures) -> u64| of().map(move |one| one.map(|one| whole(figure(one))));
+    let number = |figure: fn(&ProgramFigures) -> f64| of().map(move |one| one.map(figure));
+    Table::default()
+        .integer("point", rows.iter().map(|(number, _)| *number as i64))
+        .seed("seed", rows.iter().map(|(number, _)| points[*number].seed))
+        .text(
+            "program",
+            of().map(|one| one.map(|one| one.program.as_str())),
+        )
+        .text(
+            "filesystem",
+            of().map(|one| one.map(|one| one.filesystem.as_str())),
+        )
+        .integer("drives", count(|one| u64::from(one.drives)))
+        .integer("kept", count(|one| u64::from(one.kept)))
+        .number("kb_per_s", number(|one| one.kb_per_s))
+        .number(
+            "durable_kb_per_s",
+            of().map(|one| one.and_then(|one| one.durable_kb_per_s)),
+        )
+        .number("cpu_percent", number(|one| one.cpu_percent))
+        .integer("elapsed_ns", count(|one| one.elapsed.0))
+        .integer(
+            "durable_ns",
+            of().map(|one| one.and_then(|one| one.durable.map(|time| whole(time.0)))),
+        )
+        .integer("cpu_ns", count(|one| one.cpu.0))
+        .integer("processor_ns", count(|one| one.processor.0))
+        .integer("bytes", count(|one| one.payload_bytes))
+        .integer("read_bytes", count(|one| one.read_bytes))
+        .integer("written_bytes", count(|one| one.written_bytes))
+        .integer("calls", count(|one| one.calls))
+        .integer("requests", count(|one| one.requests))
+        .integer("missed_revolutions", count(|one| one.missed))
+        .integer(
+            "read_p99_ns",
+            of().map(|one| one.and_then(|one| one.read_p99_ns.map(whole))),
+        )
+        .integer(
+            "write_p99_ns",
+            of().map(|one| one.and_then(|one| one.write_p99_ns.map(whole))),
+        )
+        .text(
+            "error",
+            rows.iter()
+                .map(|(_, one)| one.as_ref().err().map(String::as_str)),
+        )
+        .finish()
+}

@@ -1,0 +1,251 @@
+//! Runs: made, looked at, drawn.
+
+use crate::arguments::Options;
+use crate::columns::Columns;
+use crate::errors::exception;
+use crate::figures;
+use crate::interruptible::interruptible;
+use diskperf_laboratory::analysis::report::{self, Format, html};
+use diskperf_laboratory::execute::{execute, prepare_process};
+use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::plan::{ModelPlan, Plan, plan};
+use diskperf_laboratory::report::reported;
+use diskperf_laboratory::timeline::{self, RunState, World};
+use diskperf_laboratory::{Event, LaboratoryError, Observer, Recorder, Request, runs};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// One suite or program on one target, with all that was measured.
+#[pyclass(frozen, module = "diskperf._native")]
+pub(crate) struct Run {
+    pub(crate) run: Arc<timeline::Run>,
+    /// Of a modelled run that was made here, its plan; a stored one has its
+    /// command line.
+    pub(crate) plan: Option<Arc<ModelPlan>>,
+}
+
+impl Run {
+    /// A stored run.
+    pub(crate) fn stored(run: timeline::Run) -> Self {
+        Self {
+            run: Arc::new(run),
+            plan: None,
+        }
+    }
+
+    /// The plan by which it is made again.
+    pub(crate) fn plan(&self) -> Result<ModelPlan, LaboratoryError> {
+        match &self.plan {
+            Some(plan) => Ok(ModelPlan::clone(plan)),
+            None => diskperf::again::plan_of(&self.run),
+        }
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// Ten hexadecimal digits.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.run.id
+    }
+
+    /// The suite, or the program when it was run by itself.
+    #[getter]
+    fn suite(&self) -> &str {
+        &self.run.suite
+    }
+
+    /// The target; several, joined by ` + `.
+    #[getter]
+    fn target(&self) -> &str {
+        &self.run.target
+    }
+
+    /// `host` or `model`.
+    #[getter]
+    fn world(&self) -> &'static str {
+        match self.run.world {
+            World::Host => "host",
+            World::Model => "model",
+        }
+    }
+
+    /// The seed of every random choice.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.run.seed
+    }
+
+    /// The user's own name for it.
+    #[getter]
+    fn label(&self) -> Option<&str> {
+        self.run.label.as_deref()
+    }
+
+    /// How far it came: `running`, `finished`, `interrupted` or `failed`.
+    #[getter]
+    fn state(&self) -> &'static str {
+        match self.run.state {
+            RunState::Running => "running",
+            RunState::Finished => "finished",
+            RunState::Interrupted => "interrupted",
+            RunState::Failed(_) => "failed",
+        }
+    }
+
+    /// What a reader must know about it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.run.notes.clone()
+    }
+
+    /// The command line that makes it again, word by word.
+    #[getter]
+    fn command_line(&self) -> Vec<String> {
+        self.run.command_line.clone()
+    }
+
+    /// One row for each program and file system.
+    fn results(&self) -> Columns {
+        figures::results(&self.run)
+    }
+
+    /// One row for each repetition of each of these.
+    fn repetitions(&self) -> Columns {
+        figures::repetitions(&self.run)
+    }
+
+    /// One row for each stage of each worker of each repetition.
+    fn ledger(&self) -> Columns {
+        figures::ledger(&self.run)
+    }
+
+    /// The JSON of `diskperf run --format json`.
+    fn json(&self) -> String {
+        report::runs(std::slice::from_ref(&self.run), Format::Json, 0)
+    }
+
+    /// The table of `diskperf run`, as wide as this many columns.
+    fn text(&self, width: u16) -> String {
+        report::runs(std::slice::from_ref(&self.run), Format::Table, width)
+    }
+
+    /// The file of `diskperf export`, as text.
+    fn export(&self, py: Python<'_>) -> PyResult<String> {
+        let text = runs::export_text(std::slice::from_ref(&self.run));
+        text.map_err(|error| exception(py, &error))
+    }
+}
+
+/// Where a run is kept.
+#[derive(FromPyObject)]
+pub(crate) enum Keeping {
+    /// In the user's store, or nowhere.
+    Usual(bool),
+    /// In this store.
+    Store(PathBuf),
+}
+
+/// Whoever watches a run from Python sees it when it has ended.
+struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
+/// Carries out what is asked for: a run for each target, and what went wrong with
+/// the store, if anything did.
+#[pyfunction]
+pub(crate) fn run(
+    py: Python<'_>,
+    options: Options,
+    store: Option<Keeping>,
+) -> PyResult<(Vec<Run>, Option<String>)> {
+    let request = options.request(py)?;
+    let made = interruptible(py, |stop| carry_out(&request, store.as_ref(), stop))?;
+    made.map_err(|error| exception(py, &error))
+}
+
+/// What would be written where, how much and for how long.
+#[pyfunction]
+pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
+    let request = options.request(py)?;
+    let plans = interruptible(py, |_| plan(&request))?;
+    let plans = plans.map_err(|error| exception(py, &error))?;
+    let texts: Vec<_> = plans.iter().map(Plan::describe).collect();
+    Ok(texts.join("\n"))
+}
+
+type Made = (Vec<Run>, Option<String>);
+
+fn carry_out(
+    request: &Request,
+    store: Option<&Keeping>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Made, LaboratoryError> {
+    let plans = plan(request)?;
+    // File systems are mounted for this thread and those that it starts.
+    prepare_process(&plans)?;
+    let mut made = Vec::new();
+    let mut failure = None;
+    for plan in plans {
+        let mut recorder = recorder(store, &plan);
+        let executed = execute(&plan, stop, &mut Silent, &mut recorder);
+        if let Some(why) = recorder.failure() {
+            let saved = recorder.saved().iter();
+            let saved: Vec<_> = saved.map(|path| path.display().to_string()).collect();
+            failure = Some(format!(
+                "the results are not in the store: {why}; they are saved in {}",
+                saved.join(", ")
+            ));
+        }
+        if let Some(error) = executed.error {
+            return Err(error);
+        }
+        made.push(Run {
+            run: Arc::new(executed.run),
+            plan: match plan {
+                Plan::Model(plan) => Some(Arc::new(*plan)),
+                Plan::Host(_) => None,
+            },
+        });
+    }
+    Ok((made, failure))
+}
+
+/// What was measured on real storage is kept unless it is said not to be; what a
+/// model did can be made again.
+fn recorder(store: Option<&Keeping>, plan: &Plan) -> Recorder {
+    match (store, plan) {
+        (Some(Keeping::Store(path)), _) => Recorder::open(Some(path)),
+        (Some(Keeping::Usual(true)), _) | (None, Plan::Host(_)) => Recorder::open(None),
+        (Some(Keeping::Usual(false)), Plan::Host(_)) => Recorder::of_leftovers(None),
+        (Some(Keeping::Usual(false)) | None, Plan::Model(_)) => Recorder::of_nothing(),
+    }
+}
+
+/// The charts of runs, as a report has them: name, title, caption and the
+/// Vega-Lite specification as JSON.
+#[pyfunction]
+pub(crate) fn charts(
+    py: Python<'_>,
+    runs: Vec<PyRef<'_, Run>>,
+) -> PyResult<Vec<(String, String, String, String)>> {
+    let runs = runs.iter().map(|one| timeline::Run::clone(&one.run));
+    let runs: Vec<_> = runs.collect();
+    let drawn = py.detach(|| {
+        let reported = reported(&load_catalogue(None)?, runs)?;
+        Ok(html::charts(&reported))
+    });
+    let drawn = drawn.map_err(|error| exception(py, &error))?;
+    Ok(drawn.into_iter().map(parts).collect())
+}
+
+/// A chart taken apart.
+pub(crate) fn parts(chart: html::Chart) -> (String, String, String, String) {
+    let spec = chart.spec.to_string();
+    (chart.name, chart.title, chart.caption, spec)
+}

@@ -1,0 +1,56 @@
+//! Runs that the command line or Python stored.
+
+use crate::columns::Columns;
+use crate::errors::exception;
+use crate::run::Run;
+use crate::table::{Table, whole};
+use diskperf_laboratory::runs;
+use diskperf_laboratory::timeline::{RunState, World};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// The runs of a store, the newest first; of the user's own without a path.
+#[pyfunction]
+pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Columns> {
+    let listed = py.detach(|| Ok(runs::open_store(path.as_deref())?.list()?));
+    let listed = listed.map_err(|error| exception(py, &error))?;
+    let all = || listed.iter();
+    Ok(Table::default()
+        .text("id", all().map(|run| run.id.as_str()))
+        .integer(
+            "started_unix_ms",
+            all().map(|run| whole(run.started_unix_ms)),
+        )
+        .text("suite", all().map(|run| run.suite.as_str()))
+        .text("target", all().map(|run| run.target.as_str()))
+        .text(
+            "world",
+            all().map(|run| match run.world {
+                World::Host => "host",
+                World::Model => "model",
+            }),
+        )
+        .text("label", all().map(|run| run.label.as_deref()))
+        .text(
+            "state",
+            all().map(|run| match run.state {
+                RunState::Running => "running",
+                RunState::Finished => "finished",
+                RunState::Interrupted => "interrupted",
+                RunState::Failed(_) => "failed",
+            }),
+        )
+        .integer("results", all().map(|run| i64::from(run.results)))
+        .integer("repetitions", all().map(|run| i64::from(run.repetitions)))
+        .finish())
+}
+
+/// Loads what the user calls a run: a label, an id, a unique prefix of one,
+/// `last`, or a file of `diskperf export`, which may hold several.
+#[pyfunction]
+pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> PyResult<Vec<Run>> {
+    let path = path.as_deref();
+    let loaded = py.detach(|| runs::load(path.map(Path::new), name));
+    let loaded = loaded.map_err(|error| exception(py, &error))?;
+    Ok(loaded.into_iter().map(Run::stored).collect())
+}

@@ -1,0 +1,61 @@
+"""diskperf: a laboratory for disk subsystem performance.
+
+It runs I/O programs on real storage and, in virtual time, on modelled computers,
+says where the time went, and compares the models with what was published of them.
+
+    >>> import diskperf
+    >>> run = diskperf.run("write_8192", on="vax780-sc780-eagle")
+    >>> round(run.results["kb_per_s"][0])
+    498
+
+Results are :class:`Columns`: tables that pandas, polars, pyarrow and DuckDB take
+without copying, and that :meth:`Columns.to_pylist` gives as plain Python. Times in
+the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
+"""
+
+from diskperf._catalogue import Catalogue, Entry
+from diskperf._errors import (
+    Error,
+    FileError,
+    RequestError,
+    RunError,
+    SettingError,
+    StoreError,
+    StoreWarning,
+)
+from diskperf._explain import Differences, Explanation, explain
+from diskperf._native import Columns, __version__
+from diskperf._points import run_points
+from diskperf._reproduce import Card, reproduce
+from diskperf._run import Run, describe, plot, programs, run, suites
+from diskperf._store import Store, open_store
+from diskperf._system import System
+
+__all__ = [
+    "Card",
+    "Catalogue",
+    "Columns",
+    "Differences",
+    "Entry",
+    "Error",
+    "Explanation",
+    "FileError",
+    "RequestError",
+    "Run",
+    "RunError",
+    "SettingError",
+    "Store",
+    "StoreError",
+    "StoreWarning",
+    "System",
+    "__version__",
+    "describe",
+    "explain",
+    "open_store",
+    "plot",
+    "programs",
+    "reproduce",
+    "run",
+    "run_points",
+    "suites",
+]

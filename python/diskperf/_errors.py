@@ -1,0 +1,43 @@
+"""What can go wrong, as exceptions that say what is wrong, where, and what to do."""
+
+
+class Error(Exception):
+    """Whatever diskperf raises, but :class:`KeyboardInterrupt` and wrong types.
+
+    ``point`` is the number of the point that it came up at, where several were
+    run; otherwise it is ``None``.
+    """
+
+    point: "int | None" = None
+
+
+class RequestError(Error, ValueError):
+    """What was asked for cannot be done as it was asked: a name, a size, a target."""
+
+
+class SettingError(RequestError):
+    """A key or a value of a setting, or an entry or a file of the catalogue, is wrong.
+
+    The message has the key, what is allowed there, and the nearest keys.
+    """
+
+
+class RunError(Error):
+    """Something failed while it ran: a program, a folder, a file system, a device."""
+
+
+class StoreError(Error):
+    """A result store cannot be used, or has no such run."""
+
+
+class FileError(Error):
+    """A file cannot be read or written, or is none of diskperf's."""
+
+
+class StoreWarning(UserWarning):
+    """A measurement was made, and its store could not keep it."""
+
+
+for _class in (Error, RequestError, SettingError, RunError, StoreError, FileError, StoreWarning):
+    _class.__module__ = "diskperf"
+del _class

@@ -1,0 +1,145 @@
+"""Published numbers beside modelled ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diskperf import _native
+from diskperf._charts import Specification, drawn
+from diskperf._run import SEED, _chosen
+from diskperf._settings import Value, gathered, typed
+
+if TYPE_CHECKING:
+    import altair
+
+_CELLS = {
+    "id": "string",
+    "published": "string",
+    "table": "string",
+    "target": "string",
+    "filesystem": "string",
+    "test": "string",
+    "drives": "int64",
+    "quantity": "string",
+    "printed": "double",
+    "printed_low": "double",
+    "printed_high": "double",
+    "modelled": "double",
+    "error": "double",
+    "scored": "bool",
+    "same_as": "string",
+    "role": "string",
+    "phases": "int64",
+    "suspect": "bool",
+    "unexplained": "bool",
+    "note": "string",
+}
+_PARAMETERS = {"path": "string", "file": "string", "value": "string", "source": "string"}
+
+
+class Card:
+    """An accuracy card: every published number beside the model's."""
+
+    __slots__ = ("_document", "_native")
+
+    def __init__(self, native: _native.Card) -> None:
+        self._native = native
+        self._document: dict[str, Any] = json.loads(native.json())
+
+    @property
+    def cells(self) -> _native.Columns:
+        """One row for each number: its ``id``, the document (``published``) and
+        ``table``, ``target``, ``filesystem``, ``test``, ``drives``, ``quantity``
+        (``kb_per_s``, ``cpu_percent``, ``seconds``, ...), as ``printed`` and as
+        ``modelled``, the ``error`` (modelled / printed - 1; of a CPU share the
+        difference in points), whether it is ``scored``, its ``role`` (``calibration``
+        or ``prediction``), and more that ``diskperf reproduce --format json`` has."""
+        return _table(self._document["cells"], _CELLS)
+
+    @property
+    def parameters(self) -> _native.Columns:
+        """The free parameters: ``path``, ``file``, ``value``, ``source``."""
+        return _table(self._document["parameters"]["list"], _PARAMETERS)
+
+    def charts(self) -> dict[str, altair.Chart]:
+        """Its charts by their names, as ``diskperf reproduce --report`` has them."""
+        return drawn(Specification(*parts) for parts in self._native.charts())
+
+    def plot(self, name: str | None = None) -> altair.Chart:
+        """A chart of :meth:`charts`; without a name, the first: printed against
+        modelled.
+
+        Raises:
+            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+            KeyError: no chart has this name.
+        """
+        return _chosen(self.charts(), name)
+
+    def to_json(self) -> str:
+        """The JSON of ``diskperf reproduce --format json``."""
+        return self._native.json()
+
+    def to_dict(self) -> dict[str, Any]:
+        """:meth:`to_json` as Python's own."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    def __str__(self) -> str:
+        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
+
+    def __repr__(self) -> str:
+        return f"<Card of {len(self._document['cells'])} numbers>"
+
+
+def _table(rows: list[dict[str, Any]], types: dict[str, str]) -> _native.Columns:
+    columns = {name: [row.get(name) for row in rows] for name in types}
+    return _native.Columns.from_pydict(columns, types)
+
+
+def reproduce(
+    document: str | Sequence[str] | None = None,
+    *,
+    settings: Mapping[str, Value] | None = None,
+    cell: str | None = None,
+    table: str | None = None,
+    seed: int = SEED,
+    threads: int | None = None,
+    catalogue: str | os.PathLike[str] | None = None,
+    **keywords: Value,
+) -> Card:
+    """Runs the models of what a document measured, and puts the numbers side by side.
+
+    Args:
+        document: ``kridle-mckusick-1983``, ...: :meth:`Catalogue.list` of
+            ``published`` has the names; without one, all that have models.
+        settings, keywords: changes to every system, as :func:`run` has them.
+        cell: only cells whose id fits this pattern, in which ``*`` stands for any
+            characters and ``?`` for one.
+        table: only cells of this table: ``T2``.
+        seed: of all random choices.
+        threads: machines at a time; the result does not depend on it.
+        catalogue: a folder that is laid over the catalogue.
+
+    Raises:
+        RequestError: a document or a cell that there is not.
+        SettingError: a key or a value that there is not.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    documents = [] if document is None else [document] if isinstance(document, str) else list(document)
+    return Card(
+        _native.reproduce(
+            {
+                "documents": documents,
+                "settings": typed(gathered("reproduce", settings, keywords, ("document", "cell", "table"))),
+                "cell": cell,
+                "table": table,
+                "catalogue": None if catalogue is None else os.fspath(catalogue),
+                "seed": seed,
+                "threads": threads,
+            }
+        )
+    )

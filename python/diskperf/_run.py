@@ -1,0 +1,374 @@
+"""Running suites and programs, and what comes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union, overload
+
+from diskperf import _native
+from diskperf._charts import Specification, drawn
+from diskperf._errors import StoreWarning
+from diskperf._settings import Value, gathered, typed
+from diskperf._system import System
+
+if TYPE_CHECKING:
+    import altair
+
+    from diskperf._explain import Explanation
+
+#: Where something runs: a modelled system by its name or as it is; real storage by
+#: its path, which contains a ``/`` or is ``.``.
+Target = Union[str, "os.PathLike[str]", System]
+
+#: The seed where none is given: the year of the first document.
+SEED = 1983
+
+OPTIONS = (
+    "on", "settings", "drives", "repetitions", "seed", "size", "cache", "time_calls", "label",
+    "store", "catalogue", "together", "other", "drop_caches", "fresh", "destroy_data_on",
+    "ignore_signature",
+)  # fmt: skip
+
+
+class Run:
+    """One suite or program on one target, with all that was measured.
+
+    :func:`run` and :meth:`Store.run` give it; ``id``, ``suite``, ``target``,
+    ``world`` (``host`` or ``model``), ``seed``, ``label``, ``state``, ``notes`` and
+    ``command_line`` are what their names say.
+    """
+
+    __slots__ = ("_explained", "_native")
+
+    def __init__(self, native: _native.Run) -> None:
+        self._native = native
+        self._explained: Explanation | None = None
+
+    @property
+    def id(self) -> str:
+        """Ten hexadecimal digits, which name it in a store."""
+        return self._native.id
+
+    @property
+    def suite(self) -> str:
+        """The suite, or the program when it was run by itself."""
+        return self._native.suite
+
+    @property
+    def target(self) -> str:
+        """The system or the path; several, joined by `` + ``."""
+        return self._native.target
+
+    @property
+    def world(self) -> str:
+        """``host`` (real storage) or ``model`` (virtual time)."""
+        return self._native.world
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random choice."""
+        return self._native.seed
+
+    @property
+    def label(self) -> str | None:
+        """The user's own name for it."""
+        return self._native.label
+
+    @property
+    def state(self) -> str:
+        """How far it came: ``finished``, ``running`` (or killed), ``interrupted``, ``failed``."""
+        return self._native.state
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know about it: programs left out, settings without effect, ..."""
+        return self._native.notes
+
+    @property
+    def command_line(self) -> list[str]:
+        """The command line that makes it again, word by word."""
+        return self._native.command_line
+
+    @property
+    def results(self) -> _native.Columns:
+        """One row for each program and file system: ``program``, ``filesystem``,
+        ``drives``, ``size_bytes``, ``cache``, ``kept`` (repetitions that count),
+        ``kb_per_s`` until the last call returned, ``durable_kb_per_s`` until all was
+        synced, ``cpu_percent`` of elapsed time, ``elapsed_s``, ``durable_elapsed_s``,
+        ``cpu_s``, the 95 % interval from ``kb_per_s_low`` to ``kb_per_s_high``,
+        ``calls``, ``mean_call_ns``, percentiles of reads and writes (``read_p50_ns``,
+        ...), and ``device_share``, the share of the bytes read that storage delivered.
+        What nobody can tell is ``None``.
+        """
+        return self._native.results()
+
+    @property
+    def repetitions(self) -> _native.Columns:
+        """One row for each repetition, the discarded ones included: ``program``,
+        ``filesystem``, ``repetition``, ``discarded``, ``drives``, ``kb_per_s``,
+        ``durable_kb_per_s``, ``cpu_percent``, ``elapsed_ns``, ``durable_ns``,
+        ``cpu_ns``, ``bytes``, ``read_bytes``, ``written_bytes`` and ``calls``.
+        """
+        return self._native.repetitions()
+
+    @property
+    def ledger(self) -> _native.Columns:
+        """Of a modelled run, what the elapsed time of each worker went to, in ``ns``
+        that sum to it: ``program``, ``filesystem``, ``repetition``, ``discarded``,
+        ``worker``, ``drive``, ``stage``, ``cause`` (of a missed revolution, the
+        deadline), ``ns``. Real storage keeps no such account: no rows.
+        """
+        return self._native.ledger()
+
+    def spans(self) -> _native.Columns:
+        """Everything that happened in a modelled run, which is made again for it: one
+        row for each span of the repetition that stands for all, of each program.
+
+        Returns:
+            ``program``, ``filesystem``, ``kind`` (``process``, ``request`` of a drive,
+            or ``handler`` of an interrupt), ``process`` and ``request`` (numbers),
+            ``drive``, ``purpose``, ``sector``, ``sectors``, ``cylinder``, ``head``,
+            ``stage``, ``cause``, ``start_ns`` and ``end_ns`` of virtual time. The spans
+            of a request, and of a process, follow each other without gap.
+
+        Raises:
+            RequestError: a run of real storage, or one that was stored and cannot be
+                made again.
+        """
+        if self._explained is None:
+            self._explained = self.explain(counterfactuals=False)
+        return self._explained.spans()
+
+    def explain(self, *, counterfactuals: bool = True, threads: int | None = None) -> Explanation:
+        """Says where its time went: ``diskperf.explain(self, ...)``."""
+        from diskperf._explain import explain
+
+        return explain(self, counterfactuals=counterfactuals, threads=threads)
+
+    def charts(self) -> dict[str, altair.Chart]:
+        """All its charts by their names, as the HTML report has them.
+
+        Raises:
+            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+        """
+        return drawn(Specification(*parts) for parts in _native.charts([self._native]))
+
+    def plot(self, name: str | None = None) -> altair.Chart:
+        """A chart as the HTML report has it.
+
+        Args:
+            name: one of :meth:`charts`; without one, the first, which is the
+                throughput of the programs where there is one.
+
+        Raises:
+            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+            KeyError: no chart has this name.
+        """
+        return _chosen(self.charts(), name)
+
+    def to_json(self) -> str:
+        """The JSON of ``diskperf run --format json``."""
+        return self._native.json()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The one run of :meth:`to_json`, as Python's own."""
+        document: dict[str, Any] = json.loads(self.to_json())["runs"][0]
+        return document
+
+    def __str__(self) -> str:
+        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.suite} on {self.target}, {self.state}>"
+
+
+def _chosen(charts: dict[str, altair.Chart], name: str | None) -> altair.Chart:
+    if name is None and charts:
+        return next(iter(charts.values()))
+    if name in charts:
+        return charts[name]
+    raise KeyError(f"there is no chart {name!r}: there are {', '.join(charts) or 'none'}")
+
+
+def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
+    """A chart of several runs, side by side where they are of one suite.
+
+    Args:
+        runs: the runs.
+        name: one of the charts' names (``throughput-1``); without one, the first.
+
+    Raises:
+        ImportError: Altair is not installed (``pip install diskperf[plot]``).
+        KeyError: no chart has this name.
+    """
+    several = [runs] if isinstance(runs, Run) else list(runs)
+    parts = _native.charts([run._native for run in several])
+    return _chosen(drawn(Specification(*one) for one in parts), name)
+
+
+def asked(
+    function: str,
+    what: str | None,
+    on: Target | Sequence[Target],
+    settings: Mapping[str, Any] | None,
+    keywords: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A request as the core takes it.
+
+    Raises:
+        TypeError: a target that is none.
+    """
+    several = [on] if isinstance(on, (str, os.PathLike, System)) else list(on)
+    own: dict[str, str] = {}
+    targets: list[str] = []
+    catalogue = options.get("catalogue")
+    for target in several:
+        if isinstance(target, System):
+            if len(several) > 1 and target.settings:
+                raise TypeError("a system with changes runs by itself: give one target")
+            own = target.settings
+            catalogue = target.catalogue.folder or catalogue
+            targets.append(target.name)
+        else:
+            targets.append(os.fspath(target))
+    known = {name: options.get(name) for name in OPTIONS if name not in ("on", "settings", "store")}
+    return {
+        **known,
+        "what": what,
+        "targets": targets,
+        "settings": typed({**own, **gathered(function, settings, keywords, OPTIONS)}),
+        "catalogue": None if catalogue is None else os.fspath(getattr(catalogue, "folder", catalogue)),
+        "other": None if known["other"] is None else os.fspath(known["other"]),
+        "cache": known["cache"] or "cold",
+        "seed": SEED if known["seed"] is None else known["seed"],
+        "time_calls": known["time_calls"] is not False,
+        "together": bool(known["together"]),
+        "drop_caches": bool(known["drop_caches"]),
+        "ignore_signature": bool(known["ignore_signature"]),
+        "destroy_data_on": [os.fspath(device) for device in known["destroy_data_on"] or ()],
+    }
+
+
+@overload
+def run(suite: str | None = ..., *, on: Target, settings: Mapping[str, Any] | None = ..., **options: Any) -> Run: ...
+@overload
+def run(
+    suite: str | None = ..., *, on: Sequence[Target], settings: Mapping[str, Any] | None = ..., **options: Any
+) -> list[Run]: ...
+def run(
+    suite: str | None = None,
+    *,
+    on: Target | Sequence[Target],
+    settings: Mapping[str, Value] | None = None,
+    drives: int | None = None,
+    repetitions: int | None = None,
+    seed: int = SEED,
+    size: int | str | None = None,
+    cache: str = "cold",
+    time_calls: bool = True,
+    label: str | None = None,
+    store: bool | str | os.PathLike[str] | None = None,
+    catalogue: str | os.PathLike[str] | None = None,
+    together: bool = False,
+    other: str | os.PathLike[str] | None = None,
+    drop_caches: bool = False,
+    fresh: str | None = None,
+    destroy_data_on: Sequence[str | os.PathLike[str]] = (),
+    ignore_signature: bool = False,
+    **keywords: Value,
+) -> Run | list[Run]:
+    """Runs a suite or a program on a modelled system or on real storage.
+
+    Args:
+        suite: a suite or a program (:func:`suites`, :func:`programs`); without one,
+            the target's default.
+        on: where: a modelled system (a name of the catalogue, the path of a
+            ``FILE.toml``, a :class:`System`), or a directory, a file or a block
+            device (a path, which contains a ``/`` or is ``.``). Of several, each is
+            run by itself, one after the other.
+        settings: parameters by their keys: ``{"filesystem.rotdelay_ms": 7}`` of a
+            modelled system, ``{"program.call_bytes": "64K"}`` of the programs.
+        drives: drives of a modelled system that run each program at once.
+        repetitions: of each program, in place of the suite's.
+        seed: of every random choice. The same seed gives the same bytes on a model.
+        size: bytes that each program moves, as a number or as ``"8M"``; without it
+            8 MiB on a model, and about half a second's worth on real storage.
+        cache: ``"cold"``, ``"warm"``, or ``"direct"`` (past the cache, O_DIRECT).
+        time_calls: whether each call is timed.
+        label: a name of your own for the run.
+        store: the file of a result store to keep it in, ``True`` for the user's own,
+            ``False`` for none. Without it real measurements go to the user's own, and
+            modelled runs, which can be made again, to none.
+        catalogue: a folder that is laid over the catalogue.
+        together: all targets at the same time, as one run.
+        other: a directory on another file system, for copies.
+        drop_caches: drop the caches of the whole machine before each repetition (root).
+        fresh: make a fresh file system for the run: ``"ext4:block_bytes=1024"`` (root).
+        destroy_data_on: block devices that may be overwritten; each must be a target.
+        ignore_signature: overwrite them also if they carry a file system or the like.
+        keywords: settings as keywords: ``drive="capricorn"``,
+            ``filesystem={"rotdelay_ms": 7}``, ``**{"program.call_bytes": 4096}``.
+
+    Returns:
+        The run; of several targets a list of runs, with ``together`` of one.
+
+    Raises:
+        SettingError: a key that there is not, with the nearest, or a value that is
+            not allowed, with what is.
+        RequestError: a suite or a target that there is not, or that cannot run so.
+        RunError: a program failed.
+        TypeError: a keyword that there is not.
+        KeyboardInterrupt: Ctrl-C, within a fraction of a second; what was made on
+            real storage is removed first.
+
+    Warns:
+        StoreWarning: the store failed; the results are in a file that is named.
+    """
+    options = {name: value for name, value in locals().items() if name in OPTIONS and name != "on"}
+    request = asked("run", suite, on, settings, keywords, options)
+    made, failure = _native.run(request, _place(store))
+    if failure is not None:
+        warnings.warn(failure, StoreWarning, stacklevel=2)
+    runs = [Run(native) for native in made]
+    alone = isinstance(on, (str, os.PathLike, System))
+    return runs[0] if alone else runs
+
+
+def _place(store: bool | str | os.PathLike[str] | None) -> bool | str | None:
+    return store if store is None or isinstance(store, bool) else os.fspath(store)
+
+
+def describe(
+    suite: str | None = None,
+    *,
+    on: Target | Sequence[Target],
+    settings: Mapping[str, Value] | None = None,
+    **options: Any,
+) -> str:
+    """What :func:`run` would write where, how much and for how long; nothing is done.
+
+    Args:
+        suite, on, settings, options: as :func:`run` has them.
+
+    Raises:
+        SettingError, RequestError, TypeError: as :func:`run`.
+    """
+    known = {name: options.pop(name) for name in OPTIONS if name in options}
+    return _native.describe(asked("describe", suite, on, settings, options, known))
+
+
+def suites() -> _native.Columns:
+    """The suites: ``suite`` and ``description``."""
+    return _native.suites()
+
+
+def programs() -> _native.Columns:
+    """The programs with their parameters, one row for each: ``program``,
+    ``description``, ``path`` (the key of a setting), ``value`` unless another is
+    given, ``allowed`` and ``meaning``."""
+    return _native.programs()

@@ -1,0 +1,48 @@
+"""What the tests share: a system to run on, and the command line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: A system of 1983, on which a program takes milliseconds.
+VAX = "vax780-sc780-eagle"
+
+
+@pytest.fixture(scope="session")
+def command_line(tmp_path_factory):
+    """Runs a command line and gives its standard output. ``DISKPERF_BINARY`` is the
+    binary that cargo built; without it ``python -m diskperf`` stands for it."""
+    data = tmp_path_factory.mktemp("data")
+    binary = os.environ.get("DISKPERF_BINARY")
+    program = [binary] if binary else [sys.executable, "-m", "diskperf"]
+
+    def call(*words, code=0):
+        done = subprocess.run(
+            [*program, *map(str, words)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "XDG_DATA_HOME": str(data)},
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def command_line_json(command_line):
+    """The same, read as JSON."""
+
+    def call(*words):
+        return json.loads(command_line(*words, "--format", "json"))
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def own_data(tmp_path, monkeypatch):
+    """No test writes into the user's own store."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
