@@ -34,6 +34,7 @@ bench:
 	./bench/report
 	./bench/tune
 	./bench/python
+	./bench/fit
 
 # The page that a test compares with what the models give.
 accuracy: build

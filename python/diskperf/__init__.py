@@ -24,7 +24,15 @@ from diskperf._errors import (
     StoreWarning,
 )
 from diskperf._explain import Differences, Explanation, explain
+from diskperf._fit import Fit, fit
+from diskperf._fit_free import Free
 from diskperf._native import Columns, __version__
+from diskperf._observation import (
+    Observation,
+    observations_of_card,
+    observations_of_rows,
+    observations_of_run,
+)
 from diskperf._points import run_points
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
@@ -40,6 +48,9 @@ __all__ = [
     "Error",
     "Explanation",
     "FileError",
+    "Fit",
+    "Free",
+    "Observation",
     "RequestError",
     "Run",
     "RunError",
@@ -51,6 +62,10 @@ __all__ = [
     "__version__",
     "describe",
     "explain",
+    "fit",
+    "observations_of_card",
+    "observations_of_rows",
+    "observations_of_run",
     "open_store",
     "plot",
     "programs",
