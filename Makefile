@@ -35,6 +35,7 @@ bench:
 	./bench/tune
 	./bench/python
 	./bench/sweep
+	./bench/fit
 
 # The page that a test compares with what the models give.
 accuracy: build

@@ -26,8 +26,16 @@ from diskperf._errors import (
     TooManyPoints,
 )
 from diskperf._explain import Differences, Explanation, explain
+from diskperf._fit import Fit, fit
+from diskperf._fit_free import Free
 from diskperf._fleet import Fleet, measure_fleet
 from diskperf._native import Columns, __version__
+from diskperf._observation import (
+    Observation,
+    observations_of_card,
+    observations_of_rows,
+    observations_of_run,
+)
 from diskperf._points import run_points
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
@@ -45,7 +53,10 @@ __all__ = [
     "Error",
     "Explanation",
     "FileError",
+    "Fit",
     "Fleet",
+    "Free",
+    "Observation",
     "RequestError",
     "Run",
     "RunError",
@@ -60,7 +71,11 @@ __all__ = [
     "__version__",
     "describe",
     "explain",
+    "fit",
     "measure_fleet",
+    "observations_of_card",
+    "observations_of_rows",
+    "observations_of_run",
     "open_store",
     "open_sweep",
     "plot",
