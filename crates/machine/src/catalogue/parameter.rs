@@ -39,6 +39,9 @@ pub enum Origin {
 const CALIBRATED: &str = "calibrated on:";
 /// How the source of an assumed value starts.
 const ASSUMED: &str = "assumed:";
+/// How the source starts that a fit of somebody's own observations writes: which
+/// those were the catalogue does not know, so it is as free as what is assumed.
+const FITTED: &str = "fitted:";
 
 impl Parameter {
     /// Whether the value is documented, free, or assumed.
@@ -48,13 +51,13 @@ impl Parameter {
 }
 
 impl Origin {
-    /// The origin that a `source` states: `calibrated on: SET; REMARK` and
-    /// `assumed: REASON`, anything else is a document.
+    /// The origin that a `source` states: `calibrated on: SET; REMARK`,
+    /// `assumed: REASON` and `fitted: WHAT`; anything else is a document.
     pub fn of(source: &str) -> Origin {
         if let Some(set) = source.strip_prefix(CALIBRATED) {
             let set = set.split(';').next().unwrap_or(set);
             Origin::Calibrated(set.trim().to_string())
-        } else if source.starts_with(ASSUMED) {
+        } else if source.starts_with(ASSUMED) || source.starts_with(FITTED) {
             Origin::Assumed
         } else {
             Origin::Documented

@@ -216,7 +216,8 @@ fn a_run_keeps_every_text_that_took_part() {
 fn a_source_says_where_a_value_comes_from() {
     let content = "extends = 'eagle'\nspindle_rpm = 3600\nsettle_ms = 1\n\
         settle_ms_source = 'calibrated on: some-set; a remark'\nwrite_settle_ms = 2\n\
-        write_settle_ms_source = 'assumed: as good as any'\nsource = 'a data sheet'\n";
+        write_settle_ms_source = 'assumed: as good as any'\nsource = 'a data sheet'\n\
+        track_skew_sectors = 1\ntrack_skew_sectors_source = 'fitted: to something'\n";
     let (_folder, catalogue) = overlaid(&[("drives/mine.toml", content)]);
     let settings = settings(&["drive=mine", "drive.head_switch_ms=1"]);
     let read = declarations::read(&catalogue.expect("readable"), SYSTEM, &settings);
@@ -230,6 +231,7 @@ fn a_source_says_where_a_value_comes_from() {
     let set = Origin::Calibrated("some-set".to_string());
     assert_eq!(found("drive.settle_ms").origin(), set);
     assert_eq!(found("drive.write_settle_ms").origin(), Origin::Assumed);
+    assert_eq!(found("drive.track_skew_sectors").origin(), Origin::Assumed);
     assert_eq!(found("drive.head_switch_ms").source, "--set");
     // What it inherits keeps the source that it was inherited with.
     assert_eq!(found("drive.heads").source, "seed 000, drive table");
