@@ -51,10 +51,11 @@ def run_points(
         (repetitions that count); over these ``kb_per_s``, ``durable_kb_per_s`` and
         ``cpu_percent`` as `Run.results` has them; of the one in the middle by
         elapsed time ``elapsed_ns``, ``durable_ns``, ``cpu_ns`` (of the programs),
-        ``processor_ns`` (for whomever), ``bytes``, ``read_bytes``, ``written_bytes``,
-        ``calls``, ``requests`` of the drives and ``missed_revolutions``; over all again
-        ``read_p99_ns`` and ``write_p99_ns``; and ``error``. The types are the same
-        whatever the points are.
+        ``bytes``, ``read_bytes``, ``written_bytes`` and ``calls``; of that whole
+        repetition, in which files are prepared and synced as well, ``processor_ns``
+        (for whomever), ``requests`` of the drives and ``missed_revolutions``; over all
+        again ``read_p99_ns`` and ``write_p99_ns``; and ``error``. The types are the
+        same whatever the points are.
 
     Raises:
         SettingError, RequestError, RunError: of the first point that fails, whose

@@ -80,7 +80,8 @@ pub struct ProgramFigures {
     pub durable: Option<Nanoseconds>,
     /// CPU time of the programs.
     pub cpu: Nanoseconds,
-    /// How long the processor worked, for whomever.
+    /// How long the processor worked, for whomever, in the whole repetition: while
+    /// files were prepared and synced as well.
     pub processor: Nanoseconds,
     /// Bytes that count for KB/s.
     pub payload_bytes: u64,
@@ -90,7 +91,7 @@ pub struct ProgramFigures {
     pub written_bytes: u64,
     /// Read and write calls.
     pub calls: u64,
-    /// Requests that the drives completed.
+    /// Requests that the drives completed in the whole repetition.
     pub requests: u64,
     /// Of these, how many lost a revolution that they need not have.
     pub missed: u64,
