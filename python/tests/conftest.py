@@ -18,6 +18,15 @@ hypothesis.settings.load_profile("any speed")
 VAX = "vax780-sc780-eagle"
 
 
+def files(folder):
+    """What is in a study's folder, by its place in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
 @pytest.fixture(scope="session")
 def command_line(tmp_path_factory):
     """Runs a command line and gives its standard output. ``DISKPERF_BINARY`` is the

@@ -10,7 +10,7 @@ from concurrent import futures
 
 import diskperf
 import pytest
-from conftest import VAX
+from conftest import VAX, files
 from diskperf import _sweep
 from diskperf._executors import carry_out
 from diskperf._space import Space
@@ -27,15 +27,6 @@ POINTS = 4 * 2 * 2 * 3
 
 def swept(**changes):
     return diskperf.sweep(VAX, "read_8192", **{**STUDY, **changes})
-
-
-def files(folder):
-    """What is in a study's folder, by its place in it."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
-    }
 
 
 @pytest.fixture(scope="module")

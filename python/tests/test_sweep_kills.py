@@ -10,7 +10,7 @@ import time
 
 import diskperf
 import pytest
-from conftest import VAX
+from conftest import VAX, files
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -30,14 +30,6 @@ CHUNKS = 40
 
 def swept(**changes):
     return diskperf.sweep(VAX, "read_8192", **{**STUDY, **changes})
-
-
-def files(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
-    }
 
 
 def parts(folder):
