@@ -184,7 +184,7 @@ impl BlockDevice {
     /// # Errors
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        whole_disks_under(directly_under(path)?)
+        disks_under(directly_under(path)?, LoopDevices::SeenThrough)
     }
 
     /// The whole disks that this device lies on, as [`Self::of_directory`]
@@ -193,7 +193,7 @@ impl BlockDevice {
     /// # Errors
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
-        whole_disks_under(vec![self.clone()])
+        disks_under(vec![self.clone()], LoopDevices::SeenThrough)
     }
 
     /// Opens its node, and makes sure that this still is the same device.
@@ -410,8 +410,20 @@ fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
         })
 }
 
+/// Whether what a loop device's file lies on counts as below it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LoopDevices {
+    /// It does: the disks that the bytes end up on are looked for.
+    SeenThrough,
+    /// It does not: the queues that take requests are looked for.
+    AreDisks,
+}
+
 /// Follows devices down to disks that are made of nothing else.
-fn whole_disks_under(devices: Vec<BlockDevice>) -> Result<Vec<BlockDevice>, DeviceError> {
+fn disks_under(
+    devices: Vec<BlockDevice>,
+    loops: LoopDevices,
+) -> Result<Vec<BlockDevice>, DeviceError> {
     let mut disks = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut waiting = devices;
@@ -421,7 +433,9 @@ fn whole_disks_under(devices: Vec<BlockDevice>) -> Result<Vec<BlockDevice>, Devi
             continue;
         }
         let mut below = device.slaves()?;
-        if let Some(file) = device.backing_file() {
+        if loops == LoopDevices::SeenThrough
+            && let Some(file) = device.backing_file()
+        {
             // The file may be deleted, or not be visible from here; the loop
             // device is then the deepest that can be told.
             below.extend(directly_under(&file).unwrap_or_default());

@@ -1,7 +1,6 @@
 //! The devices whose request queues a file system's requests go through.
 
-use super::{BlockDevice, DeviceError, directly_under};
-use std::collections::{BTreeMap, BTreeSet};
+use super::{BlockDevice, DeviceError, LoopDevices, directly_under, disks_under};
 use std::path::Path;
 
 impl BlockDevice {
@@ -13,7 +12,7 @@ impl BlockDevice {
     /// # Errors
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn queues_under(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        queues(directly_under(path)?)
+        disks_under(directly_under(path)?, LoopDevices::AreDisks)
     }
 
     /// The same of a device.
@@ -21,25 +20,6 @@ impl BlockDevice {
     /// # Errors
     /// sysfs cannot be read.
     pub fn own_queues(&self) -> Result<Vec<Self>, DeviceError> {
-        queues(vec![self.clone()])
+        disks_under(vec![self.clone()], LoopDevices::AreDisks)
     }
-}
-
-fn queues(devices: Vec<BlockDevice>) -> Result<Vec<BlockDevice>, DeviceError> {
-    let mut disks = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    let mut waiting = devices;
-    while let Some(device) = waiting.pop() {
-        let device = device.whole_disk()?;
-        if !seen.insert(device.number) {
-            continue;
-        }
-        let below = device.slaves()?;
-        if below.is_empty() {
-            disks.insert(device.name.clone(), device);
-        } else {
-            waiting.extend(below);
-        }
-    }
-    Ok(disks.into_values().collect())
 }
