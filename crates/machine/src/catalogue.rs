@@ -32,6 +32,7 @@
 
 mod component;
 mod embedded;
+mod file;
 mod names;
 mod parameter;
 mod place;
@@ -58,13 +59,13 @@ pub use reader::Reader;
 pub use setting::Setting;
 pub use system::System;
 
-use place::Text;
+use file::File;
 use problem::Problem;
 
 /// Every entry by its path below `catalogue/` (`drives/eagle.toml`).
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    texts: BTreeMap<String, Arc<Text>>,
+    files: BTreeMap<String, Arc<File>>,
 }
 
 /// How deep an overlay may nest: `systems/NAME/VARIANT.toml`.
@@ -73,14 +74,14 @@ const DEEPEST_FOLDER: usize = 2;
 impl Catalogue {
     /// The catalogue that is part of the program.
     pub fn embedded() -> Catalogue {
-        let texts = embedded::FILES
+        let files = embedded::FILES
             .iter()
             .map(|(path, content)| {
-                let text = Text::new(format!("catalogue/{path}"), content.to_string());
-                (path.to_string(), Arc::new(text))
+                let file = File::new(format!("catalogue/{path}"), content.to_string());
+                (path.to_string(), Arc::new(file))
             })
             .collect();
-        Catalogue { texts }
+        Catalogue { files }
     }
 
     /// This catalogue with the `.toml` files of a folder laid over it: a file of
@@ -129,9 +130,9 @@ impl Catalogue {
                     problems.push(unknown_folder(&path, name));
                 }
             } else if depth > 0 && name.ends_with(".toml") {
-                match read_text(&path) {
-                    Ok(text) => {
-                        self.texts.insert(relative, Arc::new(text));
+                match read_file(&path) {
+                    Ok(file) => {
+                        self.files.insert(relative, Arc::new(file));
                     }
                     Err(problem) => problems.push(problem),
                 }
@@ -141,8 +142,8 @@ impl Catalogue {
 
     /// Every entry, by its path below `catalogue/`, with its text.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        let texts = self.texts.iter();
-        texts.map(|(path, text)| (path.as_str(), text.content.as_str()))
+        let files = self.files.iter();
+        files.map(|(path, file)| (path.as_str(), file.text.content.as_str()))
     }
 
     /// The names of the entries of one kind of component, sorted.
@@ -165,7 +166,7 @@ impl Catalogue {
     }
 
     fn names_below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = String> + 'a {
-        self.texts.keys().filter_map(move |path| {
+        self.files.keys().filter_map(move |path| {
             let name = path.strip_prefix(folder)?.strip_suffix(".toml")?;
             Some(name.to_string())
         })
@@ -183,7 +184,7 @@ impl Catalogue {
     }
 
     fn description_of(&self, path: &str) -> Option<String> {
-        let table = value::parse(self.texts.get(path)?).ok()?;
+        let table = self.files.get(path)?.table().ok()?;
         table.text("description").map(str::to_string)
     }
 
@@ -213,15 +214,15 @@ impl Catalogue {
     ///
     /// A file of `published/` that is not TOML or has a value of a wrong type.
     pub fn published(&self) -> Result<Published, Errors> {
-        let texts = self
-            .texts
+        let files = self
+            .files
             .iter()
             .filter(|(path, _)| path.starts_with("published/"));
-        Published::load(texts.map(|(path, text)| (path.as_str(), text)))
+        Published::load(files.map(|(path, file)| (path.as_str(), &file.text)))
     }
 
-    fn text(&self, path: &str) -> Option<&Arc<Text>> {
-        self.texts.get(path)
+    fn file(&self, path: &str) -> Option<&Arc<File>> {
+        self.files.get(path)
     }
 }
 
@@ -235,11 +236,11 @@ fn unknown_folder(path: &Path, name: &str) -> Problem {
 }
 
 /// Reads a file of the user's own.
-fn read_text(path: &Path) -> Result<Text, Problem> {
+fn read_file(path: &Path) -> Result<File, Problem> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| Problem::new(format!("{shown}: {error}")))?;
     match String::from_utf8(bytes) {
-        Ok(content) => Ok(Text::new(shown, content)),
+        Ok(content) => Ok(File::new(shown, content)),
         Err(error) => Err(Problem::new(format!(
             "{shown}: not a text file: the byte at offset {} is not UTF-8",
             error.utf8_error().valid_up_to()

@@ -12,7 +12,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Counts latencies while calls are timed: log-linear (HDR), three significant
 /// digits, from one nanosecond to thirteen days, so that no call saturates it.
-/// Recording never allocates.
+/// Recording never allocates, but in a [`LatencyRecorder::growing`] one.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
     counts: Hdr<u64>,
@@ -27,10 +27,20 @@ impl Default for LatencyRecorder {
 }
 
 impl LatencyRecorder {
+    /// One whose memory grows with the longest latency that it has met. For calls
+    /// in virtual time, which do not wait for it: there are many recorders, each
+    /// short-lived, and most of [`Self::default`]'s memory would stay empty.
+    pub fn growing() -> Self {
+        let counts = Hdr::new(SIGNIFICANT_DIGITS).expect("digits that hdrhistogram accepts");
+        Self { counts }
+    }
+
     /// Counts one call.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
-        self.counts.saturating_record(latency.0);
+        let latency_ns = latency.0.min(HIGHEST_NS);
+        let recorded = self.counts.record(latency_ns);
+        recorded.expect("the highest latency has a place, or gets one");
     }
 
     /// Forgets everything, and keeps the memory.
@@ -169,6 +179,22 @@ mod tests {
         assert_eq!(histogram.percentile(50.0).0, 2);
         let error = histogram.percentile(99.99).0 as f64 / ten_hours as f64 - 1.0;
         assert!(error.abs() < 1e-3, "{error}");
+    }
+
+    #[test]
+    fn one_that_grows_counts_the_same() {
+        let (mut fixed, mut growing) = (LatencyRecorder::default(), LatencyRecorder::growing());
+        for round in 0..2 {
+            for power in 0..64 {
+                let latency = Nanoseconds((1_u64 << power) + 977 * round);
+                fixed.record(latency);
+                growing.record(latency);
+            }
+            assert_eq!(fixed.histogram(), growing.histogram(), "round {round}");
+            fixed.clear();
+            growing.clear();
+            assert_eq!(growing.histogram(), Histogram::new());
+        }
     }
 
     #[test]

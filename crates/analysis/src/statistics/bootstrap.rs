@@ -14,6 +14,7 @@ use super::student::{normal_cdf, student_quantile};
 use super::{median_of_sorted, quantile_of_sorted};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
 
 /// Seed of every resampling. It is fixed, so that a stored run always prints
 /// the same interval.
@@ -32,25 +33,60 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let center = median_of_sorted(&sorted)?;
-    let mut generator = Pcg64Mcg::seed_from_u64(SEED);
-    let mut resample = vec![0.0; n];
-    let mut medians = Vec::with_capacity(RESAMPLES);
-    for _ in 0..RESAMPLES {
-        for place in &mut resample {
-            // A multiplied 32-bit number is uniform to within n / 2^32.
-            let index = (u64::from(generator.next_u32()) * n as u64) >> 32;
-            *place = sorted[index as usize];
-        }
-        resample.sort_unstable_by(f64::total_cmp);
-        medians.push(median_of_sorted(&resample)?);
-    }
-    medians.sort_unstable_by(f64::total_cmp);
+    let medians = resampled_medians(&sorted);
     let tail = expanded_tail(n, confidence);
     Some((
         center,
         quantile_of_sorted(&medians, tail)?,
         quantile_of_sorted(&medians, 1.0 - tail)?,
     ))
+}
+
+/// The medians of all resamples, in ascending order.
+///
+/// A resample of sorted values is a count for each of them, and its median one of
+/// them or the middle of two: nothing need be sorted but the pairs that came up.
+fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
+    let n = sorted.len();
+    let mut generator = Pcg64Mcg::seed_from_u64(SEED);
+    let mut counts = vec![0_usize; n];
+    let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for _ in 0..RESAMPLES {
+        counts.fill(0);
+        for _ in 0..n {
+            // A multiplied 32-bit number is uniform to within n / 2^32.
+            let place = (u64::from(generator.next_u32()) * n as u64) >> 32;
+            counts[place as usize] += 1;
+        }
+        *pairs.entry(middle_places(&counts)).or_default() += 1;
+    }
+    let middle = |low: usize, high: usize| 0.5 * (sorted[low] + sorted[high]);
+    let mut medians: Vec<(f64, usize)> = pairs
+        .into_iter()
+        .map(|((low, high), times)| (middle(low, high), times))
+        .collect();
+    medians.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    medians
+        .into_iter()
+        .flat_map(|(median, times)| std::iter::repeat_n(median, times))
+        .collect()
+}
+
+/// The places of the two in the middle of a resample, given how often each value
+/// is in it; of an odd number twice the same.
+fn middle_places(counts: &[usize]) -> (usize, usize) {
+    let (n, mut seen) = (counts.len(), 0);
+    let mut low = None;
+    for (place, count) in counts.iter().enumerate() {
+        seen += count;
+        if low.is_none() && seen > (n - 1) / 2 {
+            low = Some(place);
+        }
+        if let (Some(low), true) = (low, seen > n / 2) {
+            return (low, place);
+        }
+    }
+    unreachable!("the counts add up to n")
 }
 
 /// The share of the resampled medians that lies beyond each end.

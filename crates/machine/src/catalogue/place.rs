@@ -2,15 +2,24 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file of the catalogue, or the text of one setting.
-#[derive(PartialEq, Eq)]
 pub(crate) struct Text {
     /// What messages call it: a path, or `--set`.
     pub(crate) name: String,
     pub(crate) content: String,
+    /// Where its lines end, once somebody has asked for one.
+    newlines: OnceLock<Vec<usize>>,
 }
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Text) -> bool {
+        (&self.name, &self.content) == (&other.name, &other.content)
+    }
+}
+
+impl Eq for Text {}
 
 impl fmt::Debug for Text {
     /// The name alone: a whole file helps nobody in a failed assertion.
@@ -21,7 +30,20 @@ impl fmt::Debug for Text {
 
 impl Text {
     pub(crate) fn new(name: String, content: String) -> Text {
-        Text { name, content }
+        Text {
+            name,
+            content,
+            newlines: OnceLock::new(),
+        }
+    }
+
+    /// How many lines end before a byte.
+    fn lines_before(&self, byte: usize) -> usize {
+        let newlines = self.newlines.get_or_init(|| {
+            let newlines = self.content.match_indices('\n');
+            newlines.map(|(at, _)| at).collect()
+        });
+        newlines.partition_point(|&newline| newline < byte)
     }
 }
 
@@ -74,7 +96,7 @@ impl Place {
         let from = (self.span.start - start).min(line.len());
         let to = (self.span.end - start).clamp(from, line.len());
         Line {
-            number: 1 + content[..start].matches('\n').count(),
+            number: 1 + self.text.lines_before(start),
             content: line,
             span: from..to,
         }

@@ -363,11 +363,11 @@ impl<'a> Reader<'a> {
     fn find(&self, key: &str) -> Option<Found<'a>> {
         let part: &'a Part = self.part;
         let tables = |layer: &'a Layer| {
+            let whole: &'a Table = &layer.table;
             let selected = self.selections.iter().rev().filter_map(|(_, path)| {
-                path.iter()
-                    .try_fold(&layer.table, |table, name| table.table(name))
+                path.iter().try_fold(whole, |table, name| table.table(name))
             });
-            selected.chain([&layer.table]).collect::<Vec<_>>()
+            selected.chain([whole]).collect::<Vec<_>>()
         };
         part.layers.iter().rev().find_map(|layer| {
             tables(layer).into_iter().find_map(|table| {

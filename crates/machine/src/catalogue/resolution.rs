@@ -36,7 +36,7 @@ pub(crate) fn system(
     };
     let settings = setting::layer(settings, &mut resolution.problems);
     layers.push(Level {
-        table: settings,
+        table: Arc::new(settings),
         source: SETTING_NAME.to_string(),
         file: None,
     });
@@ -94,7 +94,7 @@ struct Resolution<'a> {
 
 /// A system file, or the settings in the shape of one.
 struct Level {
-    table: Table,
+    table: Arc<Table>,
     source: String,
     file: Option<Arc<Text>>,
 }
@@ -258,7 +258,7 @@ impl<'a> Resolution<'a> {
                     _ => table,
                 };
                 Some(Layer {
-                    table: table.clone(),
+                    table: Arc::new(table.clone()),
                     source: level.source.clone(),
                     is_file: false,
                 })

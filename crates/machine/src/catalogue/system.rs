@@ -38,7 +38,7 @@ pub(crate) struct Part {
 /// One table that speaks about a component.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
-    pub(crate) table: Table,
+    pub(crate) table: Arc<Table>,
     /// The source of what has none of its own.
     pub(crate) source: String,
     /// Whether it is a component's own file: only there may it describe itself.

@@ -23,10 +23,18 @@ pub(super) struct Measuring {
     started: Time,
 }
 
-#[derive(Default)]
 struct Latencies {
     read: LatencyRecorder,
     write: LatencyRecorder,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self {
+            read: LatencyRecorder::growing(),
+            write: LatencyRecorder::growing(),
+        }
+    }
 }
 
 impl Measuring {

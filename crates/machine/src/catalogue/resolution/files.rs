@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::component::Component;
+use super::super::file::File;
 use super::super::names;
-use super::super::place::{Place, Text};
+use super::super::place::Place;
 use super::super::problem::Problem;
-use super::super::read_text;
+use super::super::read_file;
 use super::super::shape::{Reading, Shape};
 use super::super::system::{Layer, Part};
-use super::super::value::{self, Table};
+use super::super::value::Table;
 use super::{Level, Resolution};
 
 impl Resolution<'_> {
@@ -18,8 +19,8 @@ impl Resolution<'_> {
     /// of them is missing or cannot be read, which is noted.
     pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<Level>> {
         let top = if target.ends_with(".toml") {
-            match read_text(Path::new(target)) {
-                Ok(text) => vec![self.parsed(&Arc::new(text))?],
+            match read_file(Path::new(target)) {
+                Ok(file) => vec![self.parsed(&file)?],
                 Err(problem) => {
                     self.note(problem);
                     return None;
@@ -52,12 +53,12 @@ impl Resolution<'_> {
         if target.contains(':') {
             paths.push(format!("systems/{}.toml", target.replacen(':', "/", 1)));
         }
-        let texts: Option<Vec<_>> = paths
+        let files: Option<Vec<_>> = paths
             .iter()
-            .map(|path| self.catalogue.text(path).cloned())
+            .map(|path| self.catalogue.file(path).cloned())
             .collect();
         // `a/b` would find the file of `a:b`: one spelling is enough.
-        let Some(texts) = texts.filter(|_| !target.contains('/')) else {
+        let Some(files) = files.filter(|_| !target.contains('/')) else {
             let names = self.catalogue.system_names();
             let title = format!("the catalogue has no system `{target}`");
             let problem = Problem::new(title)
@@ -68,7 +69,7 @@ impl Resolution<'_> {
             });
             return None;
         };
-        let levels: Option<Vec<Level>> = texts.iter().map(|text| self.parsed(text)).collect();
+        let levels: Option<Vec<Level>> = files.iter().map(|file| self.parsed(file)).collect();
         let levels = levels?;
         if let [_, variant] = levels.as_slice()
             && let Some((_, place)) = self.extended(&variant.table)
@@ -79,9 +80,10 @@ impl Resolution<'_> {
         Some(levels)
     }
 
-    fn parsed(&mut self, text: &Arc<Text>) -> Option<Level> {
+    fn parsed(&mut self, file: &File) -> Option<Level> {
+        let text = &file.text;
         self.texts.insert(text.name.clone(), Arc::clone(text));
-        match value::parse(text) {
+        match file.table() {
             Ok(table) => {
                 let source = table.text("source").unwrap_or_default().to_string();
                 Some(Level {
@@ -156,8 +158,8 @@ impl Resolution<'_> {
         place: Option<&Place>,
     ) -> Option<Level> {
         let path = format!("{}/{name}.toml", component.folder());
-        match self.catalogue.text(&path).cloned() {
-            Some(text) => self.parsed_once(&text),
+        match self.catalogue.file(&path).cloned() {
+            Some(file) => self.parsed_once(&file),
             None => {
                 let known = self.catalogue.component_names(component);
                 let problem = Problem::new(format!("the catalogue has no {component} `{name}`"))
@@ -172,9 +174,9 @@ impl Resolution<'_> {
     }
 
     /// Parses a file that several drives may share, and reports it once.
-    fn parsed_once(&mut self, text: &Arc<Text>) -> Option<Level> {
+    fn parsed_once(&mut self, file: &File) -> Option<Level> {
         let before = self.problems.len();
-        let level = self.parsed(text);
+        let level = self.parsed(file);
         for problem in self.problems.split_off(before) {
             self.note(problem);
         }

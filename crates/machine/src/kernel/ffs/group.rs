@@ -47,7 +47,7 @@ pub(super) struct CylinderGroup {
 
 impl CylinderGroup {
     /// A group with nothing free: no fragment, all inodes.
-    pub(super) fn new(superblock: &Superblock) -> Self {
+    fn new(superblock: &Superblock) -> Self {
         let cylinders = superblock.parameters().cylinders_per_group as usize;
         Self {
             free_map: vec![0; superblock.fragments_per_group().div_ceil(8) as usize],
@@ -59,6 +59,20 @@ impl CylinderGroup {
             map_rotor: 0,
             inode_rotor: 0,
         }
+    }
+
+    /// A group with nothing taken: all its blocks free, and all its inodes.
+    pub(super) fn wholly_free(superblock: &Superblock) -> (Self, GroupSummary) {
+        let mut map = Self::new(superblock);
+        let mut summary = GroupSummary {
+            free_inodes: superblock.inodes_per_group(),
+            ..Default::default()
+        };
+        let per_block = superblock.fragments_per_block();
+        for block in 0..superblock.fragments_per_group() / per_block {
+            map.free_block(superblock, &mut summary, block * per_block);
+        }
+        (map, summary)
     }
 
     pub(super) fn is_free(&self, fragment: u32) -> bool {
@@ -108,7 +122,8 @@ impl CylinderGroup {
         summary.free_blocks += 1;
     }
 
-    fn take_block(
+    /// Marks a wholly free block as taken.
+    pub(super) fn take_block(
         &mut self,
         superblock: &Superblock,
         summary: &mut GroupSummary,

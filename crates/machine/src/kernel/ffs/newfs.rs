@@ -33,46 +33,51 @@ impl FileSystem {
             indirect_blocks: IndirectBlocks::default(),
             superblock,
         };
+        let whole = CylinderGroup::wholly_free(&file_system.superblock);
         for group in (0..groups).map(Group) {
-            file_system.make_group(group);
+            file_system.make_group(group, &whole);
         }
         file_system.make_root();
         Ok(file_system)
     }
 
-    fn make_group(&mut self, group: Group) {
+    /// mkfs frees the blocks of a group one by one, before its metadata and
+    /// after it. Nearly all are: here those that are not are taken from a map
+    /// in which all are free, which comes to the same. The last group may be a
+    /// short one.
+    fn make_group(&mut self, group: Group, whole: &(CylinderGroup, GroupSummary)) {
         let superblock = &self.superblock;
         let per_block = superblock.fragments_per_block();
         let base = superblock.group_base(group).0;
         let end = superblock.group_end(group).0 - base;
-        let mut map = CylinderGroup::new(superblock);
-        let mut summary = GroupSummary {
-            free_inodes: superblock.inodes_per_group(),
-            ..Default::default()
-        };
         let metadata_start = superblock.superblock_copy_address(group).0 - base;
         let mut data_start = superblock.data_start(group).0 - base;
+        let (mut map, mut summary) = whole.clone();
         let mut data_fragments = 0;
-        if group.0 == 0 {
+        let taken_from = if group.0 == 0 {
             data_start += superblock.summary_fragments();
             for index in 0..RESERVED_INODES {
                 map.set_inode_used(index, true);
                 summary.free_inodes -= 1;
             }
+            0
         } else {
-            for fragment in (0..metadata_start.min(end)).step_by(per_block as usize) {
-                map.free_block(superblock, &mut summary, fragment);
-            }
             data_fragments += metadata_start.min(end);
-        }
+            metadata_start.min(end).next_multiple_of(per_block)
+        };
         data_fragments += end.saturating_sub(data_start);
         let first_whole = data_start.next_multiple_of(per_block);
+        let last_whole = end - end % per_block;
+        let all = superblock.fragments_per_group() / per_block * per_block;
+        let beyond = last_whole.max(first_whole.min(all))..all;
+        for fragment in (taken_from..first_whole.min(all))
+            .chain(beyond)
+            .step_by(per_block as usize)
+        {
+            map.take_block(superblock, &mut summary, fragment);
+        }
         if first_whole > data_start {
             map.free_at_newfs(&mut summary, data_start, first_whole - data_start);
-        }
-        let last_whole = end - end % per_block;
-        for fragment in (first_whole..last_whole).step_by(per_block as usize) {
-            map.free_block(superblock, &mut summary, fragment);
         }
         if last_whole < end && first_whole <= last_whole {
             map.free_at_newfs(&mut summary, last_whole, end - last_whole);

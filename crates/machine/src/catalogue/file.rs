@@ -1,0 +1,34 @@
+//! A file of the catalogue.
+
+use std::sync::{Arc, OnceLock};
+
+use super::place::Text;
+use super::problem::Problem;
+use super::value::{self, Table};
+
+/// A text and, from the first time that somebody asks, what is in it: thousands
+/// of systems may be read from one catalogue.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) text: Arc<Text>,
+    parsed: OnceLock<Result<Arc<Table>, Vec<Problem>>>,
+}
+
+impl File {
+    pub(crate) fn new(name: String, content: String) -> File {
+        File {
+            text: Arc::new(Text::new(name, content)),
+            parsed: OnceLock::new(),
+        }
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not TOML.
+    pub(crate) fn table(&self) -> Result<Arc<Table>, Vec<Problem>> {
+        let parse = || value::parse(&self.text).map(Arc::new);
+        self.parsed.get_or_init(parse).clone()
+    }
+}
