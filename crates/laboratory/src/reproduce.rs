@@ -44,9 +44,9 @@ pub struct Options {
     pub threads: usize,
     /// Of all random choices.
     pub seed: u64,
-    /// Only cells whose id fits this pattern, in which `*` stands for any
-    /// characters.
-    pub cell: Option<String>,
+    /// Only cells whose id fits one of these patterns, in which `*` stands for
+    /// any characters; all cells if empty.
+    pub cells: Vec<String>,
     /// Only cells of this table.
     pub table: Option<String>,
     /// The folder laid over the catalogue, for its notes.
@@ -62,7 +62,7 @@ impl Default for Options {
             settings: Vec::new(),
             threads: available_threads(),
             seed: SEED,
-            cell: None,
+            cells: Vec::new(),
             table: None,
             catalogue: None,
             stop: Arc::default(),

@@ -104,7 +104,7 @@ fn free_parameters_are_free(card: &Card) {
 #[test]
 fn a_part_of_the_card_is_as_in_the_whole() {
     let part = card(Options {
-        cell: Some("*T2/vax780-sc780-eagle/8K/*/1".to_owned()),
+        cells: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
         ..Options::default()
     });
     assert_eq!(
@@ -118,7 +118,7 @@ fn a_part_of_the_card_is_as_in_the_whole() {
     );
     assert!(part.cells.iter().all(|cell| cell.table == "T2"));
     let changed = card(Options {
-        cell: Some("*T2/vax780-sc780-eagle/8K/*/1".to_owned()),
+        cells: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
         settings: vec![Setting {
             path: "drive.spindle_rpm".to_owned(),
             text: "1980".to_owned(),

@@ -43,7 +43,7 @@ impl Card {
 pub(crate) struct Asked {
     documents: Vec<String>,
     settings: Vec<String>,
-    cell: Option<String>,
+    cells: Vec<String>,
     table: Option<String>,
     catalogue: Option<PathBuf>,
     seed: u64,
@@ -60,7 +60,7 @@ pub(crate) fn reproduce(py: Python<'_>, asked: Asked) -> PyResult<Card> {
             settings: settings(&asked.settings)?,
             threads: asked.threads.unwrap_or_else(available_threads),
             seed: asked.seed,
-            cell: asked.cell,
+            cells: asked.cells,
             table: asked.table,
             catalogue: asked.catalogue,
             stop: Arc::clone(stop),

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyFloat, PyIterator, PyList, PyTuple};
 use std::ffi::CStr;
 
 /// The names that the Arrow PyCapsule interface has for what it passes.
@@ -193,6 +193,10 @@ impl Columns {
             let shown = values.iter().map(|value| {
                 Ok(match value.is_none() {
                     true => String::new(),
+                    // As many digits as anybody reads; the columns have them all.
+                    false if value.is_instance_of::<PyFloat>() => {
+                        value.call_method1("__format__", (".6g",))?.to_string()
+                    }
                     false => value.str()?.to_string(),
                 })
             });

@@ -39,12 +39,48 @@ pub(crate) fn request_error(py: Python<'_>, text: String) -> PyErr {
     named(py, "RequestError", text)
 }
 
-/// The words of an error. What the command line calls `--set`, Python calls
-/// settings.
+/// The words of an error. What it says of the command line's options, it says of
+/// Python's keywords here: who catches an exception has no command line.
 pub(crate) fn words(error: &LaboratoryError) -> String {
-    error
-        .to_string()
-        .replace("--> --set:", "--> settings:")
-        .replace("--set ", "setting ")
-        .replace("--over ", "over ")
+    let replaced = |text: String, (option, keyword): &(&str, &str)| text.replace(option, keyword);
+    OPTIONS.iter().fold(error.to_string(), replaced)
 }
+
+/// Options as the library's remedies name them, and what `run` calls them: what is
+/// longer stands before what it begins with.
+const OPTIONS: &[(&str, &str)] = &[
+    ("--> --set:", "--> settings:"),
+    ("(--set ", "(setting "),
+    ("--set ", "setting "),
+    ("--over ", "over "),
+    ("write `diskperf run --on ", "write `on="),
+    ("`diskperf run --on`", "`run`"),
+    ("`diskperf run` then measures", "`run` then measures"),
+    (
+        "--on DIR1 --on DIR2 --together",
+        "on=[DIR1, DIR2], together=True",
+    ),
+    ("--on ", "on="),
+    ("--on", "`on`"),
+    ("--together", "together=True"),
+    ("--destroy-data-on is", "destroy_data_on is"),
+    ("--destroy-data-on ", "destroy_data_on="),
+    ("--destroy-data-on", "destroy_data_on"),
+    ("--ignore-signature", "ignore_signature=True"),
+    ("--drop-caches", "drop_caches=True"),
+    ("--direct", "cache=\"direct\""),
+    ("--fresh", "fresh"),
+    ("--other is", "other is"),
+    ("--other ", "other="),
+    ("--drives is", "drives is"),
+    ("--drives ", "drives="),
+    ("--size 8M", "size=\"8M\""),
+    ("--size 4G", "size=\"4G\""),
+    ("--size", "size"),
+    ("--store ", "store="),
+    ("--runs ", "repetitions="),
+    (
+        "`diskperf list published`",
+        "`Catalogue().list(\"published\")`",
+    ),
+];

@@ -21,7 +21,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
         settings: settings(&arguments.settings)?,
         threads: arguments.machines.threads(),
         seed: arguments.machines.seed,
-        cell: arguments.cell.clone(),
+        cells: arguments.cell.iter().cloned().collect(),
         table: arguments.table.clone(),
         catalogue: arguments.machines.catalogue.clone(),
         stop: stop_on_signals()?,

@@ -110,7 +110,7 @@ fn documents(published: &Published, asked: &[String]) -> Result<Vec<Document>, L
 fn is_chosen(cell: &Printed, options: &Options) -> bool {
     let id = cell.id.as_deref().unwrap_or_default();
     let fits = |pattern: &String| matches(pattern.strip_suffix("#cpu").unwrap_or(pattern), id);
-    options.cell.as_ref().is_none_or(fits)
+    (options.cells.is_empty() || options.cells.iter().any(fits))
         && options
             .table
             .as_ref()
@@ -131,10 +131,11 @@ fn nothing_chosen(
     let mut tables: Vec<&str> = of.map(|cell| cell.table.as_str()).collect();
     tables.sort_unstable();
     tables.dedup();
-    let asked = match (&options.cell, &options.table) {
-        (Some(cell), Some(table)) => format!("is `{cell}` in table `{table}`"),
-        (Some(cell), None) => format!("is `{cell}`, in which * stands for any characters"),
-        (None, table) => format!("is of table `{}`", table.as_deref().unwrap_or_default()),
+    let patterns = options.cells.join("` or `");
+    let asked = match (patterns.is_empty(), &options.table) {
+        (false, Some(table)) => format!("is `{patterns}` in table `{table}`"),
+        (false, None) => format!("is `{patterns}`, in which * stands for any characters"),
+        (true, table) => format!("is of table `{}`", table.as_deref().unwrap_or_default()),
     };
     LaboratoryError::Request(format!(
         "no cell {asked}; the tables are {}",
