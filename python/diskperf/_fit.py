@@ -18,7 +18,7 @@ from diskperf._system import System
 if TYPE_CHECKING:
     import numpy as np
 
-    from diskperf._fit_model import Model
+    from diskperf._fit_model import Model, Response
 
 #: The share of the observations that the fit never sees, and is then tried on.
 HOLD_OUT = 0.2
@@ -31,6 +31,10 @@ UNLIKELY = 0.01
 ONLY_TOGETHER = 0.95
 
 METHODS = ("least-squares", "differential-evolution")
+
+#: What a residual of so many standard deviations counts: its square; as much for a
+#: small one, and for a large one only twice its size; or the logarithm of it.
+LOSSES = ("linear", "soft-l1", "cauchy")
 
 _PARAMETERS = {
     "key": "string", "file": "string", "value": "double", "low": "double", "high": "double",
@@ -189,6 +193,7 @@ def fit(
     size: int | str | None = None,
     repetitions: int | None = None,
     executor: Any = None,
+    loss: str = "linear",
 ) -> Fit:
     """Finds the free parameters of a model from observations.
 
@@ -219,6 +224,9 @@ def fit(
         size, repetitions: of observations that have none of their own.
         executor: who runs the model: the cores of this machine (``None``), a Dask
             client or its address, or whatever has ``map``.
+        loss: what a residual counts: its square (``"linear"``), or, so that what
+            no value explains does not bend all others, ``"soft-l1"`` (of a large one
+            twice its size) or ``"cauchy"`` (its logarithm), as SciPy has them.
 
     Returns:
         The parameters with their intervals, residuals, and the rest of a :class:`Fit`.
@@ -233,7 +241,7 @@ def fit(
     >>> found = diskperf.fit("vax780-sc780-eagle", observations,
     ...                      free=[("host.copy_ms_per_kb", 0.3, 1.2)])  # doctest: +SKIP
     """
-    _check_options(method, restarts, generations, hold_out)
+    _check_options(method, restarts, generations, hold_out, loss)
     _scipy()
     from diskperf._fit_model import Model
 
@@ -251,15 +259,17 @@ def fit(
     start = _start(model)
     model.check(start)
     return solved(
-        model, start, held_out, method=method, restarts=restarts, generations=generations, seed=seed
+        model, start, held_out, method=method, restarts=restarts, generations=generations, seed=seed, loss=loss
     )
 
 
 def solved(
-    model: Model, start: np.ndarray, held_out: set[int], *, method: str, restarts: int,
-    generations: int, seed: int,
+    model: Response, start: np.ndarray, held_out: set[int], *, method: str, restarts: int,
+    generations: int, seed: int, loss: str = "linear", walk: bool = False, sampling: Mapping[str, int] | None = None,
 ) -> Fit:  # fmt: skip
-    """A fit of a model whose request has been checked."""
+    """A fit of a model whose request has been checked. With ``walk`` the best that
+    was found is where a walk from there ends (the method ``walk`` is nothing else); ``sampling`` says how many ``rounds`` of
+    how many ``draws`` the intervals are of at most."""
     import numpy as np
     from scipy import stats
 
@@ -269,18 +279,23 @@ def solved(
     fitted = [number for number in range(len(model.observations)) if number not in held_out]
 
     def residuals(places: np.ndarray) -> np.ndarray:
-        return _fit_search.bounded(standardised(model, model.at(places))[:, fitted])
+        rows = _fit_search.bounded(standardised(model, model.at(places))[:, fitted])
+        return _fit_search.softened(rows, loss)
 
-    if method == "least-squares":
+    if method == "walk":
+        optima = [_fit_search.walked(residuals, start)]
+    elif method == "least-squares":
         optima = _fit_search.least_squares(residuals, start, restarts=restarts, seed=seed)
     else:
         optima = _fit_search.differential_evolution(residuals, start, generations=generations, seed=seed)
+    if walk and method != "walk":
+        optima.insert(0, _fit_search.walked(residuals, optima[0].place))
     freedom = len(fitted) - len(model.free)
     for _ in range(3):
         scale = 1.0
         if freedom > 0 and stats.chi2.sf(optima[0].squares, freedom) < UNLIKELY:
             scale = optima[0].squares / freedom
-        sample = _fit_interval.sampled(residuals, optima, scale=scale, seed=seed)
+        sample = _fit_interval.sampled(residuals, optima, scale=scale, seed=seed, **(sampling or {}))
         places, rows, _ = sample.run
         total = _fit_search.squares(rows)
         least = int(np.argmin(total))
@@ -294,7 +309,7 @@ def solved(
     return Fit(**results(model, start, best, sample, held_out, fitted))
 
 
-def standardised(model: Model, rows: np.ndarray) -> np.ndarray:
+def standardised(model: Response, rows: np.ndarray) -> np.ndarray:
     """The model's numbers as residuals: in standard deviations of the observations,
     of logarithms where these are shares."""
     import numpy as np
@@ -307,7 +322,11 @@ def standardised(model: Model, rows: np.ndarray) -> np.ndarray:
     return np.where(relative, logarithms, rows - values) / spreads
 
 
-def _check_options(method: str, restarts: int, generations: int, hold_out: float) -> None:
+def _check_options(
+    method: str, restarts: int, generations: int, hold_out: float, loss: str
+) -> None:
+    if loss not in LOSSES:
+        raise RequestError(f"loss={loss!r}: give {', '.join(map(repr, LOSSES[:-1]))} or {LOSSES[-1]!r}")
     if method not in METHODS:
         raise RequestError(f"method={method!r}: give {' or '.join(map(repr, METHODS))}")
     if restarts < 1 or generations < 1:

@@ -9,7 +9,8 @@ from typing import Any, Optional
 
 from diskperf._errors import RequestError
 
-#: Digits of a parameter that are tried and written: more are noise.
+#: Digits of a parameter that are tried and written, unless it says others: more are
+#: noise.
 DIGITS = 6
 
 
@@ -37,6 +38,8 @@ class Free:
     #: Of keys that several systems have in different files of the catalogue, the file
     #: that is meant: ``hosts/vax780.toml``. Without it the key of all systems.
     file: Optional[str] = None
+    #: Digits that are tried: fewer find the same numbers where a last digit is noise.
+    digits: int = DIGITS
 
     def __post_init__(self) -> None:
         numbers = [self.low, self.high] + ([] if self.start is None else [self.start])
@@ -62,7 +65,7 @@ class Free:
             value = self.low + (self.high - self.low) * place
         if self.whole:
             return float(round(value))
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        return min(max(float(f"{value:.{self.digits}g}"), self.low), self.high)
 
     def place(self, value: float) -> float:
         """The place of a value: the inverse of :meth:`value`."""

@@ -73,15 +73,24 @@ class Sample:
         return _covariance(self.places, self.weights)
 
     def interval(self, number: int) -> tuple[float, float]:
-        """The 95 % interval of a place: from 2.5 % to 97.5 % of the weights, further
-        out by one standard error of what a share of so few draws is, and wider where a
-        place as likely as the profile's 95 % lies beyond."""
+        """The 95 % interval of a place: from 2.5 % to 97.5 % of the weights, and wider
+        where a place as likely as the profile's 95 % lies beyond.
+
+        How far the ends lie from where more draws would put them averages out where
+        the response is straight. Where it is rugged, draws miss what is between them:
+        there the ends go out by up to one standard error of the share of so few draws."""
         column = self.places[:, number]
-        share = 0.025 - min(np.sqrt(0.025 * 0.975 / self.worth), 0.0245)
+        share = 0.025 - min(self._ruggedness() * np.sqrt(0.025 * 0.975 / self.worth), 0.0245)
         low, high = weighted_quantiles(column, self.weights, (share, 1 - share))
         least = self.squares.min()
         likely = column[self.squares <= least + LIKELY * self.scale]
         return min(low, likely.min()), max(high, likely.max())
+
+    def _ruggedness(self) -> float:
+        """By how many standard deviations of an observation the model's response departs
+        from a straight line over what the observations allow; 1 at the most."""
+        _, roughness = self.slopes()
+        return min(1.0, float(np.sqrt(np.mean(roughness**2))))
 
     def slopes(self) -> tuple[np.ndarray, np.ndarray]:
         """The change of each residual with each place over all that the observations
@@ -135,9 +144,11 @@ class _Proposal:
 
 
 def sampled(
-    residuals: Residuals, optima: Sequence[Optimum], *, scale: float, seed: int
-) -> Sample:
-    """Draws and weighs places until they are worth enough."""
+    residuals: Residuals, optima: Sequence[Optimum], *, scale: float, seed: int,
+    rounds: int = MOST_ROUNDS, draws: int = DRAWS,
+) -> Sample:  # fmt: skip
+    """Draws and weighs places until they are worth enough, or so many rounds of so
+    many draws are done."""
     dimensions = len(optima[0].place)
     engine = qmc.Sobol(dimensions + 1, scramble=True, rng=np.random.default_rng([seed, 3]))
     near = [one for one in optima if one.squares <= optima[0].squares + WORSE * scale]
@@ -148,10 +159,10 @@ def sampled(
     rows = np.empty((0, 0))
     density: list[_Proposal] = []
     current = list(zip(proposals, shares))
-    for number in range(MOST_ROUNDS):
-        new = np.vstack([_draw(one, engine, max(8, round(DRAWS * share))) for one, share in current])
+    for number in range(rounds):
+        new = np.vstack([_draw(one, engine, max(8, round(draws * share))) for one, share in current])
         density += [one for one, _ in current]
-        drawn += [max(8, round(DRAWS * share)) for _, share in current]
+        drawn += [max(8, round(draws * share)) for _, share in current]
         found = residuals(new)
         rows = found if not len(places) else np.vstack([rows, found])
         places = np.vstack([places, new])

@@ -113,32 +113,20 @@ def _threads(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Model:
+class Response:
     """The numbers that observations come to, as a function of the free parameters'
-    places. What it has found is kept, so that nothing is run twice."""
+    places. What has been found is kept, so that nothing is run twice."""
 
-    def __init__(
-        self,
-        system: System,
-        observations: Sequence[Observation],
-        free: Sequence[Free],
-        *,
-        options: Mapping[str, Any],
-        seeds: Sequence[int],
-        executor: Any = None,
-    ) -> None:
+    #: What a fit compares the numbers with: each has a name, a value, its uncertainty.
+    observations: Sequence[Any]
+    #: What each of them was observed on.
+    targets: Sequence[str]
+    #: The systems that become others with what a fit finds.
+    bases: Sequence[System]
+
+    def __init__(self, free: Sequence[Free]) -> None:
         self.free = list(free)
-        self.observations = list(observations)
-        self.systems = _systems(system, observations)
-        #: The same without what single observations put in a part's place.
-        self.bases = list(dict.fromkeys(_base_of(system, one) for one in observations))
-        self._map = mapper(executor)
         self._known: dict[tuple[float, ...], np.ndarray] = {}
-        keys = {one: keys_of(one, self.free) for one in self.systems}
-        for number, one in enumerate(self.free):
-            if not any(number == found for of in keys.values() for found, _ in of):
-                _refuse_key(one, self.systems)
-        self.groups = _groups(system, observations, keys, options, tuple(seeds))
 
     @property
     def evaluations(self) -> int:
@@ -154,17 +142,52 @@ class Model:
         observation."""
         wanted = [self.values(place) for place in places]
         new = list(dict.fromkeys(values for values in wanted if values not in self._known))
-        settings = [[one.setting(value) for one, value in zip(self.free, values)] for values in new]
+        self._known.update(zip(new, self._rows(new)))
+        return np.array([self._known[values] for values in wanted]).reshape(len(wanted), -1)
+
+    def _rows(self, settings: list[tuple[float, ...]]) -> list[np.ndarray]:
+        """The numbers for each of several settings of the free parameters."""
+        raise NotImplementedError
+
+
+class Model(Response):
+    """Programs on systems: what observations of them come to."""
+
+    def __init__(
+        self,
+        system: System,
+        observations: Sequence[Observation],
+        free: Sequence[Free],
+        *,
+        options: Mapping[str, Any],
+        seeds: Sequence[int],
+        executor: Any = None,
+    ) -> None:
+        super().__init__(free)
+        self.observations = list(observations)
+        self.systems = _systems(system, observations)
+        #: The same without what single observations put in a part's place.
+        self.bases = list(dict.fromkeys(_base_of(system, one) for one in observations))
+        self._map = mapper(executor)
+        keys = {one: keys_of(one, self.free) for one in self.systems}
+        for number, one in enumerate(self.free):
+            if not any(number == found for of in keys.values() for found, _ in of):
+                _refuse_key(one, self.systems)
+        self.groups = _groups(system, observations, keys, options, tuple(seeds))
+        on = {number: group.system.name for group in self.groups for number, *_ in group.cells}
+        #: What each observation is of.
+        self.targets = [on[number] for number in range(len(self.observations))]
+
+    def _rows(self, settings: list[tuple[float, ...]]) -> list[np.ndarray]:
+        texts = [[one.setting(value) for one, value in zip(self.free, values)] for values in settings]
         # As many pieces as keep every core busy, whose number changes no result.
         cores = os.cpu_count() or 1
-        piece = max(1, min(POINTS_OF_A_CALL, -(-len(new) // cores)))
+        piece = max(1, min(POINTS_OF_A_CALL, -(-len(texts) // cores)))
         tasks = [
-            (self.groups, settings[first : first + piece], len(self.observations))
-            for first in range(0, len(new), piece)
+            (self.groups, texts[first : first + piece], len(self.observations))
+            for first in range(0, len(texts), piece)
         ]
-        rows = [row for done in self._map(carried_out, tasks) for row in done]
-        self._known.update(zip(new, (np.array(row, dtype=float) for row in rows)))
-        return np.array([self._known[values] for values in wanted]).reshape(len(wanted), -1)
+        return [np.array(row, dtype=float) for done in self._map(carried_out, tasks) for row in done]
 
     def check(self, start: Places) -> None:
         """Runs the observations at the start, and each parameter at its bounds.

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from diskperf._fit import Fit
     from diskperf._fit_interval import Sample
-    from diskperf._fit_model import Model
+    from diskperf._fit_model import Response
     from diskperf._system import System
 
 
 def results(
-    model: Model, start: np.ndarray, best: np.ndarray, sample: Sample, held_out: set[int], fitted: list[int]
+    model: Response, start: np.ndarray, best: np.ndarray, sample: Sample, held_out: set[int], fitted: list[int]
 ) -> dict[str, Any]:
     """All that a :class:`Fit` has."""
     import numpy as np
@@ -52,13 +52,13 @@ def results(
     }
 
 
-def _names(model: Model) -> list[str]:
+def _names(model: Response) -> list[str]:
     """The keys; with their files where one key is free in several."""
     keys = [one.key for one in model.free]
     return [f"{one.key} ({one.file})" if keys.count(one.key) > 1 else one.key for one in model.free]
 
 
-def _with(model: Model, system: System, best: np.ndarray) -> System:
+def _with(model: Response, system: System, best: np.ndarray) -> System:
     from diskperf._fit_model import keys_of
 
     values = model.values(best)
@@ -83,7 +83,7 @@ def _matrix(keys: list[str], correlation: np.ndarray) -> _native.Columns:
 
 
 def _parameters(
-    model: Model, start: np.ndarray, best: np.ndarray, sample: Sample, correlation: np.ndarray
+    model: Response, start: np.ndarray, best: np.ndarray, sample: Sample, correlation: np.ndarray
 ) -> _native.Columns:
     from diskperf._fit import _PARAMETERS
     from diskperf._fit_interval import AT_BOUND, SAYS_NOTHING
@@ -124,7 +124,7 @@ def _parameters(
 
 
 def _observations(
-    model: Model,
+    model: Response,
     modelled: np.ndarray,
     errors: np.ndarray,
     left: np.ndarray,
@@ -134,11 +134,10 @@ def _observations(
     from diskperf._fit import _OBSERVATIONS
 
     observed = model.observations
-    on = {number: group.system.name for group in model.groups for number, *_ in group.cells}
     columns: dict[str, list[Any]] = {
         "observation": list(range(len(observed))),
         "name": [str(one) for one in observed],
-        "target": [on[number] for number in range(len(observed))],
+        "target": list(model.targets),
         "metric": [one.metric for one in observed],
         "observed": [float(one.value) for one in observed],
         "modelled": [float(one) for one in modelled],

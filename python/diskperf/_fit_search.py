@@ -187,6 +187,48 @@ def _descended(residuals: Residuals, start: np.ndarray) -> Optimum:
     return Optimum(end.x, 2 * float(end.cost), slopes(residuals, end.x, steps))
 
 
+#: Steps of a walk, the first and the last, in what the observations can tell of a
+#: direction; how often directions are taken anew, and what they have to gain.
+WALK_FIRST, WALK_LAST, WALK_TURNS, WALK_GAIN = 2.0, 0.2, 4, 0.2
+
+
+def walked(residuals: Residuals, place: np.ndarray) -> Optimum:
+    """Where steps to both sides lead along the directions in which the slopes lie: all
+    that help at once, the half that helps most, or the best alone, whichever is best;
+    where none helps the step is halved. It follows the floor of a valley, and leaves a
+    shelf of a staircase on which slopes say nothing."""
+    least = float(squares(residuals(place[None, :]))[0])
+    for _ in range(WALK_TURNS):
+        before = least
+        found = slopes_over_noise(residuals, place, rounds=1)
+        _, singular, directions = np.linalg.svd(found)
+        singular = np.concatenate([singular, np.zeros(len(place) - len(singular))])
+        told = directions / np.sqrt(singular**2 + 1 / UNIFORM_SPREAD**2)[:, None]
+        place, least = _along(residuals, place, least, told)
+        if before - least < WALK_GAIN:
+            break
+    return Optimum(place, least, slopes_over_noise(residuals, place))
+
+
+def _along(
+    residuals: Residuals, place: np.ndarray, least: float, directions: np.ndarray
+) -> tuple[np.ndarray, float]:
+    step, number = WALK_FIRST, len(place)
+    while step > WALK_LAST:
+        ends = np.clip(place + step * np.vstack([directions, -directions]), 0, 1)
+        gains = (least - squares(residuals(ends))).reshape(2, number)
+        order = [one for one in np.argsort(-gains.max(axis=0), kind="stable") if gains[:, one].max() > 0]
+        ways = np.where(gains[0] >= gains[1], step, -step)[:, None] * directions
+        counts = list(dict.fromkeys((len(order), (len(order) + 1) // 2, 1))) if order else []
+        tried = np.array([np.clip(place + ways[order[:count]].sum(axis=0), 0, 1) for count in counts])
+        totals = squares(residuals(tried)) if order else np.array([least])
+        if totals.min() < least:
+            place, least = tried[np.argmin(totals)], float(totals.min())
+        else:
+            step /= 2
+    return place, least
+
+
 def differential_evolution(
     residuals: Residuals, start: np.ndarray, *, generations: int, seed: int
 ) -> list[Optimum]:
@@ -214,3 +256,12 @@ def bounded(rows: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(rows), np.clip(rows, -HOPELESS, HOPELESS), HOPELESS)
 
 
+def softened(rows: np.ndarray, loss: str) -> np.ndarray:
+    """Residuals whose squares are what a loss counts of them."""
+    if loss == "soft-l1":
+        counted = 2 * (np.sqrt(1 + rows**2) - 1)
+    elif loss == "cauchy":
+        counted = np.log1p(rows**2)
+    else:
+        return rows
+    return np.sign(rows) * np.sqrt(counted)

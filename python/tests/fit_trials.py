@@ -45,9 +45,7 @@ class Additive:
             Observation("read_8192", 1.0, "elapsed_s", uncertainty=NOISE, name=str(number))
             for number in range(OBSERVATIONS)
         ]
-        named = dataclasses.make_dataclass("Named", ["name"])("additive")
-        group = dataclasses.make_dataclass("Group", ["system", "cells"])
-        self.groups = [group(named, [(number,) for number in range(OBSERVATIONS)])]
+        self.targets = ["additive"] * OBSERVATIONS
 
     def values(self, place):
         return tuple(one.value(float(number)) for one, number in zip(self.free, place))

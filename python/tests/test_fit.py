@@ -9,6 +9,7 @@ import fit_trials
 import numpy as np
 import pytest
 from conftest import VAX
+from diskperf._fit_search import softened
 
 COPY = ("host.copy_ms_per_kb", 0.3, 1.2)
 CALL = ("kernel.read_write_ms", 0.1, 2.0, None, "log")
@@ -139,6 +140,24 @@ def test_intervals_of_a_modelled_disk_hold_the_true_value():
     # With 95 % each, more than one of four missed is a chance of one in seventy.
     assert one.held.sum() >= 3, str(one)
     assert np.median(one.ratios) < 3, str(one)
+
+
+def test_what_nothing_explains_bends_a_soft_loss_less():
+    wrong = observed(noise=0)
+    wrong[0] = diskperf.Observation("ffs83", wrong[0].value * 1.5, wrong[0].metric,
+                                    uncertainty=0.02, program=wrong[0].program)  # fmt: skip
+    off = {
+        loss: abs(fitted(wrong, hold_out=0, loss=loss).values[COPY[0]] / TRUE_COPY - 1)
+        for loss in ("linear", "cauchy")
+    }
+    assert off["cauchy"] < off["linear"] / 2, off
+    rows = np.array([[-0.01, 100.0]])
+    for loss, most in (("soft-l1", 200), ("cauchy", 10)):
+        counted = softened(rows, loss)
+        assert math.isclose(counted[0, 0], -0.01, rel_tol=1e-3) and counted[0, 1] ** 2 < most
+    assert softened(rows, "linear") is rows
+    with pytest.raises(diskperf.RequestError, match="loss='huber': give 'linear', 'soft-l1' or 'cauchy'"):
+        fitted(loss="huber")
 
 
 def test_a_catalogue_has_what_was_found(found, tmp_path, command_line_json):

@@ -1,0 +1,247 @@
+"""The calibrated numbers of a catalogue: which they are, on which cells, and fits
+that find them again.
+
+A number is calibrated where its source says ``calibrated on: SET``;
+``published/calibration.toml`` has the cells of each set. A number whose source is
+``as FOLDER/FILE.toml`` is that file's, and follows it. Nothing else is listed here but
+where a fit looks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Optional
+
+from diskperf._errors import RequestError
+from diskperf._fit_free import Free
+
+if TYPE_CHECKING:
+    from diskperf._fit import Fit
+
+#: Of each search; any other has to find the same numbers, or they are not determined.
+SEED = 1983
+
+#: Of what a residual counts: cells that no value explains are in the sets as well.
+LOSS = "soft-l1"
+
+#: Rounds of draws for the intervals, which take most of the time, and of draws for
+#: each number that is fitted.
+ROUNDS, DRAWS_EACH = 2, 16
+
+#: Where a fit looks, whatever the catalogue has: of the names of files and keys, the
+#: first that fits; its bounds, the scale, whether it is a whole number, and digits.
+BOUNDS: tuple[tuple[str, float, float, str, bool, int], ...] = (
+    # What the task does between two commands, up to a revolution.
+    ("controllers/supra.toml command_poll_ms", 0.5, 22, "log", False, 3),
+    # The read of half a kilobyte of /dev/null takes 7.8 ms, in all; a request to the
+    # disk at most half of a revolution.
+    ("kernels/minix.toml call_ms", 0.5, 8, "log", False, 3),
+    ("kernels/minix.toml task_ms", 0.1, 4, "log", False, 3),
+    ("kernels/minix.toml buffer_replace_ms", 1, 11, "log", False, 3),
+    ("drivers/minix-disk-task.toml request_ms", 0.5, 11, "log", False, 3),
+    # A controller's processor takes from a tenth of a millisecond to a quarter of a
+    # revolution for a command, and moves a sector in less than it passes in.
+    ("controllers/* command_ms", 0.1, 5, "log", False, 3),
+    ("controllers/* move_sector_ms", 0.05, 0.5, "log", False, 3),
+    ("controllers/wd1003.toml command_poll_ms", 0.02, 2, "log", False, 2),
+    ("controllers/* command_poll_ms", 0.1, 5, "log", False, 3),
+    ("controllers/* maintenance_track_ms", 0.2, 15, "log", False, 3),
+    ("controllers/* buffer_sectors", 67, 2048, "log", True, 4),
+    ("controllers/* write_lead_sectors", 1, 67, "log", True, 2),
+    ("controllers/* search_command_ms", 0.2, 5, "log", False, 3),
+    ("controllers/* search_poll_per_drive_ms", 0.02, 2, "log", False, 3),
+    ("controllers/* finish_per_sector_ms", 0.1, 2, "log", False, 3),
+    ("controllers/* data_late_per_sector", 0.005, 0.5, "log", False, 3),
+    ("controllers/* data_late_idle_share", 0.001, 1, "log", False, 3),
+    ("buses/* memory_contention_share", 0, 0.6, "linear", False, 2),
+    ("hosts/* *_ms_per_kb", 0.15, 1.5, "log", False, 3),
+    ("kernels/sunos3.toml name_lookup_ms", 1, 25, "log", False, 2),
+    # Fifty instructions of an 11/780 to a thousand.
+    ("kernels/* *_ms", 0.05, 2, "log", False, 3),
+    ("drivers/* map_register_us", 2, 50, "log", False, 3),
+    ("drivers/* *_ms", 0.05, 2, "log", False, 3),
+)
+
+#: Where the search of a set begins that is too wide to be searched all over: in the
+#: order of its numbers, by hand and to one digit. Another start may end in another
+#: valley.
+STARTS = {
+    "one-drive": {
+        "drivers/hp-1983-07.toml complete_ms": 0.5,
+        "hosts/vax750.toml copy_ms_per_kb": 0.6,
+        "hosts/vax750.toml clear_ms_per_kb": 0.4,
+        "hosts/vax780.toml copy_ms_per_kb": 0.6,
+        "hosts/vax780.toml clear_ms_per_kb": 0.5,
+        "kernels/4.2bsd.toml read_write_ms": 0.4,
+        "kernels/4.2bsd.toml block_map_ms": 0.3,
+        "kernels/4.2bsd.toml new_buffer_ms": 0.2,
+        "kernels/4.2bsd.toml allocate_ms": 0.4,
+    },
+}
+
+_LINE = re.compile(r"^([a-z0-9_]+) = (.*)$")
+_NUMBER = re.compile(r"^-?[0-9][0-9_]*(\.[0-9]+)?$")
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A number or a choice that was calibrated."""
+
+    #: The file below ``catalogue/``, and the key in it.
+    file: str
+    key: str
+    #: As it is written.
+    text: str
+    #: The set of cells.
+    set: str
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether it is which of several, which is chosen, and not fitted."""
+        return not _NUMBER.match(self.text)
+
+    @property
+    def number(self) -> float:
+        return float(self.text.replace("_", ""))
+
+    def free(self) -> Free:
+        """Where a fit looks for it.
+
+        Raises:
+            RequestError: nothing says where.
+        """
+        folder = {"kernels": "kernel", "buses": "bus"}.get(self.file.split("/")[0])
+        part = folder or self.file.split("/")[0].removesuffix("s")
+        for pattern, low, high, scale, whole, digits in BOUNDS:
+            if fnmatchcase(f"{self.file} {self.key}", pattern):
+                return Free(
+                    f"{part}.{self.key}", low, high, scale=scale, whole=whole, file=self.file, digits=digits
+                )
+        raise RequestError(
+            f"{self.file}: `{self.key}` is calibrated, and BOUNDS of diskperf._calibration does not "
+            "say where a fit looks for it"
+        )
+
+
+class Texts:
+    """The files of a catalogue folder, whose numbers may be changed."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = dict(texts)
+
+    @staticmethod
+    def read(folder: str | os.PathLike[str]) -> Texts:
+        texts = {}
+        for below, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                path = os.path.join(below, name)
+                with open(path, encoding="utf-8") as file:
+                    texts[os.path.relpath(path, folder).replace(os.sep, "/")] = file.read()
+        return Texts(texts)
+
+    def __getitem__(self, name: str) -> str:
+        return self._texts[name]
+
+    def parts(self) -> dict[str, str]:
+        """The files of parts, which have all numbers."""
+        return {name: text for name, text in self._texts.items() if _is_part(name)}
+
+    def sets(self) -> dict[str, list[str]]:
+        """The patterns of the cells of each set, in the order of fitting."""
+        text = re.sub(r"#.*", "", self["published/calibration.toml"])
+        found = re.findall(r"^([a-z0-9-]+) = \[(.*?)\]", text, re.M | re.S)
+        return {name: re.findall(r'"([^"]+)"', cells) for name, cells in found}
+
+    def calibrated(self) -> list[Calibrated]:
+        """All that is calibrated, in the order of files and keys."""
+        return [
+            Calibrated(name, key, value, source.split(";")[0].removeprefix("calibrated on:").strip())
+            for name, key, value, source in self._sourced()
+            if source.startswith("calibrated on:")
+        ]
+
+    def with_(self, file: str, key: str, value: float) -> Texts:
+        """The same with another number in its line, and in those that follow it."""
+        changed = Texts(self._texts)
+        for name in [file, *self._followers(file, key)]:
+            line = rf"(?m)^({re.escape(key)} = ).*$"
+            text, count = re.subn(line, lambda match: match[1] + f"{value:.10g}", self[name])
+            if count != 1:
+                raise RequestError(f"{name}: `{key}` stands there {count} times, not once")
+            changed._texts[name] = text
+        return changed
+
+    def _followers(self, file: str, key: str) -> list[str]:
+        direct = [
+            name
+            for name, other, _, source in self._sourced()
+            if other == key and re.match(rf"as {re.escape(file)}\b", source)
+        ]
+        return [*direct, *(one for name in direct for one in self._followers(name, key))]
+
+    def _sourced(self) -> Iterator[tuple[str, str, str, str]]:
+        """The file, key, value and source of what stands in the parts' files above
+        their tables. What a file's source says is of its numbers."""
+        for name, text in self._texts.items():
+            if not _is_part(name):
+                continue
+            head = re.split(r"(?m)^\[", text)[0]
+            pairs: dict[str, str] = {
+                match[1]: match[2] for match in map(_LINE.match, head.splitlines()) if match
+            }
+            for key, value in pairs.items():
+                own: Optional[str] = pairs.get(f"{key}_source")
+                if own is None and _NUMBER.match(value):
+                    own = pairs.get("source", "")
+                if own is not None:
+                    yield name, key, value, own.strip('"')
+
+
+def _is_part(name: str) -> bool:
+    return name.endswith(".toml") and name.split("/")[0] not in ("published", "systems")
+
+
+def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str] = None) -> tuple[Texts, Fit]:
+    """Fits the numbers of a set to its cells, with all others as the texts have them.
+
+    Args:
+        without: a table (``T2``) whose cells are left out.
+
+    Returns:
+        The texts with what was found, and the fit.
+    """
+    import numpy as np
+
+    from diskperf import _fit_search
+    from diskperf._fit import solved
+    from diskperf._fit_card import CardModel, numbers_of
+
+    numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
+    cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
+    if len(cells) < len(numbers):
+        raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
+    free = [one.free() for one in numbers]
+
+    def changed(values: Sequence[float]) -> Texts:
+        trial = texts
+        for one, value in zip(numbers, values):
+            trial = trial.with_(one.file, one.key, value)
+        return trial
+
+    model = CardModel(cells, free, lambda values: changed(values).parts())
+    start, method = np.full(len(free), 0.5), "least-squares"
+    if name in STARTS:
+        values = [STARTS[name][f"{one.file} {one.key}"] for one in numbers]
+        start, method = np.array([one.place(value) for one, value in zip(free, values)]), "walk"
+    found = solved(
+        model, start, set(), method=method, restarts=restarts, generations=1, seed=SEED,
+        loss=LOSS, walk=True, sampling={"rounds": ROUNDS, "draws": min(64, DRAWS_EACH * len(free))},
+    )  # fmt: skip
+    return changed(found.parameters["value"]), found
+
+
+__all__ = ["Calibrated", "Texts", "fitted"]
