@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from diskperf import _native
+from diskperf._display import preformatted
 from diskperf._errors import RequestError
 from diskperf._settings import COMPONENTS, Value
 
@@ -49,6 +50,13 @@ class Entry:
     seek_ms_by_cylinders: list[tuple[int, float]] = field(
         default_factory=list, repr=False, compare=False
     )
+
+    def _repr_html_(self) -> str:
+        figures = {what: f"{value:,.6g} {unit}" for what, (value, unit) in self.figures.items()}
+        parts = {**self.components, **figures}
+        width = max(map(len, parts), default=0)
+        rows = "".join(f"\n{what:{width}}  {value}" for what, value in parts.items())
+        return preformatted(f"{self.name}: {self.description}{rows}") + self.parameters._repr_html_()
 
 
 class Catalogue:
@@ -149,6 +157,9 @@ class Catalogue:
 
     def __reduce__(self) -> tuple[type[Catalogue], tuple[str | None]]:
         return Catalogue, (self._folder,)
+
+    def _repr_html_(self) -> str:
+        return self.list()._repr_html_()
 
     def __repr__(self) -> str:
         return f"Catalogue({self._folder!r})" if self._folder else "Catalogue()"

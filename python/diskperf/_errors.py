@@ -35,9 +35,11 @@ class FileError(Error):
 
 
 class TooManyPoints(RequestError):
-    """A study is larger than anybody would begin by mistake: ``points`` of them."""
+    """A study is larger than anybody would begin by mistake: ``points`` of them, which
+    take as long as ``estimate`` says in words."""
 
     points: int = 0
+    estimate: str = ""
 
 
 class SweepWarning(UserWarning):

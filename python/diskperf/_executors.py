@@ -8,14 +8,16 @@ only so many of them under way that memory does not hang on how many there are.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent import futures
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from diskperf._errors import RequestError, RunError
-from diskperf._study import Study, run_chunk
+from diskperf._errors import Error, RequestError, RunError
+from diskperf._study import Study, run_packed
 
 #: A chunk's number, and its first point and the one behind its last.
 Chunk = tuple[int, int, int]
@@ -46,7 +48,7 @@ def carry_out(executor: object, study: Study, chunks: Iterable[Chunk]) -> Iterat
     """
     if executor is None:
         return _by_threads(study, chunks)
-    if is_dask(executor):
+    if of_dask(executor, "Client"):
         from diskperf._dask import by_dask
 
         return by_dask(executor, study, chunks)
@@ -54,8 +56,33 @@ def carry_out(executor: object, study: Study, chunks: Iterable[Chunk]) -> Iterat
         return _by_submitting(executor, study, chunks)
     if callable(getattr(executor, "map", None)):
         return _by_mapping(executor, study, chunks)
-    raise RequestError(
-        f"executor={executor!r}: give None for this machine's cores, a dask.distributed.Client or its "
+    raise no_executor(executor)
+
+
+@contextmanager
+def opened(executor: Any) -> Iterator[Any]:
+    """Who computes, as it is needed: of a scheduler's address or a cluster of Dask's a
+    client, for as long as it is needed.
+
+    Raises:
+        RequestError: an executor that is none.
+        RunError: a scheduler does not answer.
+    """
+    if isinstance(executor, str) or of_dask(executor, "Client") or of_dask(executor, "deploy.Cluster"):
+        from diskperf._dask import client_of
+
+        with client_of(executor) as client:
+            yield client
+    elif executor is None or not isinstance(executor, type) and any(callable(getattr(executor, name, None)) for name in ("submit", "map")):
+        yield executor
+    else:
+        raise no_executor(executor)
+
+
+def no_executor(executor: object) -> RequestError:
+    """What is wrong with what cannot compute."""
+    return RequestError(
+        f"executor={executor!r}: give None for this machine's cores, a Dask client or cluster or its "
         "scheduler's address, or something with map, as concurrent.futures has it"
     )
 
@@ -64,7 +91,7 @@ def workers(executor: object) -> int | None:
     """How many chunks an executor computes at a time, if it says."""
     if executor is None:
         return cores()
-    if is_dask(executor):
+    if of_dask(executor, "Client"):
         from diskperf._dask import threads
 
         return threads(executor)
@@ -74,9 +101,12 @@ def workers(executor: object) -> int | None:
     return None
 
 
-def is_dask(executor: object) -> bool:
-    """Whether it is a client of Dask's."""
-    return type(executor).__module__.split(".")[0] == "distributed"
+def of_dask(executor: object, name: str) -> bool:
+    """Whether it is of a class of Dask's: which is not so where Dask was never loaded."""
+    found: Any = sys.modules.get("distributed")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is not None and isinstance(executor, found)
 
 
 def _by_threads(study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:
@@ -96,14 +126,23 @@ def _by_threads(study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:
 
 
 def _by_submitting(executor: Any, study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:
+    packed = study.packed()
+
     def submit(chunk: Chunk) -> Any:
-        return executor.submit(run_chunk, study, *chunk[1:])
+        try:
+            return executor.submit(run_packed, *chunk[1:], packed)
+        except futures.BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            raise RunError(f"the executor takes no more work: {error}") from error
 
     window = CHUNKS_OF_WORKER * (workers(executor) or CHUNKS_OF_POOL)
     try:
         yield from _in_window(submit, chunks, window)
     except futures.BrokenExecutor as error:
         raise RunError(f"the executor lost a worker: {error}") from error
+    except futures.CancelledError as error:
+        raise RunError("the executor was shut down while the study ran") from error
 
 
 def _in_window(submit: Any, chunks: Iterable[Chunk], window: int) -> Iterator[Done]:
@@ -125,12 +164,20 @@ def _in_window(submit: Any, chunks: Iterable[Chunk], window: int) -> Iterator[Do
 
 
 def _by_mapping(executor: Any, study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:
-    waiting = iter(chunks)
+    waiting, packed = iter(chunks), study.packed()
     while window := list(islice(waiting, CHUNKS_OF_POOL)):
-        calls = [(study, start, end) for _, start, end in window]
-        tables = executor.map(_run_one, calls)
+        calls = [(start, end, packed) for _, start, end in window]
+        try:
+            tables = list(executor.map(_run_one, calls))
+        except Error:
+            raise
+        except ValueError as error:
+            # What a pool says that is closed.
+            raise RunError(f"the executor takes no more work: {error}") from error
+        if len(tables) != len(window):
+            raise RunError(f"the executor's map gave {len(tables)} results of {len(window)} calls")
         yield from zip((number for number, *_ in window), tables)
 
 
-def _run_one(call: tuple[Study, int, int]) -> Any:
-    return run_chunk(*call)
+def _run_one(call: tuple[int, int, bytes]) -> Any:
+    return run_packed(*call)

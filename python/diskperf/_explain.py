@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, overload
 
 from diskperf import _native
+from diskperf._display import COLUMNS, preformatted
 from diskperf._errors import RequestError
 from diskperf._run import SEED, Run, Target, asked
 from diskperf._settings import Value
@@ -91,6 +92,9 @@ class Explanation:
     def __str__(self) -> str:
         return self._native.text(shutil.get_terminal_size((100, 24)).columns)
 
+    def _repr_html_(self) -> str:
+        return preformatted(self._native.text(COLUMNS))
+
     def __repr__(self) -> str:
         return f"<Explanation of {self._document['what']}>"
 
@@ -115,6 +119,9 @@ class Differences:
 
     def __str__(self) -> str:
         return self._text
+
+    def _repr_html_(self) -> str:
+        return preformatted(self._text)
 
     def __repr__(self) -> str:
         document = self.to_dict()

@@ -6,22 +6,33 @@ import math
 import os
 import socket
 import statistics
-from collections.abc import Callable, Sequence
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from time import sleep, time
+from contextlib import contextmanager
+from time import monotonic, sleep, time
 from typing import Any
 
 from diskperf import _native
-from diskperf._dask import distributed
-from diskperf._errors import Error, RequestError, RunError
+from diskperf._dask import SILENCE_S, client_of, distributed, incapable, on_worker
+from diskperf._errors import Error, RequestError, RunError, SweepWarning
+from diskperf._executors import of_dask
 from diskperf._run import describe, run
 
 #: Round trips by which a host's clock is compared with the client's; the shortest
 #: counts.
 ROUND_TRIPS = 8
 
-#: From the agreement on a common start to the start, besides the longest round trip.
-AGREED_AHEAD_S = 1.0
+#: From the agreement on a common start to the start, besides the longest round trip:
+#: in all, and for each host that is to be told.
+AGREED_AHEAD_S, HOST_AHEAD_S = 1.0, 0.02
+
+#: This process: a worker's address may be another's, when it has died.
+_PROCESS = uuid.uuid4().hex
+
+#: What a process that is killed while it measures does not remove.
+LEFT = "what it had written is there still: `python -m diskperf clean --on DIRECTORY` on that host removes it"
 
 #: How often it is looked whether a host's worker is still there.
 LOOK_S = 1.0
@@ -142,7 +153,8 @@ def measure_fleet(
         suite: a suite or a program; ``None`` for the path's default.
         path: a directory, a file or a block device, which each host has for itself.
             Of a path on shared storage all hosts measure the same.
-        client: a ``dask.distributed.Client``. Its workers should be idle: a busy one
+        client: a ``dask.distributed.Client``, a cluster of Dask's, or its scheduler's
+            address. Its workers should be idle: a busy one
             begins late, which ``start_ms`` shows, and shares its host.
         together: all hosts at the same time: their runs begin at a moment that is
             agreed on by the client's clock, which the hosts' are compared with
@@ -163,7 +175,13 @@ def measure_fleet(
 
     Raises:
         RequestError: a path that is none, or that a host refuses; no workers.
-        RunError: no host could be measured, or the scheduler was lost.
+        RunError: no host could be measured, a worker has no diskperf, or the
+            scheduler was lost.
+        KeyboardInterrupt: Ctrl-C. What has not begun does not begin; a host that is at
+            work goes on to the end of its run, for Dask ends no task that runs.
+
+    Warns:
+        SweepWarning: a host does not answer, and is waited for.
     """
     place = os.fspath(path)
     if "/" not in place and place != ".":
@@ -171,18 +189,16 @@ def measure_fleet(
             f"`{place}` is no path: measure_fleet is for real storage, and a path has a / (./{place})"
         )
     distributed()
+    if not (isinstance(client, str) or of_dask(client, "Client") or of_dask(client, "deploy.Cluster")):
+        raise RequestError(f"client={client!r}: give a Dask client or cluster, or its scheduler's address")
     options.setdefault("store", False)
-    try:
-        hosts = _hosts(client, host_of or this_host)
-        for host, worker in hosts.items():
-            refusal = client.submit(
-                _refusal, suite, place, options, workers=[worker], pure=False
-            ).result()
-            if refusal is not None:
-                raise RequestError(f"{host} refuses, and nothing was begun: {refusal}")
-        measured = _measured(client, hosts, (suite, place, options), together)
-    except (OSError, CancelledError) as error:
-        raise RunError(f"the Dask scheduler was lost: {error}") from error
+    with client_of(client) as client:
+        try:
+            hosts = _hosts(client, host_of)
+            processes = _ready(client, hosts, (suite, place, options))
+            measured = _measured(client, hosts, processes, (suite, place, options), together)
+        except (OSError, CancelledError) as error:
+            raise RunError(f"the Dask scheduler was lost: {error}") from error
     if all(row["error"] for row, _ in measured):
         raise RunError(f"no host could be measured; {measured[0][0]['host']}: {measured[0][0]['error']}")
     documents = {row["host"]: document for row, document in measured if document is not None}
@@ -199,75 +215,126 @@ def this_host() -> str:
     return f"{socket.gethostname()} {boot}".strip()
 
 
-def _hosts(client: Any, host_of: Callable[..., str]) -> dict[str, str]:
+def _hosts(client: Any, host_of: Callable[..., str] | None) -> dict[str, str]:
     """One worker for each host, by the host's name."""
+    if words := incapable(client, ("diskperf",)):
+        raise RunError(f"{words}; nothing was begun")
     found: dict[str, str] = {}
-    for worker, host in sorted(client.run(host_of).items()):
+    for worker, host in sorted(client.run(host_of or this_host, on_error="return").items()):
+        if not isinstance(host, str) or not host:
+            raise RequestError(
+                f"host_of says {host!r} of the worker at {worker}: it is to give the name of a host"
+            )
         found.setdefault(host, worker)
     if not found:
         raise RequestError("the cluster has no workers: start some, or wait with client.wait_for_workers(1)")
-    names = [host.split()[0] for host in found]
-    # The number of a start is for nobody to read, where names suffice.
-    plain = len(set(names)) == len(names)
-    return {(host.split()[0] if plain else host): found[host] for host in sorted(found)}
+    if host_of is None:
+        # The number of a start is for nobody to read, where names suffice.
+        names = {host: host.split()[0] for host in found}
+        if len(set(names.values())) == len(names):
+            found = {names[host]: worker for host, worker in found.items()}
+    return {host: found[host] for host in sorted(found)}
 
 
-def _refusal(suite: str | None, path: str, options: dict[str, Any]) -> str | None:
-    """Why this host would not run the suite, if it would not."""
+def _ready(client: Any, hosts: dict[str, str], asked: tuple[Any, ...]) -> dict[str, str]:
+    """Makes sure that every host would run the suite, and gives its worker's process.
+
+    Raises:
+        RequestError: one would not.
+    """
+    with _submitted(client, hosts, lambda host: (_would, *asked)) as futures:
+        processes = {}
+        for host, worker in hosts.items():
+            found = _outcome(client, host, worker, futures[host], said=True)
+            if found.get("version", _native.__version__) != _native.__version__:
+                found["error"] = f"it has diskperf {found['version']}, and this is {_native.__version__}"
+            if found.get("error") is not None:
+                raise RequestError(f"{host} refuses, and nothing was begun: {found['error']}")
+            processes[host] = found["process"]
+    return processes
+
+
+def _would(suite: str | None, path: str, options: dict[str, Any]) -> dict[str, Any]:
+    """On a host: why it would not run the suite, if it would not."""
     known = {name: value for name, value in options.items() if name not in ("store", "label")}
+    refusal = None
     try:
         describe(suite, on=path, **known)
     except (Error, TypeError) as error:
-        return str(error)
-    return None
+        refusal = str(error)
+    return {"process": _PROCESS, "version": _native.__version__, "error": refusal}
 
 
-def _clock(client: Any, worker: str) -> tuple[float, float]:
+@contextmanager
+def _submitted(
+    client: Any, hosts: dict[str, str], call_of: Callable[[str], tuple[Any, ...]]
+) -> Iterator[dict[str, Any]]:
+    """A call on the worker of each host, and nowhere else. What has not begun when this
+    is left, as by Ctrl-C, does not begin."""
+    futures: dict[str, Any] = {}
+    try:
+        for host, worker in hosts.items():
+            function, *words = call_of(host)
+            futures[host] = client.submit(
+                on_worker(function), *words, workers=[worker], allow_other_workers=False, pure=False
+            )
+        yield futures
+    finally:
+        left = [future for future in futures.values() if not future.done()]
+        if left and client.status == "running":
+            client.cancel(left)
+
+
+def _clock(client: Any, worker: str) -> tuple[float, float] | None:
     """What a host's clock is ahead of this one's, and how far that may be off: half of
-    the shortest round trip."""
+    the shortest round trip. ``None`` if its worker is gone."""
+    # Dask would try for long to reach one that is gone.
+    if worker not in client.scheduler_info(n_workers=-1)["workers"]:
+        return None
     found = []
     for _ in range(ROUND_TRIPS):
         begin = time()
-        there = client.run(time, workers=[worker])[worker]
+        there = client.run(time, workers=[worker], on_error="return").get(worker)
         end = time()
+        if not isinstance(there, float):
+            return None
         found.append(((end - begin) / 2, there - (begin + end) / 2))
     error, offset = min(found)
     return offset, error
 
 
 def _measured(
-    client: Any, hosts: dict[str, str], asked: tuple[Any, ...], together: bool
+    client: Any, hosts: dict[str, str], processes: dict[str, str], asked: tuple[Any, ...], together: bool
 ) -> list[tuple[dict[str, Any], Any]]:
     clocks = {host: _clock(client, worker) for host, worker in hosts.items()}
-    longest = max(error for _, error in clocks.values())
-    begin = time() + AGREED_AHEAD_S + 2 * longest if together else None
+    lost = {"error": "its worker was lost before it began"}
+    outcomes: dict[str, dict[str, Any]] = {host: lost for host, clock in clocks.items() if clock is None}
+    known = {host: clock for host, clock in clocks.items() if clock is not None}
+    longest = max((error for _, error in known.values()), default=0.0)
+    begin = time() + AGREED_AHEAD_S + HOST_AHEAD_S * len(hosts) + 2 * longest if together else None
 
-    def submitted(host: str) -> Any:
-        moment = None if begin is None else begin + clocks[host][0]
-        return client.submit(
-            _run_here, *asked, moment, workers=[hosts[host]], allow_other_workers=False, pure=False
-        )
+    def call_of(host: str) -> tuple[Any, ...]:
+        moment = None if begin is None else begin + known[host][0]
+        return (_run_here, *asked, moment, processes[host])
 
-    if together:
-        futures = {host: submitted(host) for host in hosts}
-        outcomes = {host: _outcome(client, hosts[host], future) for host, future in futures.items()}
-    else:
-        outcomes = {host: _outcome(client, hosts[host], submitted(host)) for host in hosts}
+    for some in [list(known)] if together else [[host] for host in known]:
+        with _submitted(client, {host: hosts[host] for host in some}, call_of) as futures:
+            for host, future in futures.items():
+                outcomes[host] = _outcome(client, host, hosts[host], future)
     started = {
-        host: outcome["started"] - clocks[host][0] for host, outcome in outcomes.items() if "started" in outcome
+        host: outcome["started"] - known[host][0] for host, outcome in outcomes.items() if "started" in outcome
     }
     first = begin if begin is not None else min(started.values(), default=0.0)
     rows = []
     for host, worker in hosts.items():
-        outcome = outcomes[host]
+        outcome, clock = outcomes[host], clocks[host]
         document = outcome.get("document")
-        offset, error = clocks[host]
         row = {
             "host": host,
             "worker": worker,
             **_place(document),
-            "clock_offset_ms": 1e3 * offset,
-            "clock_error_ms": 1e3 * error,
+            "clock_offset_ms": None if clock is None else 1e3 * clock[0],
+            "clock_error_ms": None if clock is None else 1e3 * clock[1],
             "start_ms": 1e3 * (started[host] - first) if host in started else None,
             "elapsed_s": outcome.get("elapsed_s"),
             "error": outcome.get("error"),
@@ -276,10 +343,12 @@ def _measured(
     return rows
 
 
-def _outcome(client: Any, worker: str, future: Any) -> dict[str, Any]:
+def _outcome(client: Any, host: str, worker: str, future: Any, said: bool = False) -> dict[str, Any]:
     """What came of a host, also if its worker dies: then it is not measured again
     behind anybody's back."""
     library = distributed()
+    lost = {"error": f"its worker at {worker} was lost on the way ({LEFT})"}
+    begin = monotonic()
     while True:
         try:
             found: dict[str, Any] = future.result(timeout=LOOK_S)
@@ -287,17 +356,22 @@ def _outcome(client: Any, worker: str, future: Any) -> dict[str, Any]:
         except (TimeoutError, library.TimeoutError):
             if worker not in client.scheduler_info(n_workers=-1)["workers"]:
                 future.cancel()
-                return {"error": f"its worker at {worker} was lost while it measured"}
+                return lost
         except library.KilledWorker:
-            return {"error": f"its worker at {worker} was lost while it measured"}
-        except Error as error:
-            return {"error": str(error)}
+            return lost
+        if said and monotonic() > begin + SILENCE_S:
+            said = False
+            words = f"{host} does not answer: is its worker at {worker} busy? It is waited for"
+            warnings.warn(words, SweepWarning, stacklevel=2)
 
 
 def _run_here(
-    suite: str | None, path: str, options: dict[str, Any], moment: float | None
+    suite: str | None, path: str, options: dict[str, Any], moment: float | None, process: str
 ) -> dict[str, Any]:
     """A run on this host, begun at a moment of its clock."""
+    if process != _PROCESS:
+        # Dask gives the work of a worker that died to the one that has its address.
+        return {"error": f"its worker was lost on the way ({LEFT}), and is another process now"}
     if moment is not None:
         sleep(max(moment - time(), 0.0))
     started = time()
@@ -305,6 +379,8 @@ def _run_here(
         document = run(suite, on=path, **options).to_dict()
     except Error as error:
         return {"started": started, "error": str(error)}
+    except Exception as error:  # Of one host, which is not to end the others' runs.
+        return {"started": started, "error": f"{type(error).__name__}: {error}"}
     return {"started": started, "elapsed_s": time() - started, "document": document}
 
 

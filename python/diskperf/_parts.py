@@ -36,6 +36,10 @@ VERSION = 1
 #: What a file that is being written ends with.
 UNFINISHED = ".unfinished"
 
+#: The lock files that studies of this process hold, each with its descriptors: the
+#: system's locks keep other processes away, and not another thread of this one.
+_TAKEN: dict[tuple[int, int], list[int]] = {}
+
 
 class Folder:
     """A study's folder.
@@ -47,7 +51,7 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
         self.path = pathlib.Path(path)
         self.manifest = manifest
-        self._lock: int | None = None
+        self._file: tuple[int, int] | None = None
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Folder | None:
@@ -59,9 +63,12 @@ class Folder:
         folder = pathlib.Path(path)
         try:
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            if manifest["diskperf_study"] != VERSION:
+            version = int(manifest["diskperf_study"])
+            if version != VERSION:
+                age = "a newer" if version > VERSION else "an older"
                 raise FileError(
-                    f"{folder / MANIFEST} is of another release of diskperf: give another folder"
+                    f"{folder / MANIFEST} was written by {age} diskperf (form {version} of a study, and this "
+                    f"one knows form {VERSION}): use that diskperf, or give another folder"
                 )
         except FileNotFoundError:
             if folder.is_dir() and any(not _is_ours(name) for name in os.listdir(folder)):
@@ -76,20 +83,9 @@ class Folder:
         return Folder(folder, manifest)
 
     @staticmethod
-    def create(path: str | os.PathLike[str], manifest: Mapping[str, Any]) -> Folder:
-        """Makes the folder with its manifest.
-
-        Raises:
-            FileError: it cannot be written.
-        """
-        folder = Folder(path, {"diskperf_study": VERSION, **manifest})
-        try:
-            (folder.path / PARTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{folder.path} cannot be made: {error.strerror}") from None
-        text = json.dumps(folder.manifest, indent=1, ensure_ascii=False)
-        folder._write(folder.path / MANIFEST, lambda file: file.write(f"{text}\n".encode()))
-        return folder
+    def new(path: str | os.PathLike[str], manifest: Mapping[str, Any]) -> Folder:
+        """A folder that is made when it is entered."""
+        return Folder(path, {"diskperf_study": VERSION, **manifest})
 
     def agree(self, definition: Mapping[str, Any], identity: tuple[str, str]) -> None:
         """Makes sure that it is this study's, and of this model.
@@ -100,7 +96,9 @@ class Folder:
         as_read = json.loads(json.dumps(definition))
         for name, asked in as_read.items():
             kept = self.manifest.get(name)
-            if kept != asked:
+            # As text: points are numbered by the order of the keys.
+            if json.dumps(kept) != json.dumps(asked):
+                name, kept, asked = _difference(name, kept, asked)
                 raise FileError(
                     f"{self.path} holds another study: its `{name}` is {_short(kept)}, and "
                     f"{_short(asked)} was asked for; give another folder"
@@ -177,24 +175,44 @@ class Folder:
         return table if columns is None else table.select(columns)
 
     def __enter__(self) -> Folder:
-        """Takes the folder for this process alone, and removes what a killed one
-        was writing.
+        """Takes the folder for this study alone, makes it if it is new, and removes
+        what a killed process was writing.
 
         Raises:
-            RequestError: another process is at work on it.
+            RequestError: another study is at work on it, or began meanwhile.
             FileError: it cannot be written.
         """
         try:
-            return self._locked()
+            (self.path / PARTS).mkdir(parents=True, exist_ok=True)
+            self._take()
         except OSError as error:
             raise self._failure(self.path / PARTS, error) from None
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
-    def _locked(self) -> Folder:
+    def _take(self) -> None:
         lock = os.open(self.path / PARTS / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        status = os.fstat(lock)
+        file = status.st_dev, status.st_ino
+        own = [lock]
+        # In one step, for threads.
+        held = _TAKEN.setdefault(file, own)
+        if held is not own:
+            # With any of a process's descriptors of a file that is closed goes its lock:
+            # whoever holds it closes this one with its own.
+            held.append(lock)
+            raise RequestError(
+                f"another study of this process is at work in {self.path}: wait for it, or give another folder"
+            )
         try:
             # Of this process alone: workers that it forks do not keep it.
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
+            del _TAKEN[file]
             os.close(lock)
             raise RequestError(
                 f"another process is at work on the study in {self.path}: wait for it, or end it"
@@ -202,15 +220,23 @@ class Folder:
         except OSError:
             # A network file system without locks.
             pass
-        self._lock = lock
+        self._file = file
+
+    def _begin(self) -> None:
+        there = Folder.read(self.path)
+        if there is None:
+            text = json.dumps(self.manifest, indent=1, ensure_ascii=False)
+            self._write(self.path / MANIFEST, lambda file: file.write(f"{text}\n".encode()))
+        elif there.manifest != json.loads(json.dumps(self.manifest)):
+            raise RequestError(f"another study was begun in {self.path} meanwhile: give another folder")
         for left in self.path.glob(f"**/*{UNFINISHED}"):
             left.unlink(missing_ok=True)
-        return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self._file is not None:
+            for lock in _TAKEN.pop(self._file):
+                os.close(lock)
+            self._file = None
 
     def _write(self, place: pathlib.Path, fill: Any) -> None:
         beside = place.with_name(f"{place.name}.{os.getpid()}{UNFINISHED}")
@@ -231,6 +257,15 @@ class Folder:
 
 def _is_ours(name: str) -> bool:
     return name == PARTS or name.endswith(UNFINISHED)
+
+
+def _difference(name: str, kept: Any, asked: Any) -> tuple[str, Any, Any]:
+    """The first of two tables' entries that differs; if only their order does, the tables."""
+    if isinstance(kept, Mapping) and isinstance(asked, Mapping):
+        for key in {**kept, **asked}:
+            if kept.get(key) != asked.get(key):
+                return _difference(f"{name}.{key}", kept.get(key), asked.get(key))
+    return name, kept, asked
 
 
 def _short(value: object) -> str:

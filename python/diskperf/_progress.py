@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from diskperf._packages import needed
+
 
 @contextmanager
 def shown_progress(points: int, done: int, shown: bool | None) -> Iterator[Callable[[int], None]]:
@@ -26,13 +28,15 @@ def shown_progress(points: int, done: int, shown: bool | None) -> Iterator[Calla
         yield lambda _: None
         return
     try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError as error:
+        needed("rich", "a progress bar needs rich", "rich")
+    except ImportError:
         if shown:
-            raise ImportError("a progress bar needs rich: pip install 'diskperf[sweep]'") from error
+            raise
         yield lambda _: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("sweep"),
         BarColumn(),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._charts import chosen, drawn
+from diskperf._display import COLUMNS, preformatted
 from diskperf._run import SEED
 from diskperf._settings import Value, gathered, typed
 
@@ -93,6 +94,9 @@ class Card:
     def __str__(self) -> str:
         return self._native.text(shutil.get_terminal_size((100, 24)).columns)
 
+    def _repr_html_(self) -> str:
+        return preformatted(self._native.text(COLUMNS))
+
     def __repr__(self) -> str:
         return f"<Card of {len(self._document['cells'])} numbers>"
 
@@ -106,7 +110,7 @@ def reproduce(
     document: str | Sequence[str] | None = None,
     *,
     settings: Mapping[str, Value] | None = None,
-    cell: str | None = None,
+    cell: str | Sequence[str] | None = None,
     table: str | None = None,
     seed: int = SEED,
     threads: int | None = None,
@@ -119,8 +123,8 @@ def reproduce(
         document: ``kridle-mckusick-1983``, ...: `Catalogue.list` of
             ``published`` has the names; without one, all that have models.
         settings, keywords: changes to every system, as `run` has them.
-        cell: only cells whose id fits this pattern, in which ``*`` stands for any
-            characters and ``?`` for one.
+        cell: only cells whose id fits this pattern, or one of these patterns, in which
+            ``*`` stands for any characters and ``?`` for one.
         table: only cells of this table: ``T2``.
         seed: of all random choices.
         threads: machines at a time; the result does not depend on it.
@@ -136,7 +140,7 @@ def reproduce(
     asked = {
         "documents": documents,
         "settings": typed(changes),
-        "cell": cell,
+        "cells": [cell] if isinstance(cell, str) else list(cell or ()),
         "table": table,
         "catalogue": None if catalogue is None else os.fspath(catalogue),
         "seed": seed,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union, overload
 
 from diskperf import _native
 from diskperf._charts import chosen, drawn
+from diskperf._display import COLUMNS, preformatted
 from diskperf._errors import StoreWarning
 from diskperf._settings import Value, gathered, typed
 from diskperf._system import System
@@ -196,6 +197,9 @@ class Run:
 
     def __str__(self) -> str:
         return self._native.text(shutil.get_terminal_size((100, 24)).columns)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self._native.text(COLUMNS))
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.suite} on {self.target}, {self.state}>"

@@ -3,8 +3,10 @@ seeds, found by its number and never held in a list."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Union
 
 from diskperf import _native
@@ -18,6 +20,10 @@ MOST_VALUES = 100_000
 
 #: Seeds are of 64 bits.
 MOST_SEED = 2**64 - 1
+
+#: A range of seeds, both ends included.
+RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -90,6 +96,12 @@ def seeds_of(seeds: int | str | Sequence[int]) -> Sequence[int]:
     Raises:
         RequestError: none, or what is no seed, or one twice.
     """
+    if isinstance(seeds, str) and (ends := RANGE.fullmatch(seeds.strip())):
+        # Of any length, as a range of Python's.
+        first, last, step = (int(number or 1) for number in ends.groups())
+        if not step or last < first:
+            raise RequestError(f"seeds: the range {seeds} is empty: give FIRST..LAST, as 1..100, or FIRST..LAST:STEP")
+        seeds = range(first, last + 1, step)
     if isinstance(seeds, str):
         seeds = [_parsed(int, value) for value in _native.values_of("seeds", seeds)]
     if isinstance(seeds, int):
@@ -130,18 +142,26 @@ class Space:
             points *= len(one.values)
         return points
 
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Of each key, for how many points its value stays the same."""
+        strides, stride = [], len(self.seeds)
+        for one in reversed(self.axes):
+            strides.append(stride)
+            stride *= len(one.values)
+        return tuple(reversed(strides))
+
     def places(self, number: int) -> list[int]:
         """Of the point of this number, the place of each key's value, and of its seed."""
-        places = []
-        for length in (len(self.seeds), *(len(one.values) for one in reversed(self.axes))):
-            number, place = divmod(number, length)
-            places.append(place)
-        return [*reversed(places[1:]), places[0]]
+        of_keys = (number // stride % len(one.values) for one, stride in zip(self.axes, self.strides))
+        return [*of_keys, number % len(self.seeds)]
 
     def settings(self, number: int) -> dict[str, str]:
         """The settings of a point."""
-        places = self.places(number)
-        return {one.key: one.values[place] for one, place in zip(self.axes, places)}
+        return {
+            one.key: one.values[number // stride % len(one.values)]
+            for one, stride in zip(self.axes, self.strides)
+        }
 
     def seed(self, number: int) -> int:
         """The seed of a point."""

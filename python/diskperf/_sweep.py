@@ -10,9 +10,8 @@ from contextlib import ExitStack
 from time import perf_counter
 from typing import Any
 
-from diskperf._dask import client_of
 from diskperf._errors import Error, FileError, RequestError, RunError, SweepWarning, TooManyPoints
-from diskperf._executors import Chunk, carry_out, workers
+from diskperf._executors import Chunk, carry_out, opened, workers
 from diskperf._parts import Folder
 from diskperf._progress import duration, shown_progress
 from diskperf._run import SEED
@@ -28,9 +27,10 @@ MOST_IN_MEMORY = 250_000
 #: Points that nobody is asked about.
 MOST_POINTS = 100_000_000
 
-#: Nominal seconds of a chunk: the engine's share of it, some milliseconds, is small.
-#: A long study has longer chunks rather than more than so many.
-CHUNK_S, SHORTEST_CHUNK_S, LONGEST_CHUNK_S = 1.0, 0.1, 60.0
+#: Nominal seconds of a chunk. With Dask one costs about 20 ms in all processes together
+#: (bench/sweep), and is to be under 5 % of the shortest. A long study has longer
+#: chunks rather than more than so many.
+CHUNK_S, SHORTEST_CHUNK_S, LONGEST_CHUNK_S = 2.0, 1.0, 60.0
 FEWEST_CHUNKS, MOST_CHUNKS = 64, 2000
 
 #: Studies of fewer points are not worth more than one for the pilot.
@@ -72,10 +72,11 @@ def sweep(
             Without keys there are seeds alone: ``{}``.
         seeds: one, several, or a range: ``range(1, 101)``, ``"1..100"``.
         executor: who computes. ``None``: the cores of this machine. A
-            ``dask.distributed.Client``, or the address of its scheduler
-            (``"tcp://10.0.0.1:8786"``): that cluster, whose scheduler and workers have
-            the same diskperf installed; as long as it has no workers, it is waited for
-            some. Or what has ``map``, as executors of
+            ``dask.distributed.Client``, a cluster of Dask's (``LocalCluster``,
+            ``SLURMCluster``, ...), or the address of its scheduler
+            (``"tcp://10.0.0.1:8786"``): that cluster, whose workers have the same
+            diskperf installed; while it has none, it is waited for some, and that is
+            said. Or what has ``map``, as executors of
             ``concurrent.futures`` and pools of ``multiprocessing`` have.
         to: the folder of the study: one Parquet file for each chunk of its points,
             and ``study.json``. The same call again goes on with what is missing, and
@@ -86,7 +87,7 @@ def sweep(
         errors: a combination that cannot be is a row with ``error`` and nothing else
             (``"column"``), or ends the study (``"raise"``).
         chunk_points: points that a worker computes at a time, and of one file.
-            Without it as many as take about a second, by what a pilot of three points
+            Without it as many as take about two seconds, by what a pilot of three points
             does (and not by how long that took: the files would hang on it).
         most_points: more points than these are refused, with the time that they
             would take.
@@ -99,8 +100,8 @@ def sweep(
 
     Raises:
         SettingError: a key that there is not, or none of whose values can be.
-        RequestError: no values, or an option that cannot be; another process is at
-            work on the folder. Nothing is begun.
+        RequestError: no values, or an option or an executor that cannot be; another
+            study is at work on the folder. Nothing is begun.
         TooManyPoints: more than ``most_points``, with the time that they would take.
         FileError: the folder holds another study, or was made by another model or
             catalogue; or it cannot be written, as on a full disk.
@@ -110,7 +111,8 @@ def sweep(
             is in the folder stays, and the same call goes on.
 
     Warns:
-        SweepWarning: some points could not be run.
+        SweepWarning: some points could not be run; a cluster has no workers, and is
+            waited for.
     """
     arrow()
     if errors not in ("raise", "column"):
@@ -128,6 +130,7 @@ def sweep(
     system = System(system) if isinstance(system, str) else system
     study = Study(system, suite, Space.of(over, seeds), options, errors)
     study.check()
+    study = dataclasses.replace(study, expected=study.identity())
     folder = None if to is None else Folder.read(to)
     if folder is not None:
         folder.agree(study.definition(), study.identity())
@@ -137,13 +140,12 @@ def sweep(
                 "or give another folder"
             )
     with ExitStack() as open_until_the_end:
-        if isinstance(executor, str):
-            executor = open_until_the_end.enter_context(client_of(executor))
+        executor = open_until_the_end.enter_context(opened(executor))
         if folder is None:
             chunk_points = _planned(study, executor, chunk_points, most_points, to is None)
             if to is None:
                 return _in_memory(study, executor, chunk_points, progress)
-            folder = Folder.create(to, _manifest(study, chunk_points))
+            folder = Folder.new(to, _manifest(study, chunk_points))
         return _in_folder(study, executor, folder, progress)
 
 
@@ -159,17 +161,20 @@ def _planned(
         )
     if chunk_points is not None and points <= most_points:
         return chunk_points
+    # What is loaded once is no point's cost.
+    study.run(0, 0)
     tried = [0] if points < SMALL else [0, points // 2, points - 1]
     costs = [study.cost(number) for number in tried]
     seconds, nominal = (sum(cost) / len(costs) for cost in zip(*costs))
     if points > most_points:
         several = workers(executor)
         on = "on one worker" if not several else f"on {several} workers like this machine's cores"
-        refusal = TooManyPoints(
+        estimate = (
             f"{points:,} points take about {duration(seconds * points / (several or 1))} {on} "
-            f"({1e3 * seconds:.1f} ms each): give fewer values, or say most_points={points} to begin"
+            f"({1e3 * seconds:.1f} ms each)"
         )
-        refusal.points = points
+        refusal = TooManyPoints(f"{estimate}: give fewer values, or say most_points={points} to begin")
+        refusal.points, refusal.estimate = points, estimate
         raise refusal
     return chunk_points or chosen_chunk(points, nominal)
 
@@ -212,7 +217,6 @@ def _in_memory(study: Study, executor: Any, chunk_points: int, shown: bool | Non
 
 
 def _in_folder(study: Study, executor: Any, folder: Folder, shown: bool | None) -> Sweep:
-    study = dataclasses.replace(study, expected=folder.identity)
     points, chunk_points = study.space.points, folder.chunk_points
     kept = 0
     with folder:
@@ -229,7 +233,7 @@ def _in_folder(study: Study, executor: Any, folder: Folder, shown: bool | None) 
                 raise
             error.args = (
                 f"{error}; {sum(1 for _ in folder.finished())} of {folder.chunks} chunks are in "
-                f"{folder.path}, and the same call goes on with the others",
+                f"{folder.path}: begun again, the study goes on with the others",
             )
             raise
     return _told(Sweep(folder.manifest, folder=folder))

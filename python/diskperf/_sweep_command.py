@@ -76,8 +76,9 @@ def _run(study: dict[str, Any], options: argparse.Namespace) -> Sweep:
     try:
         return sweep(**study, executor=options.scheduler, progress=shown)
     except TooManyPoints as error:
-        if not options.yes and not _agreed(str(error)):
-            raise
+        if not options.yes and not _agreed(error.estimate):
+            remedy = f"give fewer values, or --yes (in {options.study}: most_points = {error.points}) to begin"
+            raise RequestError(f"{error.estimate}: {remedy}") from None
         return sweep(**{**study, "most_points": error.points}, executor=options.scheduler, progress=shown)
 
 

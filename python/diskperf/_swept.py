@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from diskperf._display import SHOWN, rows_of_table
 from diskperf._errors import FileError, RequestError
 from diskperf._parts import Folder
 from diskperf._space import Space
@@ -223,6 +224,9 @@ class Sweep:
             means = [math.fsum(figures) / len(figures) for figures in points]
             mean = math.fsum(means) / len(means)
             yield combination * seeds, math.exp(mean), math.exp(min(means)), math.exp(max(means))
+
+    def _repr_html_(self) -> str:
+        return rows_of_table(list(islice(self, SHOWN)), repr(self).strip("<>"))
 
     def __repr__(self) -> str:
         of, where = self._manifest, "" if self.path is None else f" in {self.path}"

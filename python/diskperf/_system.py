@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._catalogue import Catalogue
+from diskperf._display import preformatted
 from diskperf._errors import SettingError
 from diskperf._settings import Value, flat, gathered, typed
 
@@ -92,13 +94,14 @@ class System:
         """The value of a parameter, as it is written in a file.
 
         Raises:
-            KeyError: a key that the system does not have.
+            KeyError: a key that the system does not have, with the nearest.
         """
         rows = zip(self.parameters["path"], self.parameters["value"])
         for path, value in rows:
             if path == key:
                 return str(value)
-        raise KeyError(key)
+        near = sorted(get_close_matches(key, self.parameters["path"], n=3))
+        raise KeyError(f"{self._name} has no `{key}`; near it {', '.join(near) or 'nothing is'}")
 
     def with_(self, settings: Mapping[str, Any] | None = None, /, **changes: Any) -> System:
         """The same system with some things changed.
@@ -142,6 +145,12 @@ class System:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._name, self._settings, self._catalogue)
+
+    def _repr_html_(self) -> str:
+        parts = {**self.components, **{f"{key} =": value for key, value in self._settings.items()}}
+        width = max(map(len, parts))
+        rows = "".join(f"\n{kind:{width}}  {name}" for kind, name in parts.items())
+        return preformatted(f"{self._name}: {self.description}{rows}")
 
     def __repr__(self) -> str:
         settings = f", {self._settings!r}" if self._settings else ""

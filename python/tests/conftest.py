@@ -18,6 +18,14 @@ hypothesis.settings.load_profile("any speed")
 VAX = "vax780-sc780-eagle"
 
 
+def two_workers(processes):
+    """A cluster of Dask's: a scheduler and two workers of one thread each."""
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=processes, dashboard_address=":0"
+    )
+
+
 def files(folder):
     """What is in a study's folder, by its place in it."""
     return {

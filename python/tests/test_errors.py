@@ -113,3 +113,23 @@ def test_stores_and_files(tmp_path):
         store.run()
     with pytest.raises(diskperf.FileError, match="missing.json"):
         store.run(str(tmp_path / "missing.json"))
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "words"),
+    [
+        ("read_8192", {"on": VAX, "drives": 5}, "drives=5: .*configure more with setting drives=5"),
+        ("read_8192", {"on": VAX, "together": True}, "together=True is of real storage.*with drives=2"),
+        ("copy", {"on": VAX, "other": "/tmp"}, "other is of real storage"),
+        ("read_8192", {"on": ".", "drives": 2}, "give each with `on`, and together=True"),
+        ("read_8192", {"on": ".", "together": True}, r"on=\[DIR1, DIR2\], together=True"),
+        ("read_8192", {"on": ".", "size": 0}, 'give size="8M"'),
+        ("read_8192", {"on": ".", "settings": {"drive.rpm": 3}}, "a modelled system has: on=vax780"),
+        ("copy", {"on": ".", "settings": {"program.destination": "other"}}, "name a directory there with other=DIR"),
+        (VAX, {"on": "."}, f"write `on={VAX}`"),
+    ],
+)
+def test_a_remedy_names_what_python_has(suite, options, words):
+    with pytest.raises(diskperf.RequestError, match=words) as raised:
+        diskperf.describe(suite, **options)
+    assert "--" not in str(raised.value)

@@ -97,12 +97,75 @@ def test_a_host_that_is_lost_is_a_row(client, tmp_path):
     killer.start()
     asked = ("read_8192", str(tmp_path), {"store": False, "size": "8M", "repetitions": 10_000})
     try:
-        rows = _fleet._measured(client, {"host-1": victim}, asked, False)
+        processes = _fleet._ready(client, {"host-1": victim}, asked)
+        rows = _fleet._measured(client, {"host-1": victim}, processes, asked, False)
     finally:
         killer.join()
     ((row, document),) = rows
-    assert document is None and "was lost while it measured" in row["error"]
+    assert document is None and "was lost on the way" in row["error"] and "clean --on" in row["error"]
     client.wait_for_workers(3, timeout=60)
+
+
+def test_a_host_is_not_measured_again_by_a_process_in_the_place_of_another(client, tmp_path):
+    # As where a worker that died begins anew at the same address.
+    (worker, *_) = client.scheduler_info(n_workers=-1)["workers"]
+    asked = ("write_8192", str(tmp_path), {"store": False, **OPTIONS})
+    ((row, document),) = _fleet._measured(client, {"host-0": worker}, {"host-0": "died"}, asked, True)
+    assert document is None and "is another process now" in row["error"] and row["start_ms"] is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_host_that_is_lost_before_it_began_is_a_row(client, tmp_path):
+    (worker, *_) = client.scheduler_info(n_workers=-1)["workers"]
+    asked = ("read_8192", str(tmp_path), {"store": False, **OPTIONS})
+    hosts = {"host-0": worker, "host-1": "tcp://127.0.0.1:9"}
+    processes = _fleet._ready(client, {"host-0": worker}, asked)
+    rows = dict(zip(hosts, _fleet._measured(client, hosts, {**processes, "host-1": "lost"}, asked, True)))
+    assert rows["host-0"][1] is not None and rows["host-0"][0]["error"] is None
+    assert rows["host-1"][0]["error"] == "its worker was lost before it began"
+
+
+def test_whatever_goes_wrong_at_one_host_is_its_row(client, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(_fleet, "run", broken)
+    found = _fleet._run_here("read_8192", str(tmp_path), {}, None, _fleet._PROCESS)
+    assert found["error"] == "OSError: [Errno 5] Input/output error"
+
+
+def only_the_first(dask_worker):
+    if dask_worker.name != 0:
+        raise LookupError("no name")
+    return "host"
+
+
+def test_what_is_no_host_is_refused(client, tmp_path):
+    for host_of, words in [(only_the_first, "no name"), (lambda: "", "''"), (lambda: 3, "host_of says 3")]:
+        with pytest.raises(diskperf.RequestError, match=words):
+            diskperf.measure_fleet("read_8192", tmp_path, client, host_of=host_of)
+    assert list(_fleet._hosts(client, lambda: "rack 1")) == ["rack 1"]
+    with pytest.raises(diskperf.RequestError, match="client=3: give a Dask client"):
+        diskperf.measure_fleet("read_8192", tmp_path, 3)
+
+
+def test_a_worker_with_another_diskperf_is_refused(client, tmp_path, monkeypatch):
+    class Older:
+        __version__ = "0.0.1"
+
+    monkeypatch.setattr(_fleet, "_native", Older)
+    with pytest.raises(diskperf.RequestError, match="refuses.*has diskperf .*and this is 0.0.1"):
+        diskperf.measure_fleet("read_8192", tmp_path, client)
+
+
+def test_a_busy_host_is_waited_for_and_that_is_said(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(_fleet, "SILENCE_S", 0.0)
+    monkeypatch.setattr(_fleet, "LOOK_S", 0.1)
+    busy = client.map(lambda _: time.sleep(1.5), range(3), pure=False)
+    with pytest.warns(diskperf.SweepWarning, match="does not answer: is its worker at tcp.* busy"):
+        fleet = diskperf.measure_fleet("read_8192", tmp_path, client, host_of=by_name, **OPTIONS)
+    assert fleet.hosts["error"] == [None] * 3
+    client.gather(busy)
 
 
 def test_outliers_by_the_rule():

@@ -13,6 +13,7 @@ import pytest
 from conftest import VAX, files
 from diskperf import _sweep
 from diskperf._executors import carry_out
+from diskperf._parts import Folder
 from diskperf._space import Space
 from diskperf._study import Study
 from hypothesis import given, settings
@@ -168,10 +169,10 @@ def test_the_chunk_hangs_on_the_study_and_on_no_clock(tmp_path):
         study = diskperf.sweep(VAX, "read_8192", over={"host.speed": "1..4"}, size="64K", repetitions=1, to=tmp_path / name)
         sizes.add(study.definition["chunk_points"])
     assert len(sizes) == 1
-    # A point of 1 ms: chunks of a second, of a tenth where there are few points, and
+    # A point of 1 ms: chunks of two seconds, of less where there are few points, and
     # longer ones rather than very many.
-    assert _sweep.chosen_chunk(200_000, 1e-3) == 1000
-    assert _sweep.chosen_chunk(1000, 1e-3) == 100
+    assert _sweep.chosen_chunk(200_000, 1e-3) == 2000
+    assert _sweep.chosen_chunk(10_000, 1e-3) == 1000
     assert _sweep.chosen_chunk(10_000_000, 1e-3) == 5000
     assert _sweep.chosen_chunk(10_000_000_000, 1e-3) == 60_000
     assert _sweep.chosen_chunk(10, 100.0) == 1
@@ -209,6 +210,8 @@ NEVER = {"executor": object()}
         ({"seeds": []}, "RequestError", "there are none"),
         ({"seeds": [1, 1]}, "RequestError", "twice"),
         ({"seeds": [-1]}, "RequestError", "-1 is no seed"),
+        ({"seeds": "9..1"}, "RequestError", "seeds: the range 9..1 is empty"),
+        ({"seeds": "1..9:0"}, "RequestError", "seeds: the range 1..9:0 is empty"),
         ({"size": "many"}, "RequestError", "many"),
         ({"errors": "ignore"}, "RequestError", "errors='ignore'"),
         ({"chunk_points": 0}, "RequestError", "chunk_points=0"),
@@ -229,6 +232,10 @@ def test_ten_billion_points_are_asked_about(tmp_path):
     assert "ms each" in str(raised.value) and "most_points=10000000000" in str(raised.value)
     assert any(unit in str(raised.value) for unit in ("days", "years"))
     assert raised.value.points == 10**10
+    # In words, as a file has it.
+    with pytest.raises(diskperf.TooManyPoints, match="10,000,000,000 points"):
+        swept(**{**many, "seeds": "1..1000000000"}, to=tmp_path / "study")
+    assert list(Space.of({}, "1..9:4").seeds) == [1, 5, 9] and list(Space.of({}, "7").seeds) == [7]
     assert not (tmp_path / "study").exists()
     with pytest.raises(diskperf.RequestError, match="give a folder"):
         swept(over={"filesystem.rotdelay_ms": "0..9"}, seeds=range(10**6))
@@ -237,8 +244,10 @@ def test_ten_billion_points_are_asked_about(tmp_path):
 def test_a_folder_of_something_else_is_refused(undisturbed, tmp_path):
     for changes, words in [
         ({"seeds": [1, 2]}, "its `seeds` is"),
-        ({"size": "128K"}, "its `options` is"),
-        ({"over": {"filesystem.rotdelay_ms": "0..4"}}, "its `over` is"),
+        ({"size": "128K"}, "its `options.size` is \"64K\", and \"128K\" was asked for"),
+        ({"over": {"filesystem.rotdelay_ms": "0..4"}}, "its `over.filesystem.rotdelay_ms` is"),
+        # The same keys and values; but points are numbered by the keys' order.
+        ({"over": dict(reversed(OVER.items()))}, "its `over` is"),
         ({"chunk_points": 6}, "files of 5 points"),
     ]:
         with pytest.raises(diskperf.FileError, match=words):
@@ -274,7 +283,7 @@ def test_a_worker_with_another_model_is_refused():
     space = Space.of({"host.speed": [1]})
     study = Study(diskperf.System(VAX), "read_8192", space, {}, "raise", ("0.0.1+feed", "beef"))
     with futures.ThreadPoolExecutor(1) as executor:
-        with pytest.raises(diskperf.FileError, match="this worker has another model"):
+        with pytest.raises(diskperf.FileError, match="the worker on .* has another model"):
             list(carry_out(executor, study, [(0, 0, 1)]))
 
 
@@ -315,6 +324,40 @@ with Folder.read({str(undisturbed)!r}):
     finally:
         other.communicate(timeout=60)
     assert swept(to=undisturbed).complete
+
+
+def test_two_studies_of_a_process_do_not_share_a_folder(undisturbed, tmp_path):
+    folder = tmp_path / "study"
+    with Folder.new(folder, Folder.read(undisturbed).manifest):
+        for _ in range(2):
+            with pytest.raises(diskperf.RequestError, match="another study of this process is at work"):
+                swept(to=folder)
+        # Nor have these made it free for other processes.
+        lock = subprocess.run(
+            [sys.executable, "-c", f"from diskperf._parts import Folder; Folder.read({str(folder)!r}).__enter__()"],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert "another process is at work" in lock.stderr
+    assert files(folder).keys() == {"study.json"}
+    swept(to=folder)
+    assert files(folder) == files(undisturbed)
+
+
+def test_a_study_that_began_meanwhile_keeps_its_folder(undisturbed, tmp_path):
+    # Both found no study there; the other was first.
+    late = Folder.new(tmp_path / "study", {**Folder.read(undisturbed).manifest, "seeds": [9]})
+    swept(to=tmp_path / "study")
+    with pytest.raises(diskperf.RequestError, match="another study was begun in .* meanwhile"):
+        late.__enter__()
+    assert files(tmp_path / "study") == files(undisturbed)
+
+
+def test_a_folder_of_another_release_says_which(undisturbed, tmp_path):
+    for version, words in [(2, "a newer diskperf"), (0, "an older diskperf")]:
+        manifest = {**json.loads((undisturbed / "study.json").read_text()), "diskperf_study": version}
+        (tmp_path / "study.json").write_text(json.dumps(manifest))
+        with pytest.raises(diskperf.FileError, match=f"by {words}.*use that diskperf, or give another folder"):
+            swept(to=tmp_path)
 
 
 def test_without_pyarrow_it_is_said_what_to_install(monkeypatch):

@@ -61,7 +61,7 @@ def test_a_study_of_a_file(tmp_path):
         ("system = 'vax'\nover = 3", "`over` is a table"),
         (SMALL.replace("rotdelay_ms", "rotdelai_ms"), "did you mean `rotdelay_ms`"),
         (SMALL.replace("0..2", "2..0"), "the range is empty"),
-        (SMALL.replace("[1, 2]\n[over]", "'0..9'\nmost_points = 3\n[over]"), "say most_points=60"),
+        (SMALL.replace("[1, 2]\n[over]", "'0..9'\nmost_points = 3\n[over]"), "or --yes (in study.toml: most_points = 60) to begin"),
     ],
 )
 def test_what_is_wrong_is_said(text, words, tmp_path):

@@ -104,3 +104,9 @@ def test_a_folder_is_laid_over_the_catalogue(tmp_path):
     assert pickle.loads(pickle.dumps(slow)).components == slow.components
     usual = diskperf.run("read_8192", on=VAX).results["kb_per_s"]
     assert max(slow.run("read_8192").results["kb_per_s"]) < min(usual)
+
+
+def test_a_key_that_there_is_not_names_the_nearest():
+    mixed = diskperf.System("vax780-si9900-cdc9775")
+    with pytest.raises(KeyError, match=r"no `drive\.spindle_rpm`; near it drive\.\d\.spindle_rpm"):
+        mixed["drive.spindle_rpm"]
