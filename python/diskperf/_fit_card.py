@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from diskperf._errors import RunError
 from diskperf._fit_free import Free
 from diskperf._fit_model import Response
 from diskperf._observation import CPU_POINTS, UNCERTAINTY
@@ -113,6 +114,10 @@ class CardModel(Response):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
-            cells = reproduce(documents, cell=self._ids, threads=1, catalogue=folder).cells
+            try:
+                cells = reproduce(documents, cell=self._ids, threads=1, catalogue=folder).cells
+            except RunError:
+                # Numbers with which a driver gives up: no place for a fit to be.
+                return np.full(len(self.observations), np.nan)
         modelled = dict(zip(cells["id"], cells["modelled"]))
         return np.array([modelled[one.name] for one in self.observations], dtype=float)

@@ -10,13 +10,18 @@ use rand_pcg::Pcg64;
 /// Written data repeats after this much: more than the 128 KiB that btrfs
 /// compresses at once, so that a compressing file system finds nothing to
 /// compress; little enough to stay in a second-level cache.
-const DATA_BYTES: usize = 256 << 10;
+const DATA_BYTES: u64 = 256 << 10;
 
 /// The buffer of a program with calls of this size: incompressible data, a
 /// whole number of calls long, its pages all there.
 pub(crate) fn data(call_bytes: u64, seed: u64) -> Buffer {
-    let call_bytes = call_bytes as usize;
-    random(DATA_BYTES.div_ceil(call_bytes) * call_bytes, seed)
+    data_for(DATA_BYTES, call_bytes, seed)
+}
+
+/// The start of [`data`]: as much of it as a file of `size_bytes` takes.
+fn data_for(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
+    let calls = size_bytes.min(DATA_BYTES).div_ceil(call_bytes).max(1);
+    random((calls * call_bytes) as usize, seed)
 }
 
 /// The start of [`data`]: as much as one call moves.
@@ -118,7 +123,7 @@ pub(crate) async fn ensure_file(
     }
     remove_file(system, worker.medium, path).await?;
     let file = system.open(path, Open::CREATE).await?;
-    let buffer = data(PREPARING_CALL_BYTES, worker.seed);
+    let buffer = data_for(size_bytes, PREPARING_CALL_BYTES, worker.seed);
     let whole = size_bytes - size_bytes % PREPARING_CALL_BYTES;
     write_file(
         system,

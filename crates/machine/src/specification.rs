@@ -255,8 +255,8 @@ fn read_filesystem(
     };
     if reader.is_sound() {
         let mut labels = of.iter().flat_map(|drive| &drives[*drive].partitions);
-        let refused =
-            labels.find_map(|partition| FileSystem::newfs(partition.label, parameters).err());
+        let refused = labels
+            .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
         if let Some(error) = refused {
             let (key, message) = blamed(&error);
             reader.fail(key, &message);

@@ -5,47 +5,67 @@
 use crate::units::Nanoseconds;
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The longest latency that is told apart: 2^50 ns, thirteen days.
 const HIGHEST_NS: u64 = 1 << 50;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// As many bits as 2 * 10^digits takes, at least.
+const BUCKET_BITS: u32 = 11;
 
 /// Counts latencies while calls are timed: log-linear (HDR), three significant
 /// digits, from one nanosecond to thirteen days, so that no call saturates it.
 /// Recording never allocates, but in a [`LatencyRecorder::growing`] one.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
-    counts: Hdr<u64>,
+    counts: Counts,
+}
+
+#[derive(Clone, Debug)]
+enum Counts {
+    Fixed(Hdr<u64>),
+    /// The same buckets by the highest latency of each.
+    Growing(BTreeMap<u64, u64>),
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
         let counts = Hdr::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
             .expect("the bounds are constants that hdrhistogram accepts");
-        Self { counts }
+        Self {
+            counts: Counts::Fixed(counts),
+        }
     }
 }
 
 impl LatencyRecorder {
-    /// One whose memory grows with the longest latency that it has met. For calls
-    /// in virtual time, which do not wait for it: there are many recorders, each
-    /// short-lived, and most of [`Self::default`]'s memory would stay empty.
+    /// One with memory for what it has met alone. For calls in virtual time, which
+    /// do not wait for it: there are many recorders, each short-lived, and all but
+    /// some dozens of [`Self::default`]'s buckets would stay empty.
     pub fn growing() -> Self {
-        let counts = Hdr::new(SIGNIFICANT_DIGITS).expect("digits that hdrhistogram accepts");
-        Self { counts }
+        Self {
+            counts: Counts::Growing(BTreeMap::new()),
+        }
     }
 
     /// Counts one call.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
         let latency_ns = latency.0.min(HIGHEST_NS);
-        let recorded = self.counts.record(latency_ns);
-        recorded.expect("the highest latency has a place, or gets one");
+        match &mut self.counts {
+            Counts::Fixed(counts) => counts
+                .record(latency_ns)
+                .expect("the highest latency has a place"),
+            Counts::Growing(counts) => *counts.entry(bucket_of(latency_ns)).or_default() += 1,
+        }
     }
 
-    /// Forgets everything, and keeps the memory.
+    /// Forgets everything, and keeps the memory that it had from the start.
     pub fn clear(&mut self) {
-        self.counts.reset();
+        match &mut self.counts {
+            Counts::Fixed(counts) => counts.reset(),
+            Counts::Growing(counts) => counts.clear(),
+        }
     }
 
     /// What was recorded.
@@ -53,10 +73,22 @@ impl LatencyRecorder {
         let bucket = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
             (bucket.value_iterated_to(), bucket.count_at_value())
         };
-        Histogram {
-            buckets: self.counts.iter_recorded().map(bucket).collect(),
-        }
+        let buckets = match &self.counts {
+            Counts::Fixed(counts) => counts.iter_recorded().map(bucket).collect(),
+            Counts::Growing(counts) => counts
+                .iter()
+                .map(|(highest, count)| (*highest, *count))
+                .collect(),
+        };
+        Histogram { buckets }
     }
+}
+
+/// The highest latency of the bucket that a latency is in, as HDR histograms of
+/// three significant digits have them: its eleven highest bits tell buckets apart.
+fn bucket_of(latency_ns: u64) -> u64 {
+    let unit_bits = (u64::BITS - latency_ns.leading_zeros()).saturating_sub(BUCKET_BITS);
+    latency_ns | ((1 << unit_bits) - 1)
 }
 
 /// Latencies with their counts, in ascending order. It travels as

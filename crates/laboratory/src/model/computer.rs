@@ -7,6 +7,7 @@ use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
 use diskperf_machine::specification::{KernelKind, Specification};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// A system with its settings, ready to be built.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Computer {
     pub(crate) components: BTreeMap<Component, String>,
     /// The catalogue's name of each drive.
     pub(crate) drive_names: Vec<String>,
+    /// Of each volume, once somebody has asked.
+    rooms_bytes: Vec<OnceLock<u64>>,
 }
 
 /// These settings, with drives that have no file systems.
@@ -80,6 +83,7 @@ impl Computer {
         Ok(Self {
             name: name.to_owned(),
             description,
+            rooms_bytes: vec![OnceLock::new(); specification.volumes.len()],
             specification,
             parameters,
             texts,
@@ -170,6 +174,10 @@ impl Computer {
     /// Bytes that an ordinary user may write to a fresh file system of this
     /// drive, counted from 0; without one, all.
     pub(crate) fn room_bytes(&self, drive: usize) -> u64 {
+        *self.rooms_bytes[drive].get_or_init(|| self.room_of_fresh_bytes(drive))
+    }
+
+    fn room_of_fresh_bytes(&self, drive: usize) -> u64 {
         if let Some(parameters) = self.specification.minix_filesystem {
             let room = minix::room_bytes(self.partition_bytes(drive), parameters);
             return room.expect("the specification was checked");

@@ -17,6 +17,14 @@ impl FileSystem {
     /// The directory that mkfs makes for fsck.
     pub const LOST_AND_FOUND: InodeNumber = InodeNumber(3);
 
+    /// Whether [`Self::newfs`] can make such a file system.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn check_parameters(geometry: Geometry, parameters: Parameters) -> Result<(), NewfsError> {
+        Superblock::new(geometry, parameters).map(drop)
+    }
+
     /// Makes a file system with a root directory and its `lost+found`.
     ///
     /// # Errors
