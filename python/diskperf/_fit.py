@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._errors import RequestError
+from diskperf._executors import opened
 from diskperf._fit_free import Free, free_of
 from diskperf._fit_report import text_of
 from diskperf._observation import Observation, observations_of_rows
@@ -223,7 +224,7 @@ def fit(
             mean over them.
         size, repetitions: of observations that have none of their own.
         executor: who runs the model: the cores of this machine (``None``), a Dask
-            client or its address, or whatever has ``map``.
+            client or cluster or its address, or whatever has ``map``.
         loss: what a residual counts: its square (``"linear"``), or, so that what
             no value explains does not bend all others, ``"soft-l1"`` (of a large one
             twice its size) or ``"cauchy"`` (its logarithm), as SciPy has them.
@@ -252,15 +253,16 @@ def fit(
     if not seeds:
         raise RequestError("model_seeds: give at least one")
     held_out = _held_out(len(observed), len(parameters), hold_out, seed)
-    model = Model(
-        system, observed, parameters, seeds=seeds, executor=executor,
-        options={"size": size, "repetitions": repetitions},
-    )  # fmt: skip
-    start = _start(model)
-    model.check(start)
-    return solved(
-        model, start, held_out, method=method, restarts=restarts, generations=generations, seed=seed, loss=loss
-    )
+    with opened(executor) as who:
+        model = Model(
+            system, observed, parameters, seeds=seeds, executor=who,
+            options={"size": size, "repetitions": repetitions},
+        )  # fmt: skip
+        start = _start(model)
+        model.check(start)
+        return solved(
+            model, start, held_out, method=method, restarts=restarts, generations=generations, seed=seed, loss=loss
+        )
 
 
 def solved(

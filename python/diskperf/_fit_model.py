@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from diskperf._errors import Error, RequestError, SettingError
+from diskperf._executors import no_executor
 from diskperf._fit_free import Free
 from diskperf._observation import Observation
 from diskperf._points import run_points
@@ -86,18 +86,16 @@ def _fill(rows: list[list[float]], group: Group, table: list[dict[str, Any]]) ->
 
 def mapper(executor: Any) -> Callable[[Callable[[Any], Any], list[Any]], list[Any]]:
     """How a function is applied to each of a list: by the threads of this process
-    (``None``: the model runs without the interpreter), by a Dask client or the one of
-    an address, or by whatever has ``map``.
+    (``None``: the model runs without the interpreter), by a Dask client, or by
+    whatever has ``map``.
 
     Raises:
         RequestError: what has no ``map``.
     """
-    if isinstance(executor, str):
-        executor = importlib.import_module("distributed").Client(executor)
     if executor is None:
         return _threads
     if not callable(getattr(executor, "map", None)):
-        raise RequestError(f"executor={executor!r}: give None, a Dask client or its address, or what has map()")
+        raise no_executor(executor)
     if hasattr(executor, "gather"):
         return lambda function, items: executor.gather(executor.map(function, items, pure=False))
     return lambda function, items: list(executor.map(function, items))

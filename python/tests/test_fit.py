@@ -84,6 +84,16 @@ def test_the_executor_changes_nothing(found):
             assert fitted(executor=executor).parameters.to_pydict() == found.parameters.to_pydict()
 
 
+def test_a_client_of_an_address_is_closed_again(found):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+        there = fitted(executor=cluster.scheduler_address)
+        clients = [name for name in cluster.scheduler.clients if name != "fire-and-forget"]
+    assert there.parameters.to_pydict() == found.parameters.to_pydict()
+    assert clients == []
+
+
 @pytest.mark.skipif(os.name != "posix", reason="processes that fork")
 def test_processes_can_carry_it_out():
     import multiprocessing
