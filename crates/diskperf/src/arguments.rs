@@ -20,7 +20,12 @@ use std::path::PathBuf;
 /// Measures how fast storage reads and writes, in the manner of the 4.2BSD
 /// disk tests of 1983, and keeps, shows and compares what it measured.
 #[derive(Parser)]
-#[command(name = "diskperf", version, propagate_version = true)]
+#[command(
+    name = "diskperf",
+    version,
+    propagate_version = true,
+    after_help = "Studies of many points, on all cores or a cluster: `python -m diskperf sweep STUDY.toml`"
+)]
 pub(crate) struct Arguments {
     /// Keep results in this file [default: runs.sqlite in the user's data directory]
     #[arg(long, global = true, value_name = "FILE")]
