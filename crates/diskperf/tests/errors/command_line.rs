@@ -92,6 +92,8 @@ fn targets() {
             "run --on ./mine.toml",
             &["./mine.toml", "extends =", "diskperf list systems"],
         ),
+        ("run --size -5", &["`-5` is not a size", "4096, 8K"]),
+        ("run --seed x", &["a seed is a whole number from 0"]),
         (
             "run --on eagle",
             &["a drive of this name", "--on SYSTEM --set drive=eagle"],
