@@ -20,7 +20,12 @@ use std::path::PathBuf;
 /// Measures how fast storage reads and writes, in the manner of the 4.2BSD
 /// disk tests of 1983, and keeps, shows and compares what it measured.
 #[derive(Parser)]
-#[command(name = "diskperf", version, propagate_version = true)]
+#[command(
+    name = "diskperf",
+    version,
+    propagate_version = true,
+    after_help = "Studies of many points, on all cores or a cluster: `python -m diskperf sweep STUDY.toml`"
+)]
 pub(crate) struct Arguments {
     /// Keep results in this file [default: runs.sqlite in the user's data directory]
     #[arg(long, global = true, value_name = "FILE")]
@@ -86,7 +91,7 @@ pub(crate) struct RunArguments {
     pub(crate) other: Option<PathBuf>,
     /// Bytes that each program moves: 8M as in 1983, or auto for half a second (on a modelled
     /// system, for 8M)
-    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
+    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
@@ -121,7 +126,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) no_latency: bool,
     /// Seed of every random choice
-    #[arg(long, default_value_t = 1983)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// A name of your own for the run
     #[arg(long)]
@@ -219,7 +224,7 @@ pub(crate) struct MachinesArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Seed of every random choice
-    #[arg(long, default_value_t = 1983)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// How the result is printed
     #[arg(long, value_enum, default_value = "table")]
@@ -275,7 +280,7 @@ pub(crate) struct TuneArguments {
     pub(crate) drives: Option<u32>,
     /// Bytes that each program moves on each drive, as 8M, or auto; rounded down to whole calls
     /// [auto: 2M on a modelled system, half a second's worth on real storage]
-    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// Of a path: how often each point is measured, after a round that does not count
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -454,6 +459,11 @@ impl From<OutputFormat> for Format {
             OutputFormat::Markdown => Self::Markdown,
         }
     }
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 fn size(text: &str) -> Result<SizeChoice, String> {

@@ -128,6 +128,11 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
     Ok(stop)
 }
 
+/// Stored runs by name.
+fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
+    runs::load(store, name).map_err(|error| catalogue::not_yet_run(name, error))
+}
+
 /// Whether anything of it was measured that counts.
 fn has_figures(run: &Run) -> bool {
     run.results
@@ -159,7 +164,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
 pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Outcome {
     let mut compared = Vec::new();
     for name in &arguments.runs {
-        compared.extend(runs::load(store, name)?);
+        compared.extend(load(store, name)?);
     }
     if compared.len() < 2 {
         return Err(LaboratoryError::Request(
@@ -346,7 +351,7 @@ fn suite_steps(suite: &Suite) -> Listing {
 pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
     let mut exported = Vec::new();
     for name in &arguments.runs {
-        exported.extend(runs::load(store, name)?);
+        exported.extend(load(store, name)?);
     }
     if arguments.output == Path::new("-") {
         print(&runs::export_text(&exported)?);

@@ -23,7 +23,7 @@ pub fn formatting(
     let times = maintain(&computer.specification, place).map_err(|error| {
         LaboratoryError::Request(match error {
             NoMaintenance::Unknown(drive) => format!(
-                "nothing is known of how the controller of drive {drive} of {target} formats: its file does not give `maintenance_track_ms`"
+                "nothing is known of how the controller of drive {drive} of {target} formats: its file does not give `maintenance_track_ms`, as that of sun3-rimfire-2344 does"
             ),
             NoMaintenance::NoDrive => format!(
                 "--drive {drive}: {target} has {} configured",

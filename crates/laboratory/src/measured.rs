@@ -276,8 +276,7 @@ pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<
     let elapsed = result.kept().map(Repetition::elapsed).max()?;
     (waited.0 * 2 > elapsed.0).then(|| {
         format!(
-            "{}: its last reader starts {} ms after the first, which is most of the {} ms that pass; give a larger --size, or program.offset_ms=0",
-            result.title(),
+            "the last reader starts {} ms after the first, which is most of the {} ms that pass; give a larger --size, or program.offset_ms=0",
             waited.0 / 1_000_000,
             elapsed.0 / 1_000_000
         )

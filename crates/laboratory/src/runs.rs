@@ -50,8 +50,12 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
 
 /// Writes runs to a file that stands wherever a run does.
 pub fn export(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
-    export_to(path, runs)
-        .map_err(|error| LaboratoryError::Work(format!("cannot write {}: {error}", path.display())))
+    export_to(path, runs).map_err(|error| {
+        LaboratoryError::Work(format!(
+            "cannot write {}: {error}; name a file in a directory that you may write to",
+            path.display()
+        ))
+    })
 }
 
 /// Runs as the text of such a file.

@@ -56,7 +56,15 @@ impl Target {
                 "target {name}: {error}; give a directory, a file or a block device that exists and that you may look into"
             ))
         };
-        let path = typed.canonicalize().map_err(unreachable)?;
+        let path = typed.canonicalize().map_err(|error| {
+            if typed.extension().is_some_and(|extension| extension == "toml") {
+                LaboratoryError::Request(format!(
+                    "target {name}: {error}; write a system of your own into it, which begins with `extends = \"vax780-sc780-eagle\"` (`diskperf list systems` names all)"
+                ))
+            } else {
+                unreachable(error)
+            }
+        })?;
         let kind = path.metadata().map_err(unreachable)?.file_type();
         if kind.is_block_device() {
             Self::inspect_device(typed, path, request)
@@ -87,6 +95,13 @@ impl Target {
             claim_for_writing(&device, named, request.ignore_signature)
                 .map_err(LaboratoryError::request)?;
         }
+        // The layers that need no device are measured first, and would be in vain.
+        std::fs::File::open(&path).map_err(|error| {
+            LaboratoryError::Request(format!(
+                "target {}: {error}; reading a device needs root, or its group: use sudo, or name a directory of your own on it",
+                typed.display()
+            ))
+        })?;
         Ok(Self {
             typed: typed.to_owned(),
             medium: Medium::Device,
@@ -106,6 +121,12 @@ impl Target {
                 LaboratoryError::Request(format!("target {}: {error}", typed.display()))
             })?
             .len();
+        if file_bytes == 0 {
+            return Err(LaboratoryError::Request(format!(
+                "target {} is an empty file, so there is nothing to read: name one with data in it, or a directory, where diskperf makes its own",
+                typed.display()
+            )));
+        }
         Ok(Self {
             typed: typed.to_owned(),
             medium: Medium::File,

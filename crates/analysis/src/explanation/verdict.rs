@@ -47,16 +47,21 @@ fn bottleneck(account: &Account) -> String {
     let Some(drive) = drive else {
         return format!("No drive was asked: the processor is busy {processor} of the time.");
     };
-    let name = match account.drives.len() {
-        1 => "the drive".to_owned(),
-        _ => format!("drive {}", drive.drive + 1),
+    // Of several drives the time at once is with any of them, and may be more
+    // than what the busiest has alone.
+    let (name, with_any) = match account.drives.len() {
+        1 => ("the drive".to_owned(), "both"),
+        _ => (
+            format!("drive {}", drive.drive + 1),
+            "the processor and some drive",
+        ),
     };
     let elapsed = account.elapsed.0.max(1) as f64;
     let media = drive.spent(|stage| stage == Stage::MediaTransfer).0 as f64 / elapsed;
     let busy = percent(of_drive);
     if limited_by_processor(account) {
         return format!(
-            "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {both} at the same time."
+            "Bottleneck: the processor, busy {processor} of the time; {name} is busy {busy} of it, {with_any} at once {both}."
         );
     }
     if of_drive >= LIMITS {
@@ -72,7 +77,7 @@ fn bottleneck(account: &Account) -> String {
         );
     }
     format!(
-        "No part is busy all the time: {name} {busy}, the processor {processor}, both at once {both}; for the rest of the time one waits for the other."
+        "No part is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; for the rest of the time one waits for the other."
     )
 }
 

@@ -154,10 +154,14 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     methods.dedup();
     if !methods.is_empty() {
         let names: Vec<&str> = methods.iter().map(|method| method.name()).collect();
-        lines.push(format!(
-            "ratio: other over base, from all kept repetitions; 95 %: its interval by {}",
-            names.join(" or ")
-        ));
+        lines.push(if methods == [Method::Exact] {
+            "ratio: other over base, exact: both are modelled, in virtual time".to_owned()
+        } else {
+            format!(
+                "ratio: other over base, from all kept repetitions; 95 %: its interval by {}",
+                names.join(" or ")
+            )
+        });
     }
     let has = |verdict: Verdict| pairs.iter().any(|pair| pair.verdict == verdict);
     let remarks = [

@@ -27,7 +27,15 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
         .label
         .as_ref()
         .map_or_else(String::new, |label| format!(" \"{label}\""));
-    let title = format!("{} on {}, run {}{label}", run.suite, run.target, run.id);
+    // Two runs that differ in a setting alone must not read alike.
+    let settings = match &run.model {
+        Some(model) if !model.settings.is_empty() => format!(" with {}", model.settings.join(", ")),
+        Some(_) | None => String::new(),
+    };
+    let title = format!(
+        "{} on {}{settings}, run {}{label}",
+        run.suite, run.target, run.id
+    );
     let mut facts = vec![
         match run.world {
             World::Host => "host".to_owned(),
@@ -43,7 +51,10 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     facts.extend(
         only(view, |row| row.result.drives)
             .filter(|n| *n > 1)
-            .map(|n| format!("{n} drives at once")),
+            .map(|n| match run.world {
+                World::Host => format!("{n} targets at once"),
+                World::Model => format!("{n} drives at once"),
+            }),
     );
     facts.extend(protocol(view));
     let mut found = vec![Block::Heading(title), Block::Text(facts.join(", "))];

@@ -114,6 +114,18 @@ pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
     }
 }
 
+/// Where a run is wanted and a modelled system is named, how to have one of it.
+pub(super) fn not_yet_run(name: &str, error: LaboratoryError) -> LaboratoryError {
+    let known = Catalogue::embedded().system_names();
+    if known.iter().any(|system| system == name) {
+        LaboratoryError::Request(format!(
+            "{error}; {name} is a modelled system: `diskperf run --on {name}` stores a run of it, by the name `last`"
+        ))
+    } else {
+        error
+    }
+}
+
 fn is_file(name: &str) -> bool {
     name.ends_with(".toml") && std::path::Path::new(name).is_file()
 }

@@ -187,6 +187,16 @@ fn write_told(path: &Path, told: &Told) -> Result<(), LaboratoryError> {
     }
 }
 
+/// The error of a setting, said of the `--change` that it came from.
+fn of_change(error: LaboratoryError) -> LaboratoryError {
+    match error {
+        LaboratoryError::Catalogue(errors) => {
+            LaboratoryError::Request(errors.to_string().replace("--> --set:", "--> --change:"))
+        }
+        other => other,
+    }
+}
+
 fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>, LaboratoryError> {
     let last = ["last".to_owned()];
     let names = match arguments.subjects.as_slice() {
@@ -215,7 +225,7 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         }
         sides.push(Side::Model(Box::new(Subject {
             name: format!("{} with {}", names[0], arguments.changes.join(", ")),
-            plan: planned(arguments, &names[0], &arguments.changes, 1)?,
+            plan: planned(arguments, &names[0], &arguments.changes, 1).map_err(of_change)?,
             run: None,
         })));
     }

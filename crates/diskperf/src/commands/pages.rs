@@ -16,7 +16,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut wanted = Vec::new();
     for name in &arguments.runs {
-        wanted.extend(runs::load(store, name)?);
+        wanted.extend(super::load(store, name)?);
     }
     let mut reported = reported(&catalogue, wanted)?;
     draw_platters(&mut reported);

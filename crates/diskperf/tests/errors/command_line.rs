@@ -23,6 +23,41 @@ fn expect_refusals(cases: &[Case]) {
 }
 
 #[test]
+fn an_empty_file_has_nothing_to_read() {
+    let user = User::new();
+    fs::write(user.file("empty"), "").unwrap();
+    user.run(&["run", "--on", "./empty"])
+        .expect(2, &["./empty is an empty file", "name one with data in it"]);
+}
+
+/// These look into the store first.
+#[test]
+fn what_stands_in_the_place_of_something_else() {
+    let user = User::new();
+    let cases: &[Case] = &[
+        (
+            "compare vax780-sc780-eagle last",
+            &["has no run", "diskperf run --on vax780-sc780-eagle"],
+        ),
+        (
+            "export vax780-sc780-eagle -o runs.json",
+            &["has no run", "diskperf run --on vax780-sc780-eagle"],
+        ),
+        (
+            "tune vax780-sc780-eagle --over filesystem.rotdelay_ms=3-10",
+            &["3-10 is no range", "3..10"],
+        ),
+        (
+            "explain vax780-sc780-eagle --change driver.search_lead=2",
+            &["--> --change:1:1", "search_lead_sectors"],
+        ),
+    ];
+    for (line, says) in cases {
+        user.run(&words(line)).expect(2, says);
+    }
+}
+
+#[test]
 fn targets() {
     expect_refusals(&[
         (
@@ -52,6 +87,16 @@ fn targets() {
         (
             "run --on ./file",
             &["not enough space on ./file", "4 B there"],
+        ),
+        (
+            "run --on ./mine.toml",
+            &["./mine.toml", "extends =", "diskperf list systems"],
+        ),
+        ("run --size -5", &["`-5` is not a size", "4096, 8K"]),
+        ("run --seed x", &["a seed is a whole number from 0"]),
+        (
+            "run --on eagle",
+            &["a drive of this name", "--on SYSTEM --set drive=eagle"],
         ),
         (
             "run --on ./file --fresh ext4",

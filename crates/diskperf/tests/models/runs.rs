@@ -145,6 +145,9 @@ fn modelled_figures_are_compared_exactly() {
     user.run(&["compare", "before", "slower", "--fail-over", "1%"])
         .expect(1, &["slower"])
         .shows(&["settings differ"]);
+    user.run(&["show", "slower"])
+        .expect(0, &[])
+        .shows(&[" with drive.spindle_rpm=1800, run "]);
 }
 
 #[test]

@@ -232,6 +232,18 @@ pub(crate) fn check_name(
             "target `{name}`: a path contains a `/`, or is `.`; write ./{name}"
         )));
     }
+    let part = Component::ALL.into_iter().find(|kind| {
+        catalogue
+            .component_names(*kind)
+            .iter()
+            .any(|known| known == name)
+    });
+    if let Some(kind) = part {
+        let kind = kind.name();
+        return Err(LaboratoryError::Request(format!(
+            "target `{name}`: the catalogue has a {kind} of this name, and a target is a whole system: `--on SYSTEM --set {kind}={name}` puts it into one; `diskperf list systems` names all"
+        )));
+    }
     match catalogue.resolve(name, &[]) {
         Ok(_) => Ok(()),
         Err(errors) => Err(LaboratoryError::Request(format!(

@@ -126,6 +126,11 @@ fn list(text: &str) -> Result<Vec<String>, String> {
         if value.is_empty() {
             return Err("a value is missing".to_owned());
         }
+        if let Some((low, high)) = value.split_once('-')
+            && [low, high].iter().all(|end| number(end).is_some())
+        {
+            return Err(format!("{value} is no range, which is {low}..{high}"));
+        }
         if values.iter().any(|other| other == value) {
             return Err(format!("{value} is given twice"));
         }

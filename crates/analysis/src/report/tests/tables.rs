@@ -52,7 +52,7 @@ fn runs_of_one_suite_stand_side_by_side() {
     host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
 
     ffs83 on /mnt/a/rather/long/path/to/nvme, run 8c01d77a20
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 drives at once, median of 2 repetitions after
+    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after
     1 discarded
 
                   /var/tmp                             /mnt/a/rather/long/path/to/nvme, 2 drives
@@ -74,7 +74,7 @@ fn runs_of_one_suite_stand_side_by_side() {
 
     ## ffs83 on /mnt/a/rather/long/path/to/nvme, run 8c01d77a20
 
-    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 drives at once, median of 2 repetitions after 1 discarded
+    host, cold cache, ext4/4096 on vda (QEMU HARDDISK), 2 targets at once, median of 2 repetitions after 1 discarded
 
     | program | /var/tmp<br>KB/s (CPU) | 95 % | durable KB/s | from device | /mnt/a/rather/long/path/to/nvme, 2 drives<br>KB/s (CPU) | 95 % | durable KB/s | from device | size |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
