@@ -65,8 +65,9 @@ pub(super) fn page(card: &Card) -> Vec<Block> {
 fn circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
-         error: modelled over printed less 1, of a CPU share modelled less printed in points. Two \
-         drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
+         error: modelled over printed less 1, and none within the range that a number printed in \
+         whole seconds, or as about so much, stands for; of a CPU share modelled less printed in \
+         points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
          with the least and the most.",
         card.seed,
         card.two_drives.phases,
