@@ -175,7 +175,7 @@ impl Catalogue {
     /// The first sentence of an entry's description, for lists. `None` for an
     /// unknown name or a file that does not parse or describe itself.
     pub fn description(&self, component: Component, name: &str) -> Option<String> {
-        self.description_of(&format!("{}/{name}.toml", component.folder()))
+        self.description_of(&component.file(name))
     }
 
     /// As [`Catalogue::description`], for a system or `NAME:VARIANT`.

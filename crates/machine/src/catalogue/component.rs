@@ -79,6 +79,11 @@ impl Component {
             .find(|component| component.name() == name)
     }
 
+    /// The catalogue's file of the one of that name: `drives/eagle.toml`.
+    pub(crate) fn file(self, name: &str) -> String {
+        format!("{}/{name}.toml", self.folder())
+    }
+
     /// Every folder of the catalogue.
     pub(crate) fn folders() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder);

@@ -24,14 +24,14 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
     if near.is_empty() {
         format!("there is {}", listed(known))
     } else {
-        format!(
-            "did you mean {}?",
-            near.iter()
-                .map(|name| format!("`{name}`"))
-                .collect::<Vec<_>>()
-                .join(" or ")
-        )
+        offered(near.into_iter())
     }
+}
+
+/// did you mean `a` or `b`?
+pub(crate) fn offered<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    format!("did you mean {}?", names.join(" or "))
 }
 
 /// `a`, `b`, `c`

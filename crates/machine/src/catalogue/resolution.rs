@@ -164,15 +164,34 @@ impl<'a> Resolution<'a> {
                 }
                 (_, None) if SYSTEM_KEYS.contains(&key.as_str()) => continue,
                 (_, None) if key == "drives_source" => continue,
-                (_, None) => {
-                    let known = Component::ALL.into_iter().map(Component::name);
-                    let known = known.chain(SYSTEM_KEYS);
-                    Problem::new(format!("a system has no `{key}`"))
-                        .at(&entry.key, "")
-                        .help(names::suggestion(key, known))
-                }
+                (_, None) => Problem::new(format!("a system has no `{key}`"))
+                    .at(&entry.key, "")
+                    .help(self.meant_by(key)),
             };
             self.problems.push(problem);
+        }
+    }
+
+    /// What a key may mean that no system has: a component's own, by its whole
+    /// name, or one that is written nearly so.
+    fn meant_by(&self, key: &str) -> String {
+        let has_it = |component: &Component| {
+            let names = self.catalogue.component_names(*component);
+            let mut files = names
+                .iter()
+                .filter_map(|name| self.catalogue.file(&component.file(name)));
+            files.any(|file| file.table().is_ok_and(|table| table.get(key).is_some()))
+        };
+        let whole: Vec<String> = Component::ALL
+            .into_iter()
+            .filter(has_it)
+            .map(|component| format!("{component}.{key}"))
+            .collect();
+        if whole.is_empty() {
+            let known = Component::ALL.into_iter().map(Component::name);
+            names::suggestion(key, known.chain(SYSTEM_KEYS))
+        } else {
+            names::offered(whole.iter().map(String::as_str))
         }
     }
 

@@ -157,7 +157,7 @@ impl Resolution<'_> {
         name: &str,
         place: Option<&Place>,
     ) -> Option<Level> {
-        let path = format!("{}/{name}.toml", component.folder());
+        let path = component.file(name);
         match self.catalogue.file(&path).cloned() {
             Some(file) => self.parsed_once(&file),
             None => {

@@ -354,6 +354,13 @@ fn mistakes_of_settings_point_into_the_setting() {
     );
     setting_says(&["dirve.heads=3"], &["a system has no `dirve`", "`drive`"]);
     setting_says(
+        &["rotdelay_ms=7"],
+        &[
+            "a system has no `rotdelay_ms`",
+            "did you mean `filesystem.rotdelay_ms`?",
+        ],
+    );
+    setting_says(
         &["drive=capricron"],
         &["no drive `capricron`", "`capricorn`", "--set:1:7"],
     );
