@@ -18,6 +18,32 @@ hypothesis.settings.load_profile("any speed")
 VAX = "vax780-sc780-eagle"
 
 
+#: What a slow machine may need for anything, in seconds; nothing waits for it.
+PATIENCE_S = 120
+
+
+def sweeper(study):
+    """A sweep of read_8192 by the options of a study, in which a call may change some."""
+    import diskperf
+
+    def swept(**changes):
+        return diskperf.sweep(VAX, "read_8192", **{**study, **changes})
+
+    return swept
+
+
+def undisturbed_by(swept):
+    """A fixture: the folder of a study by the threads of one process."""
+
+    @pytest.fixture(scope="module")
+    def undisturbed(tmp_path_factory):
+        folder = tmp_path_factory.mktemp("undisturbed") / "study"
+        swept(to=folder)
+        return folder
+
+    return undisturbed
+
+
 def two_workers(processes):
     """A cluster of Dask's: a scheduler and two workers of one thread each."""
     distributed = pytest.importorskip("distributed")

@@ -10,7 +10,7 @@ from concurrent import futures
 
 import diskperf
 import pytest
-from conftest import VAX, files
+from conftest import VAX, files, sweeper, undisturbed_by
 from diskperf import _sweep
 from diskperf._executors import carry_out
 from diskperf._parts import Folder
@@ -25,17 +25,8 @@ OVER = {"filesystem.rotdelay_ms": "0..3", "drive": ["eagle", "capricorn"], "host
 STUDY = {"over": OVER, "seeds": range(1, 4), "size": "64K", "repetitions": 1, "chunk_points": 5}
 POINTS = 4 * 2 * 2 * 3
 
-
-def swept(**changes):
-    return diskperf.sweep(VAX, "read_8192", **{**STUDY, **changes})
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """A study's folder, by the threads of one process."""
-    folder = tmp_path_factory.mktemp("undisturbed") / "study"
-    swept(to=folder)
-    return folder
+swept = sweeper(STUDY)
+undisturbed = undisturbed_by(swept)
 
 
 @settings(max_examples=50, deadline=None)

@@ -13,16 +13,13 @@ from concurrent import futures
 
 import diskperf
 import pytest
-from conftest import VAX, files, two_workers
+from conftest import PATIENCE_S, VAX, files, sweeper, two_workers, undisturbed_by
 from diskperf import _dask
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-
-#: What a slow machine may need for anything here, in seconds; nothing waits for it.
-PATIENCE_S = 120
 
 STUDY = {
     "over": {"filesystem.rotdelay_ms": "0..4"},
@@ -32,16 +29,13 @@ STUDY = {
     "chunk_points": 3,
 }
 
-
-def swept(**changes):
-    return diskperf.sweep(VAX, "read_8192", **{**STUDY, **changes})
+swept = sweeper(STUDY)
+undisturbed_folder = undisturbed_by(swept)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "study"
-    swept(to=folder)
-    return files(folder)
+def undisturbed(undisturbed_folder):
+    return files(undisturbed_folder)
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,10 @@ import time
 
 import diskperf
 import pytest
-from conftest import VAX, files, two_workers
+from conftest import PATIENCE_S, VAX, files, sweeper, two_workers, undisturbed_by
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
-
-#: What a slow machine may need for anything here, in seconds; nothing waits for it.
-PATIENCE_S = 120
 
 STUDY = {
     "over": {"filesystem.rotdelay_ms": "0..9", "host.speed": [1, 2]},
@@ -27,9 +24,8 @@ STUDY = {
 }
 CHUNKS = 40
 
-
-def swept(**changes):
-    return diskperf.sweep(VAX, "read_8192", **{**STUDY, **changes})
+swept = sweeper(STUDY)
+undisturbed_folder = undisturbed_by(swept)
 
 
 def parts(folder):
@@ -44,10 +40,8 @@ def wait_for(what):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "study"
-    swept(to=folder)
-    return files(folder)
+def undisturbed(undisturbed_folder):
+    return files(undisturbed_folder)
 
 
 @pytest.fixture(scope="module")
