@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
 from itertools import islice
+from time import perf_counter
 from typing import Any
 
 from diskperf._errors import Error, RequestError, RunError
-from diskperf._study import Study, run_packed
+from diskperf._study import Study, arrow, run_packed
 
 #: A chunk's number, and its first point and the one behind its last.
 Chunk = tuple[int, int, int]
@@ -28,6 +28,9 @@ Done = tuple[int, Any]
 #: Chunks under way for each worker: one that it computes, and others so that it
 #: need not wait for the next.
 CHUNKS_OF_WORKER = 3
+
+#: Of a chunk that threads of this process compute, the piece that is one's at a time.
+PIECE_S = 0.05
 
 #: Chunks under way where nobody says how many workers there are.
 CHUNKS_OF_POOL = 64
@@ -109,19 +112,60 @@ def of_dask(executor: object, name: str) -> bool:
     return found is not None and isinstance(executor, found)
 
 
+class _Pieces:
+    """Chunks in pieces: so that all cores are at work to the end, on the last chunk too,
+    and that a study which is interrupted ends soon."""
+
+    def __init__(self, study: Study, chunks: Iterable[Chunk]) -> None:
+        self._study = study
+        self._chunks = chunks
+        self._points = 1
+        #: Of chunks that are under way: points that are missing, and the rows by piece.
+        self._parts: dict[int, tuple[int, dict[int, Any]]] = {}
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for number, start, end in self._chunks:
+            self._parts[number] = end - start, {}
+            while start < end:
+                stop = min(start + self._points, end)
+                yield number, start, stop
+                start = stop
+
+    def run(self, piece: Chunk) -> Any:
+        """The piece's rows; finds how many points a piece should have."""
+        _, start, stop = piece
+        begin = perf_counter()
+        rows = self._study.run(start, stop)
+        took_s = perf_counter() - begin
+        if took_s < PIECE_S / 2:
+            self._points = max(self._points, 2 * (stop - start))
+        elif took_s > 2 * PIECE_S:
+            self._points = max(1, (stop - start) // 2)
+        return rows
+
+    def whole(self, piece: Chunk, rows: Any) -> Any | None:
+        """Takes the piece's rows: its chunk's rows, if it was the last."""
+        number, start, stop = piece
+        missing, parts = self._parts.pop(number)
+        parts[start] = rows
+        if missing := missing - (stop - start):
+            self._parts[number] = missing, parts
+            return None
+        tables = [self._study.schema.empty_table(), *(parts[start] for start in sorted(parts))]
+        return arrow().concat_tables(tables).combine_chunks()
+
+
 def _by_threads(study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:
     """Threads suffice: the interpreter is free while a model runs."""
-    stop = threading.Event()
-
-    def run(chunk: Chunk) -> Any:
-        _, start, end = chunk
-        return study.run_in_pieces(start, end, stop.is_set)
-
+    pieces = _Pieces(study, chunks)
     pool = futures.ThreadPoolExecutor(cores(), thread_name_prefix="diskperf-sweep")
     try:
-        yield from _in_window(lambda chunk: pool.submit(run, chunk), chunks, CHUNKS_OF_WORKER * cores())
+        window = CHUNKS_OF_WORKER * cores()
+        for piece, rows in _in_window(lambda piece: pool.submit(pieces.run, piece), pieces, window):
+            whole = pieces.whole(piece, rows)
+            if whole is not None:
+                yield piece[0], whole
     finally:
-        stop.set()
         pool.shutdown(cancel_futures=True)
 
 
@@ -138,26 +182,28 @@ def _by_submitting(executor: Any, study: Study, chunks: Iterable[Chunk]) -> Iter
 
     window = CHUNKS_OF_WORKER * (workers(executor) or CHUNKS_OF_POOL)
     try:
-        yield from _in_window(submit, chunks, window)
+        for chunk, rows in _in_window(submit, chunks, window):
+            yield chunk[0], rows
     except futures.BrokenExecutor as error:
         raise RunError(f"the executor lost a worker: {error}") from error
     except futures.CancelledError as error:
         raise RunError("the executor was shut down while the study ran") from error
 
 
-def _in_window(submit: Any, chunks: Iterable[Chunk], window: int) -> Iterator[Done]:
+def _in_window(submit: Any, chunks: Iterable[Chunk], window: int) -> Iterator[tuple[Chunk, Any]]:
+    """Each chunk with its rows, as they are done; so many are under way at the most."""
     waiting = iter(chunks)
-    under_way: dict[Any, int] = {}
+    under_way: dict[Any, Chunk] = {}
     try:
         while True:
             for chunk in islice(waiting, window - len(under_way)):
-                under_way[submit(chunk)] = chunk[0]
+                under_way[submit(chunk)] = chunk
             if not under_way:
                 return
             done, _ = futures.wait(under_way, return_when=futures.FIRST_COMPLETED)
             for future in done:
-                number = under_way.pop(future)
-                yield number, future.result()
+                chunk = under_way.pop(future)
+                yield chunk, future.result()
     finally:
         for future in under_way:
             future.cancel()

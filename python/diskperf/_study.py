@@ -31,10 +31,6 @@ MOST_TRIED = 64
 #: Studies that a worker has at hand: one at work, and one that others began.
 STUDIES_KEPT = 4
 
-#: A stretch of points is run in pieces of about this long, so that a study that is
-#: interrupted ends soon.
-PIECE_S = 0.2
-
 
 def arrow() -> Any:
     """pyarrow, which sweeps need.
@@ -170,16 +166,6 @@ class Study:
             columns[name] = table[name].combine_chunks()
         return pa.table(columns)
 
-    def run_in_pieces(self, start: int, stop: int, stopped: Callable[[], bool]) -> pyarrow.Table:
-        """As `run`, unless it is stopped on the way."""
-        pieces, points = [self.schema.empty_table()], 1
-        while start < stop and not stopped():
-            begin = perf_counter()
-            pieces.append(self.run(start, min(start + points, stop)))
-            start += points
-            points = points * 2 if perf_counter() - begin < PIECE_S else points
-        return arrow().concat_tables(pieces).combine_chunks()
-
     def packed(self) -> bytes:
         """What a worker is sent: `run_packed` runs it."""
         return pickle.dumps(self)
@@ -220,11 +206,10 @@ def run_packed(start: int, stop: int, packed: bytes) -> Any:
 
 #: What a point, and each read or write call of it or request of a drive, costs:
 #: rounded from the processor time of read_8192 and write_8192 with 64 KiB to 8 MiB on
-#: a core of 2.5 GHz (8.8 ms with 6172 of these events; with 60 of them 2.9 ms, of which
-#: about one was for reading the catalogue, as a point no longer does). A stated cost,
-#: and not a time, chooses how many points are a chunk: so that the same study has the
-#: same files on every machine.
-POINT_S, EVENT_S = 1.5e-3, 2.5e-6
+#: a core of 2.6 GHz (0.4 ms with 60 of these events, and 4.8 ms with 6188). A stated
+#: cost, and not a time, chooses how many points are a chunk: so that the same study has
+#: the same files on every machine.
+POINT_S, EVENT_S = 0.4e-3, 0.7e-6
 
 
 def nominal_s(rows: list[dict[str, Any]]) -> float:

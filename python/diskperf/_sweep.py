@@ -27,11 +27,15 @@ MOST_IN_MEMORY = 250_000
 #: Points that nobody is asked about.
 MOST_POINTS = 100_000_000
 
-#: Nominal seconds of a chunk. With Dask one costs about 20 ms in all processes together
+#: Nominal seconds of a chunk. With Dask one costs about 25 ms in all processes together
 #: (bench/sweep), and is to be under 5 % of the shortest. A long study has longer
 #: chunks rather than more than so many.
-CHUNK_S, SHORTEST_CHUNK_S, LONGEST_CHUNK_S = 2.0, 1.0, 60.0
-FEWEST_CHUNKS, MOST_CHUNKS = 64, 2000
+CHUNK_S, SHORTEST_CHUNK_S, LONGEST_CHUNK_S = 2.0, 0.6, 60.0
+FEWEST_CHUNKS, MOST_CHUNKS = 60, 2000
+
+#: Chunks are a multiple of this, where there are so many: two, three, four, six or twelve
+#: workers have equally much to do.
+SHARED_CHUNKS = 12
 
 #: Studies of fewer points are not worth more than one for the pilot.
 SMALL = 100
@@ -184,7 +188,10 @@ def chosen_chunk(points: int, nominal_s: float) -> int:
     total_s = points * nominal_s
     chunks = min(max(total_s / CHUNK_S, FEWEST_CHUNKS), MOST_CHUNKS)
     chunk_s = min(max(total_s / chunks, SHORTEST_CHUNK_S), LONGEST_CHUNK_S)
-    return max(1, min(points, round(chunk_s / nominal_s)))
+    count = max(1, int(total_s / chunk_s))
+    if count >= SHARED_CHUNKS:
+        count -= count % SHARED_CHUNKS
+    return -(-points // count)
 
 
 def _manifest(study: Study, chunk_points: int) -> dict[str, Any]:
