@@ -7,6 +7,10 @@ use diskperf_laboratory::timeline::RunState;
 use diskperf_laboratory::timeline::units::format_utc;
 use serde_json::{Value, json};
 
+/// A table is drawn in its columns up to so many times as wide as there is room:
+/// beyond that the cells of a row stand below each other.
+const MOST_SQUEEZED: usize = 2;
+
 /// Rows of text under a heading.
 pub(crate) struct Listing {
     /// What JSON calls the list.
@@ -77,8 +81,13 @@ impl Listing {
         table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(width);
-        table.set_header(self.heading.clone());
-        table.add_rows(self.rows.clone());
+        if self.width() > usize::from(width) * MOST_SQUEEZED {
+            table.set_header([self.heading[0], &self.heading[1..].join(", ")]);
+            table.add_rows(self.rows.iter().map(|row| self.stacked(row)));
+        } else {
+            table.set_header(self.heading.clone());
+            table.add_rows(self.rows.clone());
+        }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
         }
@@ -87,6 +96,24 @@ impl Listing {
             names.set_constraint(ColumnConstraint::ContentWidth);
         }
         table.trim_fmt()
+    }
+
+    /// Of the columns, each as wide as its widest cell.
+    fn width(&self) -> usize {
+        let widest = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        (0..self.heading.len()).map(widest).sum()
+    }
+
+    /// A row's name, and the other cells below each other.
+    fn stacked(&self, row: &[String]) -> [String; 2] {
+        let others = self.heading.iter().zip(row).skip(1);
+        let lines = others
+            .filter(|(_, cell)| !cell.is_empty())
+            .map(|(name, cell)| format!("{name}: {cell}"));
+        [row[0].clone(), lines.collect::<Vec<_>>().join("\n")]
     }
 
     /// One object with every list under its name; what is a number is one.
@@ -142,5 +169,29 @@ fn state(state: &RunState) -> &'static str {
         RunState::Finished => "finished",
         RunState::Interrupted => "interrupted",
         RunState::Failed(_) => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_stand_below_each_other_where_columns_would_be_too_narrow() {
+        let list = Listing {
+            name: "parameters",
+            heading: vec!["path", "value", "source"],
+            rows: vec![vec!["host.speed".into(), "1".into(), "word ".repeat(40)]],
+        };
+        let narrow = list.render(OutputFormat::Table, 60);
+        assert!(narrow.contains("path        value, source"), "{narrow}");
+        assert!(narrow.contains("host.speed  value: 1"), "{narrow}");
+        assert!(narrow.contains("            source: word"), "{narrow}");
+        assert!(
+            narrow.lines().all(|line| line.chars().count() <= 60),
+            "{narrow}"
+        );
+        let wide = list.render(OutputFormat::Table, 150);
+        assert!(wide.contains("path        value  source"), "{wide}");
     }
 }
