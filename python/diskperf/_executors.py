@@ -151,8 +151,7 @@ class _Pieces:
         if missing := missing - (stop - start):
             self._parts[number] = missing, parts
             return None
-        tables = [self._study.schema.empty_table(), *(parts[start] for start in sorted(parts))]
-        return arrow().concat_tables(tables).combine_chunks()
+        return arrow().concat_tables([parts[start] for start in sorted(parts)]).combine_chunks()
 
 
 def _by_threads(study: Study, chunks: Iterable[Chunk]) -> Iterator[Done]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pickle
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -119,11 +118,6 @@ class Study:
         begin = perf_counter()
         table = self.run(number, number + 1)
         return perf_counter() - begin, nominal_s(table.to_pylist())
-
-    @cached_property
-    def schema(self) -> pyarrow.Schema:
-        """The columns of its rows."""
-        return self._with_keys(arrow().table(self._figures(0, 0)), 0).schema
 
     def run(self, start: int, stop: int) -> pyarrow.Table:
         """The rows of the points from ``start`` up to and without ``stop``.

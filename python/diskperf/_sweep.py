@@ -27,9 +27,9 @@ MOST_IN_MEMORY = 250_000
 #: Points that nobody is asked about.
 MOST_POINTS = 100_000_000
 
-#: Nominal seconds of a chunk. With Dask one costs about 25 ms in all processes together
-#: (bench/sweep), and is to be under 5 % of the shortest. A long study has longer
-#: chunks rather than more than so many.
+#: Nominal seconds of a chunk. With Dask one costs 25 to 60 ms in all processes
+#: together, by its points (bench/sweep), which is little beside the shortest. A long
+#: study has longer chunks rather than more than so many.
 CHUNK_S, SHORTEST_CHUNK_S, LONGEST_CHUNK_S = 2.0, 0.6, 60.0
 FEWEST_CHUNKS, MOST_CHUNKS = 60, 2000
 
