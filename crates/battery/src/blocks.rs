@@ -2,7 +2,7 @@
 
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Errno, File, Open, System, Whence};
+use diskperf_system::{Buffer, Errno, File, Open, System, Whence, Written};
 use diskperf_timeline::Nanoseconds;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -61,12 +61,13 @@ pub(crate) async fn read_block(
 pub(crate) async fn write_block(
     system: &mut System,
     file: File,
-    block: &[u8],
+    block: impl Into<Written<'_>>,
     think: Nanoseconds,
 ) -> Result<(), ProgramError> {
+    let block = block.into();
     let mut done = 0;
     while done < block.len() {
-        match system.write(file, &block[done..]).await? {
+        match system.write(file, block.part(done..block.len())).await? {
             0 => return Err(ProgramError::NothingTaken),
             count => done += count,
         }
@@ -91,10 +92,15 @@ pub(crate) async fn write_file(
     buffer: &Buffer,
     think: Nanoseconds,
 ) -> Result<(), ProgramError> {
-    let mut calls = buffer.chunks_exact(call_bytes as usize).cycle();
-    for _ in 0..size_bytes / call_bytes {
-        let block = calls.next().expect("a buffer holds at least one call");
-        write_block(system, file, block, think).await?;
+    let kept = system.keeping(buffer);
+    let data = kept
+        .as_ref()
+        .map_or_else(|| Written::from(&buffer[..]), Written::kept);
+    let call_bytes = call_bytes as usize;
+    let mut calls = (0..data.len() / call_bytes).cycle();
+    for _ in 0..size_bytes / call_bytes as u64 {
+        let call = calls.next().expect("a buffer holds at least one call") * call_bytes;
+        write_block(system, file, data.part(call..call + call_bytes), think).await?;
     }
     Ok(())
 }

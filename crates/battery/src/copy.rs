@@ -101,7 +101,7 @@ impl Copy {
             let length = block.len().min(left_bytes as usize);
             let block = &mut block[..length];
             read_block(system, source, block, Nanoseconds::ZERO).await?;
-            write_block(system, destination, block, worker.think).await?;
+            write_block(system, destination, &*block, worker.think).await?;
             left_bytes -= length as u64;
         }
         Ok(())

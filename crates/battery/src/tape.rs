@@ -110,7 +110,7 @@ impl TapeWriter<'_> {
         self.space(whole)[bytes..].fill(0);
         self.filled += whole;
         if self.filled == TAPE_BYTES {
-            write_block(system, self.pipe, self.buffer, Nanoseconds::ZERO).await?;
+            write_block(system, self.pipe, &*self.buffer, Nanoseconds::ZERO).await?;
             pause(system, self.think).await?;
             self.filled = 0;
         }

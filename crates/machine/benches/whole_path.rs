@@ -9,7 +9,7 @@ mod measuring;
 use criterion::{Criterion, Throughput};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, How, Machine, Rendezvous, Session};
+use diskperf_machine::{Circumstances, How, Machine, Rendezvous, Session, Written};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,9 +35,11 @@ async fn write_8192(session: &mut Session) {
         ..How::default()
     };
     let file = session.open("/mnt0/file", how).await.expect("a new file");
-    let data = [7_u8; BLOCK_BYTES];
+    // As the programs do.
+    let kept = Rc::from([7_u8; BLOCK_BYTES]);
+    let data = Written::kept(&kept);
     for _ in 0..BLOCKS {
-        assert_eq!(session.write(file, &data).await, Ok(BLOCK_BYTES));
+        assert_eq!(session.write(file, data).await, Ok(BLOCK_BYTES));
     }
     session.close(file).await.expect("an open file");
     assert!(!session.account().ledger.is_empty(), "the ledger is on");

@@ -14,6 +14,7 @@ mod session;
 pub mod specification;
 mod standstill;
 mod what_if;
+mod written;
 
 pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
@@ -23,5 +24,6 @@ pub use machine::{Circumstances, Machine};
 pub use session::Session;
 pub use standstill::{HardError, Standstill};
 pub use what_if::WhatIf;
+pub use written::Written;
 
 pub use diskperf_sim::{Deadlock, Stream, Streams, TieBreak, Time, Waiting};

@@ -7,6 +7,7 @@ use crate::kernel::files::{Account, From, How, Session as Bsd};
 use crate::kernel::minix::session::MinixSession;
 use crate::kernel::pipe::PipeEnd;
 use crate::kernel::rendezvous::Rendezvous;
+use crate::written::Written;
 use diskperf_sim::Time;
 use std::rc::Rc;
 
@@ -80,7 +81,8 @@ impl Session {
 
     /// write(2).
     #[inline]
-    pub async fn write(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+    pub async fn write(&mut self, number: usize, data: impl Into<Written<'_>>) -> Result<usize> {
+        let data = data.into();
         on_each_kernel!(self, session => session.write(number, data).await)
     }
 

@@ -37,9 +37,12 @@ pub use error::{Call, Errno, Error, Failure, Result};
 pub use layout::{Extent, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Part, Shape};
 pub use options::{Open, Whence};
 
+pub use diskperf_machine::Written;
+
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// An open file of one worker: an index into its table of descriptors.
@@ -94,8 +97,23 @@ impl System {
 
     /// write(2): how many bytes were taken, which may be fewer than given.
     #[inline]
-    pub async fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
-        on_each_world!(self, world => world.write(file, data))
+    pub async fn write(&mut self, file: File, data: impl Into<Written<'_>>) -> Result<usize> {
+        let data = data.into();
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Host(world) => world.write(file, data.bytes()),
+            Self::Model(world) => world.write(file, data).await,
+        }
+    }
+
+    /// What a program writes again and again, as it is written fastest: a real kernel
+    /// takes it from where it is, a modelled one knows what is kept when it sees it again.
+    pub fn keeping(&self, data: &[u8]) -> Option<Rc<[u8]>> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Host(_) => None,
+            Self::Model(_) => Some(data.into()),
+        }
     }
 
     /// lseek(2): the new offset from the start of the file.

@@ -7,7 +7,7 @@ mod measuring;
 
 use crate::{Call, Errno, Error, File, Open, Result, Whence};
 use diskperf_machine::kernel::Kernel;
-use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time};
+use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
 use measuring::Measuring;
 use std::rc::Rc;
@@ -153,7 +153,7 @@ impl Model {
     }
 
     #[inline]
-    pub(crate) async fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
+    pub(crate) async fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
         self.check()?;
         let begin = self.session.now();
         let written = self.session.write(file.0, data).await;

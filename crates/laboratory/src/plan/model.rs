@@ -1,29 +1,19 @@
 //! A run on a modelled computer.
 
-use super::{
-    NO_BLOCK_NULL, apply_repetitions, apply_settings, leave_out, named_suite, suite, title,
-};
+mod obstacle;
+mod size;
+
+use super::{apply_repetitions, apply_settings, named_suite, suite, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
 use crate::request::{Request, SizeChoice};
-use diskperf_battery::suite::Needs;
-use diskperf_battery::{Medium, Step, Suite};
+use diskperf_battery::{Medium, Suite};
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
 use diskperf_timeline::CacheMode;
-use diskperf_timeline::units::{MIB, format_size};
-use std::collections::{BTreeMap, BTreeSet};
+use diskperf_timeline::units::format_size;
+use std::collections::BTreeSet;
 use std::path::Path;
-
-/// What every program moves, unless the user says otherwise: 1983's size. In
-/// virtual time it costs nothing to wait for.
-pub(crate) const MODEL_BYTES: u64 = 8 * MIB;
-
-/// A size that a program has of its own is halved this often at most: then it
-/// is about that of the others.
-const MOST_HALVED: u32 = 3;
-/// The same on Minix: seed 002's.
-const MINIX_BYTES: u64 = 2 * MIB;
 
 /// The suite of drives by themselves.
 const RAW_SUITE: &str = "interleave91";
@@ -143,41 +133,34 @@ fn plan_on(
         .cloned()
         .partition(|setting| setting.starts_with("program."));
     let settings = crate::model::settings(&of_system)?;
-    let mut suite = match what {
+    let suite_of = |suite: Suite| -> Result<Suite, LaboratoryError> {
+        let mut suite = suite;
+        apply_settings(&mut suite, &of_program)?;
+        apply_repetitions(&mut suite, request.repetitions);
+        Ok(suite)
+    };
+    let asked = suite_of(match what {
         // What seed 004 reads its drives with.
         None if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }
         _ => suite(what, Medium::Directory)?,
-    };
-    apply_settings(&mut suite, &of_program)?;
-    apply_repetitions(&mut suite, request.repetitions);
+    })?;
     let computers = match manner {
-        Manner::Run => computers(catalogue, &name, &suite, &settings)?,
+        Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
-            let programs = suite.steps.iter().map(|step| &step.program);
+            let programs = asked.steps.iter().map(|step| &step.program);
             vec![Computer::read_for(catalogue, &name, &settings, programs)?]
         }
     };
     let medium = computers[0].medium();
-    if medium == Medium::Device {
-        // Through the buffer cache no such drive can be read here.
-        suite = named_suite(what.unwrap_or(RAW_SUITE), medium)?;
-        apply_settings(&mut suite, &of_program)?;
-        apply_repetitions(&mut suite, request.repetitions);
-    }
-    if computers[0].is_minix() {
-        let name = what.unwrap_or("seqread89");
-        suite = match Suite::named_on_both(name) {
-            Some(suite) => suite,
-            None => named_suite(name, medium)?,
-        };
-        apply_settings(&mut suite, &of_program)?;
-        apply_repetitions(&mut suite, request.repetitions);
-    }
-    let usual_bytes = usual_bytes(&computers[0]);
+    let suite = match suite_on(&computers[0], what)? {
+        Some(other) => suite_of(other)?,
+        None => asked,
+    };
+    let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], request.drives)?;
-    let mut plan = ModelPlan {
+    let plan = ModelPlan {
         other: drives < computers[0].configured_drives(),
         suite,
         target: name,
@@ -202,19 +185,23 @@ fn plan_on(
         command_line: request.command_line.clone(),
         notes: Vec::new(),
     };
-    plan.leave_out_what_cannot_run()?;
-    if request.size == SizeChoice::Auto {
-        plan.shrink_to_room();
+    plan.made_to_fit(request.size)
+}
+
+/// What this computer's programs are of another suite than elsewhere, if they are:
+/// those of Minix, and where drives are by themselves, which no program can read
+/// through the buffer cache here.
+fn suite_on(computer: &Computer, what: Option<&str>) -> Result<Option<Suite>, LaboratoryError> {
+    let medium = computer.medium();
+    if computer.is_minix() {
+        let name = what.unwrap_or("seqread89");
+        let both = Suite::named_on_both(name);
+        return both.map_or_else(|| named_suite(name, medium), Ok).map(Some);
     }
-    plan.other &= plan
-        .suite
-        .steps
-        .iter()
-        .any(|step| step.program.needs_other());
-    plan.check_sizes()?;
-    plan.check_sectors()?;
-    plan.note_phase();
-    Ok(plan)
+    match medium {
+        Medium::Device => named_suite(what.unwrap_or(RAW_SUITE), medium).map(Some),
+        Medium::Directory | Medium::File => Ok(None),
+    }
 }
 
 /// A file or a directory may have been meant.
@@ -285,15 +272,6 @@ fn computers(
     FILESYSTEMS.iter().map(with).collect()
 }
 
-/// What programs move unless the user says otherwise.
-fn usual_bytes(computer: &Computer) -> u64 {
-    if computer.is_minix() {
-        MINIX_BYTES
-    } else {
-        MODEL_BYTES
-    }
-}
-
 /// How many drives run at once: one, or as many as asked for.
 fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
     let configured = computer.configured_drives();
@@ -308,6 +286,20 @@ fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryEr
 }
 
 impl ModelPlan {
+    /// Without the steps that cannot run, and in sizes for which there is room.
+    fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
+        self.leave_out_what_cannot_run()?;
+        if size == SizeChoice::Auto {
+            self.shrink_to_room();
+        }
+        let mut steps = self.suite.steps.iter();
+        self.other &= steps.any(|step| step.program.needs_other());
+        self.check_sizes()?;
+        self.check_sectors()?;
+        self.note_phase();
+        Ok(self)
+    }
+
     /// The system with its file systems and other settings.
     pub(crate) fn computers_with(
         &self,
@@ -330,196 +322,6 @@ impl ModelPlan {
     pub(crate) fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
         let programs = self.suite.steps.iter().map(|step| &step.program);
         Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
-    }
-
-    /// Why a step cannot run here, if it cannot.
-    fn obstacle(&self, step: &Step) -> Option<String> {
-        let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
-        let medium = self.computers[0].medium();
-        if self.computers[0].is_minix() {
-            return self.obstacle_on_minix(step);
-        }
-        if step.program.is_of_block_null() {
-            return Some(NO_BLOCK_NULL.to_owned());
-        }
-        if medium == Medium::Device {
-            return self.obstacle_without_files(step);
-        }
-        match step.needs(medium) {
-            Needs::OtherMedium => Some(format!(
-                "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
-                self.target
-            )),
-            Needs::OtherFilesystem if !self.other => Some(format!(
-                "it copies to the file system of another drive, and all that {} has configured run the program",
-                self.target
-            )),
-            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
-                && step.program.touches_target())
-            .then(|| {
-                let kernel = if self.computers[0].is_v7() { "Xenix" } else { "4.2BSD" };
-                format!("it reads and writes with O_DIRECT, and {kernel} knows no way past its buffer cache")
-            }),
-        }
-    }
-
-    /// The same on Minix, whose programs have files and devices.
-    fn obstacle_on_minix(&self, step: &Step) -> Option<String> {
-        let program = &step.program;
-        let files = self.computers[0].medium() == Medium::Directory;
-        let direct = program.cache_mode(self.cache) == CacheMode::Direct;
-        let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
-        if !program.is_of_minix() {
-            Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
-        } else if !program.touches_target() || program.names_its_device() {
-            None
-        } else if program.needs_other() && !self.other {
-            Some(format!(
-                "it copies to the file system of another drive, and all that {} has configured run the program",
-                self.target
-            ))
-        } else if only_on(Medium::Device) && files {
-            Some(
-                "it reads a drive by itself; --set filesystem=none makes that the target"
-                    .to_owned(),
-            )
-        } else if only_on(Medium::Directory) && !files {
-            Some(format!("it works on files, and {} has none", self.target))
-        } else if direct && files {
-            Some("it reads and writes with O_DIRECT, which Minix does not have".to_owned())
-        } else {
-            None
-        }
-    }
-
-    /// The same, where programs have the drives by themselves.
-    fn obstacle_without_files(&self, step: &Step) -> Option<String> {
-        let raw = step.program.cache_mode(self.cache) == CacheMode::Direct;
-        match step.needs(Medium::Device) {
-            Needs::OtherMedium => Some(format!(
-                "it works on files, and {} has no file system that is modelled",
-                self.target
-            )),
-            Needs::OtherFilesystem if !self.other => Some(format!(
-                "it copies to another partition, and all that {} has configured run the program",
-                self.target
-            )),
-            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && step.program.touches_target()).then(|| {
-                "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
-                    .to_owned()
-            }),
-        }
-    }
-
-    fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
-        let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |step: &Step| self.obstacle(step);
-        let (kept, left_out) = leave_out((&name, &self.target), steps, obstacle)?;
-        self.suite.steps = kept;
-        self.notes.extend(left_out);
-        Ok(())
-    }
-
-    /// The size of a step: what was asked for, in whole calls.
-    pub(crate) fn size(&self, step: &Step) -> u64 {
-        let call_bytes = step.program.call_bytes();
-        if let (Some(halved), Some(usual_bytes)) =
-            (self.usual_sizes_halved, step.program.usual_bytes())
-        {
-            return usual_bytes >> halved;
-        }
-        if self.whole_calls || self.size_bytes == usual_bytes(&self.computers[0]) {
-            return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
-        }
-        self.size_bytes
-    }
-
-    /// Halves the sizes until the files fit on every drive, those first that
-    /// programs have of their own: a partition may be smaller than what the
-    /// programs move by default.
-    fn shrink_to_room(&mut self) {
-        let usual = |step: &Step| step.program.usual_bytes().is_some();
-        let mut shrunk = false;
-        if self.suite.steps.iter().any(usual) {
-            while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
-                self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
-                shrunk = true;
-            }
-        }
-        while self.size_bytes > MIB && self.check_sizes().is_err() {
-            self.size_bytes /= 2;
-            shrunk = true;
-        }
-        if !shrunk {
-            return;
-        }
-        let mut sizes: Vec<u64> = self
-            .suite
-            .steps
-            .iter()
-            .map(|step| self.size(step))
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
-        self.notes.push(format!(
-            "the programs move {} each, for more does not fit on a drive of {}",
-            sizes.join(" or "),
-            self.target
-        ));
-    }
-
-    /// A drive by itself moves whole sectors.
-    fn check_sectors(&self) -> Result<(), LaboratoryError> {
-        let computer = &self.computers[0];
-        if computer.medium() == Medium::Directory {
-            return Ok(());
-        }
-        let sector_bytes = u64::from(
-            computer.specification.volumes[0]
-                .partition
-                .label
-                .sector_bytes,
-        );
-        for step in self
-            .suite
-            .steps
-            .iter()
-            .filter(|step| step.program.touches_target())
-        {
-            let unit = step.program.unit_bytes(self.size(step));
-            if !unit.is_multiple_of(sector_bytes) {
-                return Err(LaboratoryError::Request(format!(
-                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes",
-                    title(step)
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for step in &self.suite.steps {
-            step.program.check(self.size(step))?;
-        }
-        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-        for step in &self.suite.steps {
-            let (name, file_bytes) = step.program.files_without_images(self.size(step));
-            let bytes = files.entry(name).or_default();
-            *bytes = file_bytes.max(*bytes);
-        }
-        let needed = files
-            .values()
-            .fold(0, |sum, bytes| bytes.saturating_add(sum));
-        for computer in &self.computers {
-            for drive in 0..self.drives + usize::from(self.other) {
-                let room = computer.room_bytes(drive);
-                if needed > room {
-                    return Err(no_room((&self.target, computer), drive, needed, room));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// How the drives stand to each other is nobody's choice but the seed's;
@@ -590,30 +392,4 @@ impl ModelPlan {
         }
         text
     }
-}
-
-fn other(medium: Medium) -> Medium {
-    match medium {
-        Medium::Directory => Medium::Device,
-        Medium::Device | Medium::File => Medium::Directory,
-    }
-}
-
-fn no_room(
-    (target, computer): (&str, &Computer),
-    drive: usize,
-    needed: u64,
-    room: u64,
-) -> LaboratoryError {
-    let mut parameters = computer.parameters.iter();
-    let larger = match parameters.any(|parameter| parameter.path.ends_with(".partitions")) {
-        true => "drive.partitions=[[CYLINDER, SECTORS], ...]",
-        false => "drive.partition_sectors=N",
-    };
-    LaboratoryError::Request(format!(
-        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set {larger})",
-        format_size(needed),
-        drive + 1,
-        format_size(room)
-    ))
 }

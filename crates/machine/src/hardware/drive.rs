@@ -5,18 +5,21 @@
 //! where that left it.
 
 mod geometry;
+mod last;
+mod passage;
 mod rotation;
 mod seek;
 mod streaming;
 
 pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Zone};
+pub use passage::{Busy, Move, Passage};
 pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
 pub use streaming::TrackRead;
 
 use crate::what_if::WhatIf;
 use diskperf_sim::Time;
-use diskperf_timeline::Stage;
+use passage::{Leg, STILL};
 
 /// What a drive is made of.
 #[derive(Clone, Debug)]
@@ -47,24 +50,6 @@ pub struct Drive {
     what_if: WhatIf,
 }
 
-/// A part of a transfer, from its first sector on.
-enum Leg {
-    /// Sectors that lie side by side pass.
-    Run {
-        begins: Time,
-        sectors: u32,
-        slots: Slots,
-    },
-    /// The way to the next of them, which begins then.
-    Between {
-        begins: Time,
-        arm: Move,
-        wait: Time,
-        /// It is on the same track, and what is in between passes as well.
-        same_track: bool,
-    },
-}
-
 /// A transfer, and where the drive was when it was commanded.
 #[derive(Clone, Copy, Debug)]
 struct Commanded {
@@ -78,91 +63,6 @@ struct Commanded {
     /// Whether it goes on to another track.
     crosses: bool,
 }
-
-/// How long a drive has been doing what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Busy {
-    /// Arm and heads moving and coming to rest.
-    pub positioning: Time,
-    /// Waiting for the sector.
-    pub latency: Time,
-    /// Transferring.
-    pub transfer: Time,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Transfers.
-    pub transfers: u64,
-}
-
-/// The arm's way to a track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// Across cylinders.
-    pub seek: Time,
-    /// Until the arm rests.
-    pub settle: Time,
-    /// Until it rests well enough to write.
-    pub write_settle: Time,
-    /// To another head.
-    pub head_switch: Time,
-}
-
-impl Move {
-    /// All of it.
-    pub fn total(&self) -> Time {
-        self.seek + self.settle + self.write_settle + self.head_switch
-    }
-
-    /// Its parts, in order.
-    pub fn stages(&self) -> [(Stage, Time); 4] {
-        [
-            (Stage::Seek, self.seek),
-            (Stage::Settle, self.settle),
-            (Stage::WriteSettle, self.write_settle),
-            (Stage::HeadSwitch, self.head_switch),
-        ]
-    }
-}
-
-/// A transfer from its command to the last sector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
-    /// To the first track.
-    pub to_track: Move,
-    /// From there until the first sector comes by.
-    pub latency: Time,
-    /// To further tracks, if the transfer goes on there.
-    pub between: Move,
-    /// Waiting on further tracks for the next sector.
-    pub between_latency: Time,
-    /// Sectors of the transfer passing under the heads, and those in between
-    /// where sectors are interleaved.
-    pub transfer: Time,
-}
-
-impl Passage {
-    /// From the command to the first sector.
-    pub fn to_first_sector(&self) -> Time {
-        self.to_track.total() + self.latency
-    }
-
-    /// Whether it goes on to another track.
-    fn crosses(&self) -> bool {
-        self.between != STILL || self.between_latency > Time::ZERO
-    }
-
-    /// From the command to the end.
-    pub fn total(&self) -> Time {
-        self.to_first_sector() + self.between.total() + self.between_latency + self.transfer
-    }
-}
-
-const STILL: Move = Move {
-    seek: Time::ZERO,
-    settle: Time::ZERO,
-    write_settle: Time::ZERO,
-    head_switch: Time::ZERO,
-};
 
 /// Whether a sector that comes by at `comes` came by before, since some moment
 /// (the drive's last transfer, or its finding the sector), with the arm where
@@ -463,141 +363,5 @@ impl Drive {
         } else {
             STILL
         }
-    }
-}
-
-impl Drive {
-    /// When each sector of the last transfer has passed, or will, if nothing
-    /// stops it.
-    ///
-    /// # Panics
-    ///
-    /// When there was none.
-    pub fn sectors_pass(&mut self) -> Vec<Time> {
-        self.sectors_pass_after(0)
-    }
-
-    /// The same, without the first so many sectors.
-    ///
-    /// # Panics
-    ///
-    /// When there was none.
-    pub fn sectors_pass_after(&mut self, first: u32) -> Vec<Time> {
-        let last = self.last.expect("a transfer was commanded");
-        let after = (self.cylinder, self.head);
-        (self.cylinder, self.head) = (last.cylinder, last.head);
-        let rotation = self.rotation;
-        let mut before = 0;
-        let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
-        let all = (last.sector, last.count);
-        self.passage_by_legs(last.at, all, last.write, |leg| {
-            let Leg::Run {
-                begins,
-                sectors,
-                slots,
-            } = leg
-            else {
-                return;
-            };
-            let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            pass.extend(wanted.map(|count| begins + rotation.slots(count, slots)));
-            before += sectors;
-        });
-        (self.cylinder, self.head) = after;
-        pass
-    }
-
-    /// Tells what the last transfer does from its first sector on, if nothing
-    /// stops it: each stage and when it ends. Nothing of a transfer that stays
-    /// on its track.
-    pub fn tell_stages(&mut self, mut tell: impl FnMut(Stage, Time)) {
-        let Some(last) = self.last.filter(|last| last.crosses) else {
-            return;
-        };
-        let (after, turned) = ((self.cylinder, self.head), self.rotation);
-        (self.cylinder, self.head) = (last.cylinder, last.head);
-        let all = (last.sector, last.count);
-        let rotation = self.rotation;
-        self.passage_by_legs(last.at, all, last.write, |leg| match leg {
-            Leg::Run {
-                begins,
-                sectors,
-                slots,
-            } => tell(
-                Stage::MediaTransfer,
-                begins + rotation.slots(sectors, slots),
-            ),
-            Leg::Between {
-                begins,
-                arm,
-                wait,
-                same_track,
-            } => {
-                let mut at = begins;
-                for (stage, span) in arm.stages() {
-                    at += span;
-                    tell(stage, at);
-                }
-                let waits = match same_track {
-                    true => Stage::MediaTransfer,
-                    false => Stage::RotationalLatency,
-                };
-                tell(waits, at + wait);
-            }
-        });
-        (self.cylinder, self.head) = after;
-        self.rotation = turned;
-    }
-
-    /// The first `count` sectors of a transfer, from where the drive was when
-    /// it was commanded; it is where they end afterwards.
-    fn first_part(&mut self, of: Commanded, count: u32) -> Passage {
-        (self.cylinder, self.head) = (of.cylinder, of.head);
-        self.passage(of.at, of.sector, count, of.write)
-    }
-
-    /// The transfer under way ended at `now`, before its last sector; the
-    /// drive is where it was then, and was busy for no longer.
-    ///
-    /// # Panics
-    ///
-    /// When none is under way.
-    pub fn cut_short(&mut self, now: Time) {
-        let last = self.last.expect("a transfer is under way");
-        assert!(now <= last.ends, "a transfer that has ended was cut short");
-        let pass = self.sectors_pass();
-        let all = self.first_part(last, last.count);
-        // One has passed in any case.
-        let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
-        let passed = self.first_part(last, done);
-        self.busy.unbook(&all);
-        self.busy.book(&passed);
-        // What passed of the sector after them, or of the way to it.
-        let more = now.0.saturating_sub((last.at + passed.total()).0);
-        let slot = self
-            .rotation
-            .slots(1, self.mechanics.geometry.division(self.cylinder));
-        if more <= slot.0 {
-            self.busy.transfer += Time(more);
-        } else {
-            self.busy.latency += Time(more);
-        }
-        self.busy.bytes -= self.bytes(last.count - done);
-        self.last = Some(Commanded { ends: now, ..last });
-    }
-}
-
-impl Busy {
-    #[inline]
-    fn book(&mut self, passage: &Passage) {
-        self.positioning += passage.to_track.total() + passage.between.total();
-        self.latency += passage.latency + passage.between_latency;
-        self.transfer += passage.transfer;
-    }
-
-    fn unbook(&mut self, passage: &Passage) {
-        self.positioning = self.positioning - (passage.to_track.total() + passage.between.total());
-        self.latency = self.latency - (passage.latency + passage.between_latency);
-        self.transfer = self.transfer - passage.transfer;
     }
 }

@@ -7,6 +7,7 @@ use super::process::{Context, Process};
 use super::raw::Data;
 use super::rendezvous::Rendezvous;
 use super::{Kernel, Vnode};
+use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::{Ledger, Stage};
 use std::rc::Rc;
@@ -252,13 +253,13 @@ impl Session {
 
     /// write(2).
     #[inline]
-    pub async fn write(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+    pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         self.enter().await;
         let result = self.write_open(number, data).await;
         self.leave(result).await
     }
 
-    async fn write_open(&mut self, number: usize, data: &[u8]) -> Result<usize> {
+    async fn write_open(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
         let context = Context::Process(&process);
         let file = self.file(number)?;
@@ -271,14 +272,14 @@ impl Session {
         match &file.what {
             What::Null | What::Zero => Ok(data.len()),
             What::Raw(drive) => {
-                let at = (file.offset, Data::Write(data));
+                let at = (file.offset, Data::Write(data.bytes()));
                 let written = kernel.raw(&process, *drive, at).await;
                 file.offset += *written.as_ref().unwrap_or(&0) as u64;
                 written
             }
             What::Pipe(PipeEnd::Write(pipe)) => {
                 let pipe = Rc::clone(pipe);
-                kernel.write_pipe(&process, &pipe, data).await
+                kernel.write_pipe(&process, &pipe, data.bytes()).await
             }
             What::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
             What::Node(node) => {

@@ -1,6 +1,7 @@
 //! What is written on the drives.
 
 use super::buffers::Page;
+use crate::written::{Known, Written};
 use std::rc::Rc;
 
 /// The contents of a partition, block by block. A block that was never
@@ -100,6 +101,8 @@ impl Medium {
 pub(crate) struct Pages {
     zeroes: Vec<Page>,
     recent: Vec<Option<Page>>,
+    /// Of what programs keep, the latest.
+    known: Vec<(Known, Page)>,
     changed: Vec<Option<Change>>,
 }
 
@@ -110,10 +113,16 @@ struct Change {
     start: usize,
     bytes: usize,
     page: Page,
+    /// Of what programs keep.
+    known: Option<Known>,
 }
 
 /// Pages and changes remembered; a power of two.
 const REMEMBERED: usize = 1024;
+
+/// What programs keep that is remembered. A program writes few such pages, again and
+/// again.
+const MOST_KNOWN: usize = 16;
 
 impl Pages {
     /// A page of zeroes.
@@ -129,7 +138,21 @@ impl Pages {
 
     /// A page with these contents; the one that was made last time, if they
     /// are the same.
-    pub(crate) fn of(&mut self, data: &[u8]) -> Page {
+    pub(crate) fn of(&mut self, data: Written<'_>) -> Page {
+        if let Some((_, page)) = self.known.iter().find(|(known, _)| known.is(data)) {
+            return Rc::clone(page);
+        }
+        let page = self.with_contents(&data);
+        if let Some(known) = data.known() {
+            if self.known.len() == MOST_KNOWN {
+                self.known.remove(0);
+            }
+            self.known.push((known, Rc::clone(&page)));
+        }
+        page
+    }
+
+    fn with_contents(&mut self, data: &[u8]) -> Page {
         if self.recent.is_empty() {
             self.recent.resize(REMEMBERED, None);
         }
@@ -141,16 +164,16 @@ impl Pages {
 
     /// Writes a part of a page. A large part of a page that others share makes
     /// the page that it made last time, if it is the same again.
-    pub(crate) fn change(&mut self, page: &mut Page, start: usize, data: &[u8]) {
+    pub(crate) fn change(&mut self, page: &mut Page, start: usize, data: Written<'_>) {
         let part = start..start + data.len();
         if let Some(own) = Rc::get_mut(page) {
-            own[part].copy_from_slice(data);
+            own[part].copy_from_slice(&data);
             return;
         }
         let make = |page: &Page| {
             let mut contents: Page = Rc::from(&page[..]);
             let own = Rc::get_mut(&mut contents).expect("nobody shares what was just made");
-            own[part.clone()].copy_from_slice(data);
+            own[part.clone()].copy_from_slice(&data);
             contents
         };
         if data.len() < page.len() / LARGE_PART {
@@ -160,7 +183,7 @@ impl Pages {
         if self.changed.is_empty() {
             self.changed.resize_with(REMEMBERED, || None);
         }
-        let slot = &mut self.changed[place(data, Rc::as_ptr(page).addr() ^ start)];
+        let slot = &mut self.changed[place(&data, Rc::as_ptr(page).addr() ^ start)];
         *page = match slot {
             Some(last) if last.is(page, start, data) => Rc::clone(&last.page),
             _ => {
@@ -169,6 +192,7 @@ impl Pages {
                     start,
                     bytes: data.len(),
                     page: make(page),
+                    known: data.known(),
                 };
                 Rc::clone(&slot.insert(last).page)
             }
@@ -181,10 +205,11 @@ impl Pages {
 const LARGE_PART: usize = 4;
 
 impl Change {
-    fn is(&self, from: &Page, start: usize, data: &[u8]) -> bool {
+    fn is(&self, from: &Page, start: usize, data: Written<'_>) -> bool {
+        let known = || self.known.as_ref().is_some_and(|known| known.is(data));
         Rc::ptr_eq(&self.from, from)
             && (self.start, self.bytes) == (start, data.len())
-            && self.page[start..start + data.len()] == *data
+            && (known() || self.page[start..start + data.len()] == *data)
     }
 }
 
@@ -213,8 +238,8 @@ mod tests {
         let made: Vec<Page> = (0..3)
             .map(|_| {
                 let mut page = Rc::clone(&zeroes);
-                pages.change(&mut page, 0, &[7; 4096]);
-                pages.change(&mut page, 4096, &[9; 4096]);
+                pages.change(&mut page, 0, Written::from(&[7; 4096]));
+                pages.change(&mut page, 4096, Written::from(&[9; 4096]));
                 page
             })
             .collect();
@@ -243,7 +268,7 @@ mod tests {
             let mut expected = from.to_vec();
             expected[start..start + data.len()].copy_from_slice(data);
             let mut page = Rc::clone(from);
-            pages.change(&mut page, start, data);
+            pages.change(&mut page, start, Written::from(&data[..]));
             assert_eq!(*page, *expected);
         }
     }
@@ -252,7 +277,7 @@ mod tests {
     fn a_page_of_ones_own_is_changed_in_place() {
         let mut page = filled(4096, 1);
         let at = Rc::as_ptr(&page);
-        Pages::default().change(&mut page, 512, &[2; 2048]);
+        Pages::default().change(&mut page, 512, Written::from(&[2; 2048]));
         assert_eq!(Rc::as_ptr(&page), at);
         assert_eq!((page[511], page[512], page[2559], page[2560]), (1, 2, 2, 1));
     }

@@ -6,6 +6,7 @@ use super::ffs::{Fragment, InodeKind};
 use super::inode_io::When;
 use super::process::{Context, Process};
 use super::{Kernel, Vnode};
+use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -124,7 +125,7 @@ impl Kernel {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (offset, data): (u64, &[u8]),
+        (offset, data): (u64, Written<'_>),
     ) -> Result<usize> {
         let most = self.fs(node.volume, |fs| fs.max_size_bytes());
         if offset >= most && !data.is_empty() {
@@ -137,7 +138,7 @@ impl Kernel {
             let left = (data.len() - done) as u64;
             let written = match self.piece(node, at, left.min(most - at)) {
                 Ok(piece) if piece.bytes > 0 => {
-                    let part = &data[done..done + piece.bytes as usize];
+                    let part = data.part(done..done + piece.bytes as usize);
                     self.write_piece(process, node, piece, part)
                         .await
                         .map(|()| piece.bytes as usize)
@@ -207,7 +208,7 @@ impl Kernel {
         process: &Rc<Process>,
         node: Vnode,
         piece: Piece,
-        data: &[u8],
+        data: Written<'_>,
     ) -> Result<()> {
         let address = self
             .map_for_writing(process, node, (piece.lbn, piece.end()))
@@ -250,7 +251,7 @@ impl Kernel {
         Ok(())
     }
 
-    fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: &[u8]) {
+    fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: Written<'_>) {
         if whole {
             let page = self.pages.borrow_mut().of(data);
             self.buffers.borrow_mut().get(id).page = Some(page);

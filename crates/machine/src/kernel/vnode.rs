@@ -7,6 +7,7 @@ use super::files::How;
 use super::names::Found;
 use super::process::Process;
 use super::{BlockKey, Kernel, Vnode};
+use crate::written::Written;
 use std::rc::Rc;
 
 /// The largest offset on the seventh edition: programs have 32 bits for it,
@@ -102,7 +103,7 @@ impl Kernel {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        at: (u64, &[u8]),
+        at: (u64, Written<'_>),
     ) -> (usize, Result<usize>) {
         self.lock(process, node).await;
         let written = match self.v7 {

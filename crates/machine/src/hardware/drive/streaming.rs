@@ -2,7 +2,8 @@
 //! shrink while they are under way, and whole tracks from whatever sector
 //! comes first.
 
-use super::{Angle, Commanded, Drive, Move, STILL};
+use super::passage::STILL;
+use super::{Angle, Commanded, Drive, Move};
 use diskperf_sim::Time;
 
 /// A track that is being read from the sector that came first.

@@ -10,6 +10,7 @@ use super::cache::Memory;
 use super::errand::Errand;
 use super::message::{Body, Endpoint, Party, Reply};
 use super::server::Call;
+use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
@@ -142,17 +143,19 @@ impl MinixSession {
         }
     }
 
-    pub(crate) async fn write(&mut self, file: usize, data: &[u8]) -> Result<usize> {
+    pub(crate) async fn write(&mut self, file: usize, data: Written<'_>) -> Result<usize> {
         {
             let mut memory = self.memory.borrow_mut();
             memory.clear();
-            memory.extend_from_slice(data);
+            memory.extend_from_slice(&data);
         }
         let memory = Rc::clone(&self.memory);
         match self.call(Call::Write { file, memory }).await {
             Reply::Done(written) => written.map(|count| count as usize),
             Reply::Pipe(PipeEnd::Write(pipe)) => {
-                self.kernel.write_pipe(&self.me.process, &pipe, data).await
+                self.kernel
+                    .write_pipe(&self.me.process, &pipe, data.bytes())
+                    .await
             }
             Reply::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
         }

@@ -9,6 +9,7 @@ use super::super::files::How;
 use super::super::process::{Context, Process};
 use super::super::{Kernel, Vnode};
 use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, cut, entry, word};
+use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -242,7 +243,7 @@ impl Kernel {
         node: Vnode,
     ) -> Result<()> {
         let bytes = entry(node.inode.0, &last.name);
-        let at = (last.found.free, &bytes[..]);
+        let at = (last.found.free, Written::from(&bytes));
         let (_, entered) = self.v7_write(process, last.parent, at).await;
         if entered.is_err() {
             self.v7_change(node, |inode| inode.links = 0);
@@ -253,7 +254,8 @@ impl Kernel {
 
     async fn v7_erase(&self, process: &Rc<Process>, last: &Last, at: u64) -> Result<()> {
         let bytes = entry(0, &last.name);
-        self.v7_write(process, last.parent, (at, &bytes)).await.1
+        let at = (at, Written::from(&bytes));
+        self.v7_write(process, last.parent, at).await.1
     }
 
     /// What mkdir(1) does with mknod and link.
@@ -280,7 +282,9 @@ impl Kernel {
             entry(node.inode.0, &cut(".")),
             entry(parent.inode.0, &cut("..")),
         ];
-        let (_, filled) = self.v7_write(process, node, (0, dots.as_flattened())).await;
+        let (_, filled) = self
+            .v7_write(process, node, (0, Written::from(dots.as_flattened())))
+            .await;
         if let Err(errno) = filled {
             self.v7_put(process, node).await;
             return Err(errno);

@@ -6,6 +6,7 @@ use super::super::process::{Context, Process};
 use super::super::{Kernel, Vnode};
 use super::layout::{BLOCK_BYTES, MOST_BYTES};
 use super::{BLOCK, BlockKey};
+use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::ops::Range;
 use std::rc::Rc;
@@ -89,7 +90,7 @@ impl Kernel {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (offset, data): (u64, &[u8]),
+        (offset, data): (u64, Written<'_>),
     ) -> (usize, Result<()>) {
         let mut done = 0;
         while done < data.len() {
@@ -99,7 +100,7 @@ impl Kernel {
             }
             let piece = piece(at, data.len() - done);
             let bytes = piece.within.len();
-            let part = &data[done..done + bytes];
+            let part = data.part(done..done + bytes);
             let written = self.v7_write_piece(process, node, (piece, part)).await;
             if let Err(errno) = written {
                 return (done, Err(errno));
@@ -115,7 +116,7 @@ impl Kernel {
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, data): (Piece, &[u8]),
+        (piece, data): (Piece, Written<'_>),
     ) -> Result<()> {
         let block = self.v7_map_for_writing(process, node, piece.lbn).await?;
         let key = Self::v7_key(node.volume, block);
@@ -132,7 +133,7 @@ impl Kernel {
             let page = self.pages.borrow_mut().of(data);
             self.buffers.borrow_mut().get(id).page = Some(page);
         } else {
-            self.edit(id, |bytes| bytes[piece.within].copy_from_slice(data));
+            self.edit(id, |bytes| bytes[piece.within].copy_from_slice(&data));
         }
         self.bdwrite(process, id).await;
         Ok(())

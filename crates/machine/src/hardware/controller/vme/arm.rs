@@ -59,9 +59,10 @@ impl Unit {
 }
 
 impl Vme {
-    pub(super) fn writes_wait(&self, place: usize) -> bool {
+    /// Whether reading ahead for this command leaves the arm to a write that waits.
+    pub(super) fn yields(&self, place: usize, command: &Command) -> bool {
         let mut waiting = self.units[place].waiting.iter();
-        waiting.any(|command| command.write)
+        !command.policy.keeps_arm() && waiting.any(|command| command.write)
     }
 
     /// Has reading ahead leave off for a write that waits.
@@ -172,7 +173,7 @@ impl Vme {
                 self.start_track(around, parts, (place, command.next), Some(&command));
                 self.follow(around, parts, (place, command), Served::ForIt);
             } else {
-                let limit = match self.writes_wait(place) && !command.policy.keeps_arm() {
+                let limit = match self.yields(place, &command) {
                     true => command.end,
                     false => {
                         let drive = self.units[place].drive;

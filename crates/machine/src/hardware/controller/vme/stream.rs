@@ -176,7 +176,7 @@ impl Vme {
     ) {
         let drive_number = self.units[place].drive;
         let drive = &mut parts.drives[drive_number];
-        let yields = self.writes_wait(place) && !command.policy.keeps_arm();
+        let yields = self.yields(place, command);
         let limit = match yields {
             true => command.end,
             false => ahead_limit(drive.geometry(), command),
@@ -220,8 +220,7 @@ impl Vme {
         match &unit.arm {
             Some(Arm::Read(stream)) => {
                 let goes_on = (command.end..=limit).contains(&stream.end_sector());
-                let yields = self.writes_wait(place) && !command.policy.keeps_arm();
-                if goes_on && !yields {
+                if goes_on && !self.yields(place, &command) {
                     self.extend(around, parts, (place, &command));
                 }
             }

@@ -1,0 +1,105 @@
+//! Which steps of a suite cannot run on a modelled computer, and why.
+
+use super::super::{NO_BLOCK_NULL, leave_out};
+use super::ModelPlan;
+use crate::error::LaboratoryError;
+use diskperf_battery::suite::Needs;
+use diskperf_battery::{Medium, Step};
+use diskperf_timeline::CacheMode;
+
+impl ModelPlan {
+    /// Why a step cannot run here, if it cannot.
+    fn obstacle(&self, step: &Step) -> Option<String> {
+        let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        let medium = self.computers[0].medium();
+        if self.computers[0].is_minix() {
+            return self.obstacle_on_minix(step);
+        }
+        if step.program.is_of_block_null() {
+            return Some(NO_BLOCK_NULL.to_owned());
+        }
+        if medium == Medium::Device {
+            return self.obstacle_without_files(step);
+        }
+        match step.needs(medium) {
+            Needs::OtherMedium => Some(format!(
+                "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
+                self.target
+            )),
+            Needs::OtherFilesystem if !self.other => Some(format!(
+                "it copies to the file system of another drive, and all that {} has configured run the program",
+                self.target
+            )),
+            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
+                && step.program.touches_target())
+            .then(|| {
+                let kernel = if self.computers[0].is_v7() { "Xenix" } else { "4.2BSD" };
+                format!("it reads and writes with O_DIRECT, and {kernel} knows no way past its buffer cache")
+            }),
+        }
+    }
+
+    /// The same on Minix, whose programs have files and devices.
+    fn obstacle_on_minix(&self, step: &Step) -> Option<String> {
+        let program = &step.program;
+        let files = self.computers[0].medium() == Medium::Directory;
+        let direct = program.cache_mode(self.cache) == CacheMode::Direct;
+        let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
+        if !program.is_of_minix() {
+            Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
+        } else if !program.touches_target() || program.names_its_device() {
+            None
+        } else if program.needs_other() && !self.other {
+            Some(format!(
+                "it copies to the file system of another drive, and all that {} has configured run the program",
+                self.target
+            ))
+        } else if only_on(Medium::Device) && files {
+            Some(
+                "it reads a drive by itself; --set filesystem=none makes that the target"
+                    .to_owned(),
+            )
+        } else if only_on(Medium::Directory) && !files {
+            Some(format!("it works on files, and {} has none", self.target))
+        } else if direct && files {
+            Some("it reads and writes with O_DIRECT, which Minix does not have".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// The same, where programs have the drives by themselves.
+    fn obstacle_without_files(&self, step: &Step) -> Option<String> {
+        let raw = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        match step.needs(Medium::Device) {
+            Needs::OtherMedium => Some(format!(
+                "it works on files, and {} has no file system that is modelled",
+                self.target
+            )),
+            Needs::OtherFilesystem if !self.other => Some(format!(
+                "it copies to another partition, and all that {} has configured run the program",
+                self.target
+            )),
+            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && step.program.touches_target()).then(|| {
+                "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
+                    .to_owned()
+            }),
+        }
+    }
+
+    pub(super) fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
+        let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
+        let obstacle = |step: &Step| self.obstacle(step);
+        let (kept, left_out) = leave_out((&name, &self.target), steps, obstacle)?;
+        self.suite.steps = kept;
+        self.notes.extend(left_out);
+        Ok(())
+    }
+}
+
+fn other(medium: Medium) -> Medium {
+    match medium {
+        Medium::Directory => Medium::Device,
+        Medium::Device | Medium::File => Medium::Directory,
+    }
+}

@@ -1,0 +1,151 @@
+//! How much the programs move on a modelled computer, and whether it fits.
+
+use super::super::title;
+use super::ModelPlan;
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_battery::{Medium, Step};
+use diskperf_timeline::units::{MIB, format_size};
+use std::collections::BTreeMap;
+
+/// What every program moves, unless the user says otherwise: 1983's size. In
+/// virtual time it costs nothing to wait for.
+const MODEL_BYTES: u64 = 8 * MIB;
+/// The same on Minix: seed 002's.
+const MINIX_BYTES: u64 = 2 * MIB;
+
+/// A size that a program has of its own is halved this often at most: then it
+/// is about that of the others.
+const MOST_HALVED: u32 = 3;
+
+/// What programs move unless the user says otherwise.
+pub(super) fn usual_bytes(computer: &Computer) -> u64 {
+    if computer.is_minix() {
+        MINIX_BYTES
+    } else {
+        MODEL_BYTES
+    }
+}
+
+impl ModelPlan {
+    /// The size of a step: what was asked for, in whole calls.
+    pub(crate) fn size(&self, step: &Step) -> u64 {
+        let call_bytes = step.program.call_bytes();
+        if let (Some(halved), Some(usual_bytes)) =
+            (self.usual_sizes_halved, step.program.usual_bytes())
+        {
+            return usual_bytes >> halved;
+        }
+        if self.whole_calls || self.size_bytes == usual_bytes(&self.computers[0]) {
+            return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
+        }
+        self.size_bytes
+    }
+
+    /// Halves the sizes until the files fit on every drive, those first that
+    /// programs have of their own: a partition may be smaller than what the
+    /// programs move by default.
+    pub(super) fn shrink_to_room(&mut self) {
+        let usual = |step: &Step| step.program.usual_bytes().is_some();
+        let mut shrunk = false;
+        if self.suite.steps.iter().any(usual) {
+            while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
+                self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
+                shrunk = true;
+            }
+        }
+        while self.size_bytes > MIB && self.check_sizes().is_err() {
+            self.size_bytes /= 2;
+            shrunk = true;
+        }
+        if !shrunk {
+            return;
+        }
+        let mut sizes: Vec<u64> = self
+            .suite
+            .steps
+            .iter()
+            .map(|step| self.size(step))
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
+        self.notes.push(format!(
+            "the programs move {} each, for more does not fit on a drive of {}",
+            sizes.join(" or "),
+            self.target
+        ));
+    }
+
+    /// A drive by itself moves whole sectors.
+    pub(super) fn check_sectors(&self) -> Result<(), LaboratoryError> {
+        let computer = &self.computers[0];
+        if computer.medium() == Medium::Directory {
+            return Ok(());
+        }
+        let sector_bytes = u64::from(
+            computer.specification.volumes[0]
+                .partition
+                .label
+                .sector_bytes,
+        );
+        for step in self
+            .suite
+            .steps
+            .iter()
+            .filter(|step| step.program.touches_target())
+        {
+            let unit = step.program.unit_bytes(self.size(step));
+            if !unit.is_multiple_of(sector_bytes) {
+                return Err(LaboratoryError::Request(format!(
+                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes",
+                    title(step)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
+        for step in &self.suite.steps {
+            step.program.check(self.size(step))?;
+        }
+        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+        for step in &self.suite.steps {
+            let (name, file_bytes) = step.program.files_without_images(self.size(step));
+            let bytes = files.entry(name).or_default();
+            *bytes = file_bytes.max(*bytes);
+        }
+        let needed = files
+            .values()
+            .fold(0, |sum, bytes| bytes.saturating_add(sum));
+        for computer in &self.computers {
+            for drive in 0..self.drives + usize::from(self.other) {
+                let room = computer.room_bytes(drive);
+                if needed > room {
+                    return Err(no_room((&self.target, computer), drive, needed, room));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_room(
+    (target, computer): (&str, &Computer),
+    drive: usize,
+    needed: u64,
+    room: u64,
+) -> LaboratoryError {
+    let mut parameters = computer.parameters.iter();
+    let larger = match parameters.any(|parameter| parameter.path.ends_with(".partitions")) {
+        true => "drive.partitions=[[CYLINDER, SECTORS], ...]",
+        false => "drive.partition_sectors=N",
+    };
+    LaboratoryError::Request(format!(
+        "not enough space on {target}: the programs' files take {}, and the partition of drive {} has {} free; give a smaller --size or smaller areas (program.area_bytes), or a larger partition (--set {larger})",
+        format_size(needed),
+        drive + 1,
+        format_size(room)
+    ))
+}

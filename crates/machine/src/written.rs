@@ -1,0 +1,108 @@
+//! What a program writes.
+
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+/// Bytes that a program writes. Of those that are kept, whom they belong to has the
+/// say: nothing changes them, and a kernel that has seen them knows them again.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    bytes: &'a [u8],
+    kept: Option<&'a Rc<[u8]>>,
+}
+
+impl<'a> Written<'a> {
+    /// All that is kept there.
+    pub fn kept(bytes: &'a Rc<[u8]>) -> Self {
+        let kept = Some(bytes);
+        Self { bytes, kept }
+    }
+
+    /// A part of them.
+    #[inline]
+    pub fn part(self, range: Range<usize>) -> Self {
+        Self {
+            bytes: &self.bytes[range],
+            ..self
+        }
+    }
+
+    /// The bytes themselves.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// By what they are known again, if they are kept.
+    pub(crate) fn known(self) -> Option<Known> {
+        self.kept.map(|kept| Known {
+            kept: Rc::clone(kept),
+            at: self.bytes.as_ptr(),
+            bytes: self.bytes.len(),
+        })
+    }
+}
+
+impl<'a, Bytes: AsRef<[u8]> + ?Sized> From<&'a Bytes> for Written<'a> {
+    #[inline]
+    fn from(bytes: &'a Bytes) -> Self {
+        let (bytes, kept) = (bytes.as_ref(), None);
+        Self { bytes, kept }
+    }
+}
+
+impl Deref for Written<'_> {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+/// Kept bytes that were written once.
+pub(crate) struct Known {
+    /// Held, so that nothing else comes to be where they are.
+    kept: Rc<[u8]>,
+    at: *const u8,
+    bytes: usize,
+}
+
+impl Known {
+    /// Whether these are the same, of which nothing needs to be compared.
+    #[inline]
+    pub(crate) fn is(&self, data: Written<'_>) -> bool {
+        let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept);
+        data.kept.is_some_and(same) && (data.as_ptr(), data.len()) == (self.at, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_bytes_are_known_again_and_others_are_not() {
+        let kept: Rc<[u8]> = vec![7; 64].into();
+        let other: Rc<[u8]> = vec![7; 64].into();
+        let first = Written::kept(&kept).part(0..32);
+        let known = first.known().expect("they are kept");
+        assert!(known.is(first) && known.is(Written::kept(&kept).part(0..32)));
+        for unlike in [
+            Written::kept(&kept),
+            Written::kept(&kept).part(32..64),
+            Written::kept(&kept).part(0..31),
+            Written::kept(&other).part(0..32),
+            Written::from(&kept[..32]),
+        ] {
+            assert!(!known.is(unlike));
+        }
+        assert!(Written::from(&kept[..]).known().is_none());
+    }
+
+    #[test]
+    fn a_part_of_a_part_is_counted_from_its_start() {
+        let bytes: Vec<u8> = (0..64).collect();
+        let part = Written::from(&bytes[..]).part(10..40).part(5..8);
+        assert_eq!(part.bytes(), [15, 16, 17]);
+    }
+}
