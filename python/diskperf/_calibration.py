@@ -71,6 +71,7 @@ BOUNDS: tuple[tuple[str, float, float, str, bool, int], ...] = (
 #: valley.
 STARTS = {
     "one-drive": {
+        "controllers/si9900.toml search_command_ms": 1.5,
         "drivers/hp-1983-07.toml complete_ms": 0.5,
         "hosts/vax750.toml copy_ms_per_kb": 0.6,
         "hosts/vax750.toml clear_ms_per_kb": 0.4,

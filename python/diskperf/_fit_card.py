@@ -67,11 +67,11 @@ def numbers_of(patterns: Sequence[str]) -> list[CellNumber]:
 
 def _number(name: str, cell: Mapping[str, Any]) -> CellNumber:
     printed = float(cell["printed"])
-    relative = cell["quantity"] != "cpu_percent"
-    uncertainty = CPU_POINTS
-    if relative:
-        uncertainty = math.hypot(UNCERTAINTY, _half_width(cell) / math.sqrt(3) / printed)
-    return CellNumber(name, cell["target"] or "", cell["quantity"], printed, uncertainty, relative)
+    if cell["quantity"] == "cpu_percent":
+        # csh drops its fraction, which may be any.
+        return CellNumber(name, cell["target"] or "", cell["quantity"], printed + 0.5, CPU_POINTS, False)
+    uncertainty = math.hypot(UNCERTAINTY, _half_width(cell) / math.sqrt(3) / printed)
+    return CellNumber(name, cell["target"] or "", cell["quantity"], printed, uncertainty, True)
 
 
 def _half_width(cell: Mapping[str, Any]) -> float:

@@ -37,6 +37,7 @@ _CELLS = {
     "same_as": "string",
     "role": "string",
     "phases": "int64",
+    "seeds": "int64",
     "suspect": "bool",
     "unexplained": "bool",
     "note": "string",

@@ -73,7 +73,7 @@ impl Role {
     }
 }
 
-/// The least and the most over all phases.
+/// The least and the most over all phases, or all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The least.
@@ -107,11 +107,11 @@ pub struct Cell {
     pub printed_low: Option<f64>,
     /// The most.
     pub printed_high: Option<f64>,
-    /// What the model gives: the mean over the phases. Absent where there is
+    /// What the model gives: the mean over phases, or seeds. Absent where there is
     /// no model.
     pub modelled: Option<f64>,
     /// Modelled over printed, less 1; of a CPU share, modelled less printed, in
-    /// points; 0 within a printed range.
+    /// points, both without the fraction; 0 within a printed range.
     pub error: Option<f64>,
     /// Whether it counts.
     pub scored: bool,
@@ -121,6 +121,8 @@ pub struct Cell {
     pub role: Role,
     /// Relative phases of the drives that the mean is over.
     pub phases: u32,
+    /// Seeds that the mean is over, where data come late by chance.
+    pub seeds: u32,
     /// The least and the most of them; absent of one.
     pub spread: Option<Spread>,
     /// Whether the authors suspect their hardware.
@@ -149,7 +151,9 @@ impl Cell {
         };
         let printed = self.printed.or_else(nearest)?;
         Some(match self.quantity {
-            Quantity::CpuPercent => modelled - printed,
+            // csh prints it without its fraction (4.2BSD sh.time.c: `%d` of
+            // hundredths of seconds times 100 over the elapsed ones).
+            Quantity::CpuPercent => modelled.floor() - printed,
             _ => modelled / printed - 1.0,
         })
     }
@@ -280,6 +284,7 @@ mod tests {
             same_as: None,
             role: Role::Prediction,
             phases: 1,
+            seeds: 1,
             spread: None,
             suspect: false,
             unexplained: false,
@@ -296,7 +301,8 @@ mod tests {
         let rate = cell(Quantity::KbPerS, Some(500.0), None);
         assert!(near(rate.error_of(550.0), 0.1));
         let share = cell(Quantity::CpuPercent, Some(70.0), None);
-        assert!(near(share.error_of(66.5), -3.5));
+        assert!(near(share.error_of(66.0), -4.0));
+        assert!(near(share.error_of(66.9), -4.0), "as csh prints it");
         assert_eq!(cell(Quantity::KbPerS, None, None).error_of(1.0), None);
     }
 

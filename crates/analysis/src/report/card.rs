@@ -66,13 +66,17 @@ fn circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
          error: modelled over printed less 1, and none within the range that a number printed in \
-         whole seconds, or as about so much, stands for; of a CPU share modelled less printed in \
-         points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
+         whole seconds, or as about so much, stands for; of a CPU share, which csh \
+         prints without its fraction, modelled less printed in points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
          with the least and the most.",
         card.seed,
         card.two_drives.phases,
         decimals(100.0 * card.two_drives.speed_difference_share)
     );
+    let seeds = card.cells.iter().map(|cell| cell.seeds).max();
+    if let Some(seeds @ 2..) = seeds {
+        text += &format!(" One drive whose data come late by chance: the same over {seeds} seeds.");
+    }
     if !card.settings.is_empty() {
         text += &format!(" With {}.", card.settings.join(", "));
     }
@@ -173,7 +177,9 @@ fn grid(cells: &[&Cell]) -> Grid {
 /// A figure with three digits or so.
 fn figure(quantity: Quantity, value: f64) -> String {
     match quantity {
-        Quantity::KbPerS | Quantity::CpuPercent => format!("{value:.0}"),
+        Quantity::KbPerS => format!("{value:.0}"),
+        // As csh prints it.
+        Quantity::CpuPercent => format!("{:.0}", value.floor()),
         Quantity::BlocksPerS | Quantity::Seconds | Quantity::Minutes => format!("{value:.1}"),
         Quantity::Ratio => format!("{value:.2}"),
     }
@@ -356,6 +362,7 @@ fn record(cell: &Cell) -> Vec<Field> {
         ("same_as", text(&cell.same_as)),
         ("role", cell.role.words().to_owned()),
         ("phases", cell.phases.to_string()),
+        ("seeds", cell.seeds.to_string()),
         ("spread_low", optional(cell.spread.map(|spread| spread.low))),
         (
             "spread_high",

@@ -43,6 +43,7 @@ fn the_json_contract() {
         "same_as",
         "role",
         "phases",
+        "seeds",
         "spread",
         "note",
     ];

@@ -193,7 +193,11 @@ impl Filling<'_> {
             return vec![self.of_document(printed)];
         };
         let modelled = &self.modelled[&place];
-        let blank = self.blank(printed, &system_name(&place), modelled.phases);
+        let blank = Cell {
+            phases: modelled.phases,
+            seeds: modelled.seeds,
+            ..self.blank(printed, &system_name(&place))
+        };
         let rate = filled(
             Cell {
                 quantity: Quantity::KbPerS,
@@ -223,7 +227,7 @@ impl Filling<'_> {
     /// The cell of a printed one that has a document's own model, if any.
     fn of_document(&self, printed: &Printed) -> Cell {
         let name = printed.full_target().unwrap_or_default();
-        let blank = self.blank(printed, &name, 1);
+        let blank = self.blank(printed, &name);
         let document = printed.document().and_then(Document::named);
         let document = document.expect("cells of documents with models are chosen");
         let value = self.values.of(printed);
@@ -241,7 +245,7 @@ impl Filling<'_> {
     }
 
     /// A cell with all but its figures.
-    fn blank(&self, printed: &Printed, system: &str, phases: u32) -> Cell {
+    fn blank(&self, printed: &Printed, system: &str) -> Cell {
         let id = printed.id.clone().unwrap_or_default();
         let measurement = printed.same_as.as_deref().unwrap_or(&id);
         let calibrates = self.free.calibrates(system, measurement);
@@ -265,7 +269,8 @@ impl Filling<'_> {
             } else {
                 Role::Prediction
             },
-            phases,
+            phases: 1,
+            seeds: 1,
             spread: None,
             suspect: printed.suspect,
             unexplained: printed.unexplained,
@@ -277,7 +282,7 @@ impl Filling<'_> {
 
 fn filled(cell: Cell, over: &OverPhases) -> Cell {
     Cell {
-        spread: (cell.phases > 1).then_some(over.spread),
+        spread: (cell.phases > 1 || cell.seeds > 1).then_some(over.spread),
         ..with_value(cell, over.mean)
     }
 }

@@ -31,7 +31,10 @@ pub(crate) struct Place {
     pub(crate) program: String,
 }
 
-/// A figure over all phases.
+/// Where data come late by chance, a figure is the mean over so many seeds.
+pub(crate) const SEEDS: u32 = 4;
+
+/// A figure over all phases, or all seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OverPhases {
     pub(crate) mean: f64,
@@ -48,6 +51,7 @@ pub(crate) struct Modelled {
     /// The driver's share of the processor's work.
     pub(crate) driver_share: f64,
     pub(crate) phases: u32,
+    pub(crate) seeds: u32,
 }
 
 impl Setup {
@@ -104,8 +108,8 @@ fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
     programs
 }
 
-/// Runs everything that these places need, each setup once, and each setup of
-/// several drives once for each phase.
+/// Runs everything that these places need, each setup once, or once for each
+/// phase of several drives, or each seed where one drive's data come late.
 pub(crate) fn figures(
     catalogue: &Catalogue,
     settings: &[Setting],
@@ -123,7 +127,12 @@ pub(crate) fn figures(
         check_drives(&computer, setup.drives)?;
         let programs = programs(places, setup);
         let first = jobs.len();
-        for phase in phases(setup.drives, two_drives.phases) {
+        let seeds = seeds(&computer, setup.drives);
+        let phases = phases(setup.drives, two_drives.phases);
+        let times = phases
+            .into_iter()
+            .flat_map(|phase| (0..seeds).map(move |more| (phase, more)));
+        for (phase, more) in times {
             jobs.push(Job {
                 computer: Arc::clone(&computer),
                 drives: setup.drives as usize,
@@ -133,21 +142,21 @@ pub(crate) fn figures(
                 programs: programs.clone(),
                 size_bytes: SIZE_BYTES,
                 repetitions: (3, 1),
-                seed,
+                seed: seed + u64::from(more),
             });
         }
-        ranges.push((first..jobs.len(), programs));
+        ranges.push((first..jobs.len(), seeds, programs));
     }
     let done = workshop.carry_out(&jobs)?;
     let mut figures = BTreeMap::new();
-    for (setup, (range, programs)) in setups.into_iter().zip(ranges) {
+    for (setup, (range, seeds, programs)) in setups.into_iter().zip(ranges) {
         for (number, program) in programs.iter().enumerate() {
             let over: Vec<&Figure> = done[range.clone()].iter().map(|job| &job[number]).collect();
             let place = Place {
                 setup: setup.clone(),
                 program: program.name().to_owned(),
             };
-            figures.insert(place, Modelled::of(&over));
+            figures.insert(place, Modelled::of(&over, seeds));
         }
     }
     Ok(figures)
@@ -164,6 +173,14 @@ fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError>
     )))
 }
 
+/// How many seeds one drive's figure is the mean of; two drives' is one of phases.
+fn seeds(computer: &Computer, drives: u32) -> u32 {
+    match drives < 2 && computer.specification.loses_data() {
+        true => SEEDS,
+        false => 1,
+    }
+}
+
 /// The phases of the second drive: evenly spaced over a revolution; of one
 /// drive, which has none, one.
 pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
@@ -175,7 +192,7 @@ pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
 }
 
 impl Modelled {
-    fn of(figures: &[&Figure]) -> Self {
+    fn of(figures: &[&Figure], seeds: u32) -> Self {
         let over = |of: fn(&Figure) -> f64| {
             let values: Vec<f64> = figures.iter().map(|figure| of(figure)).collect();
             OverPhases::of(&values)
@@ -189,7 +206,8 @@ impl Modelled {
             cpu_percent: over(|figure| figure.cpu_percent),
             missed_share: share(|figure| figure.missed, |figure| figure.requests),
             driver_share: share(|figure| figure.driver.0, |figure| figure.processor.0),
-            phases: figures.len() as u32,
+            phases: figures.len() as u32 / seeds,
+            seeds,
         }
     }
 }

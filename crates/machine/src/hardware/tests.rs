@@ -108,6 +108,11 @@ impl Bench {
         });
     }
 
+    /// The same with what a handler of interrupts does, and no process.
+    fn keep_handling(self: &Rc<Self>, span: Time) {
+        self.processor.interrupt(&self.sim, &[(1, span)]);
+    }
+
     fn around(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,

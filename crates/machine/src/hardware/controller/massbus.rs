@@ -34,10 +34,12 @@ pub struct MassbusConfig {
     pub search_command: Time,
     /// From a command to the arm or the channel acting on it.
     pub command: Time,
-    /// How likely a sector is late for memory, or from it, while the
-    /// processor works.
+    /// How likely a sector is late for memory, or from it, while a process
+    /// runs, which writes through its cache at every turn. Handlers of
+    /// interrupts move little that is not in the cache.
     pub data_late: f64,
-    /// Share of that while the processor idles.
+    /// Share of that while none does, of sectors that are written: what is read
+    /// need only be handed on, and what is written has to come in time.
     pub data_late_idle_share: f64,
     /// Whether a transfer that is repeated may fail again. It always may, but
     /// where a repetition is supposed to cost no time it could fail for ever.
@@ -368,7 +370,7 @@ impl Massbus {
     /// One sector of buffer is all there is: a sector that the memory, busy
     /// with the processor, does not give or take in time is late. Goes on to
     /// the next sector, from this one on, that may be; whether it is depends
-    /// on what the processor is doing when it has passed.
+    /// on whether a process has the processor when it has passed.
     fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
         let may_be_late = channel.may_be_late;
@@ -388,8 +390,13 @@ impl Massbus {
 
     fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, at: (u32, f64)) {
         let (number, draw) = at;
-        let idle = self.config.data_late * self.config.data_late_idle_share;
-        if around.processor.is_busy() || draw < idle {
+        let channel = self.channel.expect("the channel is held");
+        let write = parts.transfers[channel.transfer.0 as usize].write;
+        let idle = match write {
+            true => self.config.data_late * self.config.data_late_idle_share,
+            false => 0.0,
+        };
+        if around.processor.process().is_some() || draw < idle {
             self.data_late_errors += 1;
             self.last_sector(around, parts, true);
         } else {

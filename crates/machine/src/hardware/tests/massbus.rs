@@ -398,19 +398,30 @@ fn late_data_cost_whole_revolutions() {
     }
 }
 
+/// What runs on the processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Runs {
+    Process,
+    Handler,
+    Nothing,
+}
+
 /// The share of transfers of 16 sectors that were right at the first try.
-fn on_time(config: MassbusConfig, processor_works: bool) -> f64 {
+fn on_time(config: MassbusConfig, runs: Runs, write: bool) -> f64 {
     const TRANSFERS: u32 = 2000;
     let bench = adaptor(config, &[0]);
-    if processor_works {
-        bench.keep_busy(Time(period().0 * u64::from(TRANSFERS) * 4));
+    let all = Time(period().0 * u64::from(TRANSFERS) * 4);
+    match runs {
+        Runs::Process => bench.keep_busy(all),
+        Runs::Handler => bench.keep_handling(all),
+        Runs::Nothing => {}
     }
     let on = Rc::clone(&bench);
     let first_time = Rc::new(RefCell::new(0));
     let count = Rc::clone(&first_time);
     bench.run(async move {
         for _ in 0..TRANSFERS {
-            let id = on.issue(0, (0, 0, 16, true));
+            let id = on.issue(0, (0, 0, 16, write));
             on.transfer(id, None);
             let mut tries = 1;
             while on.done().await.data_late {
@@ -430,11 +441,20 @@ fn data_are_late_as_often_as_the_shares_say() {
         data_late_idle_share: 0.25,
         ..config()
     };
-    for (processor_works, share) in [(true, 0.04), (false, 0.01)] {
-        let on_time = on_time(late.clone(), processor_works);
+    for (runs, write, share) in [
+        (Runs::Process, true, 0.04),
+        (Runs::Process, false, 0.04),
+        (Runs::Handler, true, 0.01),
+        (Runs::Handler, false, 0.0),
+        (Runs::Nothing, true, 0.01),
+        (Runs::Nothing, false, 0.0),
+    ] {
+        let on_time = on_time(late.clone(), runs, write);
         // The last sector has nothing behind it that it could delay.
         let expected = f64::powi(1.0 - share, 15);
-        assert!((on_time - expected).abs() < 0.04, "{on_time} of {expected}");
+        let said = format!("{on_time} of {expected}: {runs:?}, write: {write}");
+        assert!((on_time - expected).abs() < 0.04, "{said}");
+        assert!(share > 0.0 || on_time == 1.0, "{said}");
     }
 }
 
