@@ -60,7 +60,9 @@ fn every_published_cell_is_there(card: &Card) {
             let modelled = cell.modelled.is_some_and(|value| value > 0.0);
             assert!(modelled || cell.target.is_none(), "{id}");
             assert_eq!(cell.phases, if cell.drives > 1 { 16 } else { 1 }, "{id}");
-            assert_eq!(cell.spread.is_some(), cell.phases > 1, "{id}");
+            let by_chance = cell.drives == 1 && id.contains("initial-arbitration");
+            assert_eq!(cell.seeds, if by_chance { 4 } else { 1 }, "{id}");
+            assert_eq!(cell.spread.is_some(), cell.phases * cell.seeds > 1, "{id}");
             if printed.cpu_given {
                 let share = card
                     .cells

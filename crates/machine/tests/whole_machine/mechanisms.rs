@@ -242,9 +242,10 @@ fn a_transfer_with_late_data_is_done_again() {
     });
     let (drive, busy) = (machine.statistics().drives[0], machine.drives_busy()[0]);
     let needed = (drive.read_sectors + drive.written_sectors) * 512;
-    // Of 16 sectors one or more are late in 15 % of the transfers.
+    // Of 16 sectors one or more are late in 15 % of the transfers that write, which
+    // are half of them: no process runs here while one reads.
     assert!(
-        busy.transfers * 100 > drive.requests * 110,
+        busy.transfers * 100 > drive.requests * 105,
         "{} transfers for {} requests",
         busy.transfers,
         drive.requests
