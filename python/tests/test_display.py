@@ -42,7 +42,7 @@ def test_tables_show_their_first_rows_with_few_digits():
     points = diskperf.run_points(VAX, "read_8192", [{}] * 12, size="64K", repetitions=1)
     for table in (study, points):
         text = shown(table)
-        assert "12" in text and "kb_per_s" in text and text.count("read_8192") >= 10
+        assert "kb_per_s" in text and text.count("read_8192") >= 10
         rates = re.findall(r"\b\d+\.\d+\b", text)
         assert rates and all(len(rate.replace(".", "").lstrip("0")) <= 6 for rate in rates), rates
 
