@@ -40,6 +40,7 @@ def test_tables_show_their_first_rows_with_few_digits():
         VAX, "read_8192", over={"filesystem.rotdelay_ms": "0..11"}, size="64K", repetitions=1, progress=False
     )
     points = diskperf.run_points(VAX, "read_8192", [{}] * 12, size="64K", repetitions=1)
+    assert "12" in shown(study) and shown(points).count("read_8192") == 12
     for table in (study, points):
         text = shown(table)
         assert "kb_per_s" in text and text.count("read_8192") >= 10

@@ -73,6 +73,12 @@ impl Role {
     }
 }
 
+/// A CPU share, in percent, without its fraction (4.2BSD sh.time.c: `%d` of hundredths
+/// of seconds times 100 over the elapsed ones).
+pub(crate) fn as_csh_prints(percent: f64) -> f64 {
+    percent.floor()
+}
+
 /// The least and the most over all phases, or all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
@@ -151,9 +157,7 @@ impl Cell {
         };
         let printed = self.printed.or_else(nearest)?;
         Some(match self.quantity {
-            // csh prints it without its fraction (4.2BSD sh.time.c: `%d` of
-            // hundredths of seconds times 100 over the elapsed ones).
-            Quantity::CpuPercent => modelled.floor() - printed,
+            Quantity::CpuPercent => as_csh_prints(modelled) - printed,
             _ => modelled / printed - 1.0,
         })
     }

@@ -63,6 +63,18 @@ pub struct Volume {
 }
 
 impl Specification {
+    /// Whether data come late at times: how fast a program is is then chance.
+    pub fn loses_data(&self) -> bool {
+        let mut attached = self.attachments.iter();
+        attached.any(|attachment| match &attachment.controller {
+            ControllerSpecification::Massbus { config, .. } => config.data_late > 0.0,
+            ControllerSpecification::Uda50(_)
+            | ControllerSpecification::Wd1003(_)
+            | ControllerSpecification::Vme(_)
+            | ControllerSpecification::Acsi(_) => false,
+        })
+    }
+
     /// Reads a system; also everything that was read, for lists and for the
     /// accuracy card.
     ///
@@ -131,20 +143,6 @@ struct Controlled {
 
 /// The controller that most drives hang on, and those that a drive has for
 /// itself.
-impl Specification {
-    /// Whether data come late at times: how fast a program is is then chance.
-    pub fn loses_data(&self) -> bool {
-        let mut attached = self.attachments.iter();
-        attached.any(|attachment| match &attachment.controller {
-            ControllerSpecification::Massbus { config, .. } => config.data_late > 0.0,
-            ControllerSpecification::Uda50(_)
-            | ControllerSpecification::Wd1003(_)
-            | ControllerSpecification::Vme(_)
-            | ControllerSpecification::Acsi(_) => false,
-        })
-    }
-}
-
 fn read_controllers(system: &System, drives: &[DriveSpecification]) -> Vec<Controlled> {
     let (own, shared): (Vec<usize>, Vec<usize>) = (0..drives.len())
         .partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));

@@ -3,8 +3,8 @@
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Bytes that a program writes. Of those that are kept, whom they belong to has the
-/// say: nothing changes them, and a kernel that has seen them knows them again.
+/// Bytes that a program writes. Those that it keeps ([`Written::kept`]) never change, so
+/// that a kernel that has seen them knows them again by where they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
     bytes: &'a [u8],

@@ -99,15 +99,12 @@ impl System {
     #[inline]
     pub async fn write(&mut self, file: File, data: impl Into<Written<'_>>) -> Result<usize> {
         let data = data.into();
-        match self {
-            #[cfg(target_os = "linux")]
-            Self::Host(world) => world.write(file, data.bytes()),
-            Self::Model(world) => world.write(file, data).await,
-        }
+        on_each_world!(self, world => world.write(file, data))
     }
 
-    /// What a program writes again and again, as it is written fastest: a real kernel
-    /// takes it from where it is, a modelled one knows what is kept when it sees it again.
+    /// A copy of what a program writes again and again, which a modelled kernel knows
+    /// when it sees it again ([`Written::kept`]). A real one takes it from where it is,
+    /// and needs none.
     pub fn keeping(&self, data: &[u8]) -> Option<Rc<[u8]>> {
         match self {
             #[cfg(target_os = "linux")]

@@ -3,7 +3,9 @@
 use super::csv::{Field, optional, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
-use crate::accuracy::{Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement};
+use crate::accuracy::{
+    Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, as_csh_prints,
+};
 
 /// The card as a report.
 pub(super) fn blocks(card: &Card) -> Vec<Block> {
@@ -178,8 +180,7 @@ fn grid(cells: &[&Cell]) -> Grid {
 fn figure(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::KbPerS => format!("{value:.0}"),
-        // As csh prints it.
-        Quantity::CpuPercent => format!("{:.0}", value.floor()),
+        Quantity::CpuPercent => format!("{:.0}", as_csh_prints(value)),
         Quantity::BlocksPerS | Quantity::Seconds | Quantity::Minutes => format!("{value:.1}"),
         Quantity::Ratio => format!("{value:.2}"),
     }

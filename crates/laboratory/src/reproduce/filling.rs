@@ -6,7 +6,7 @@ use super::free::Free;
 use super::glob::matches;
 use super::jobs::Workshop;
 use super::notes::{Notes, two_drives};
-use super::setups::{Modelled, OverPhases, Place, figures};
+use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -280,7 +280,7 @@ impl Filling<'_> {
     }
 }
 
-fn filled(cell: Cell, over: &OverPhases) -> Cell {
+fn filled(cell: Cell, over: &Averaged) -> Cell {
     Cell {
         spread: (cell.phases > 1 || cell.seeds > 1).then_some(over.spread),
         ..with_value(cell, over.mean)

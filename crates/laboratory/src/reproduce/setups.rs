@@ -34,9 +34,9 @@ pub(crate) struct Place {
 /// Where data come late by chance, a figure is the mean over so many seeds.
 pub(crate) const SEEDS: u32 = 4;
 
-/// A figure over all phases, or all seeds.
+/// A figure's mean over all phases, or all seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct OverPhases {
+pub(crate) struct Averaged {
     pub(crate) mean: f64,
     pub(crate) spread: Spread,
 }
@@ -44,8 +44,8 @@ pub(crate) struct OverPhases {
 /// What the model gives for a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Modelled {
-    pub(crate) kb_per_s: OverPhases,
-    pub(crate) cpu_percent: OverPhases,
+    pub(crate) kb_per_s: Averaged,
+    pub(crate) cpu_percent: Averaged,
     /// Requests that lost a revolution, of all.
     pub(crate) missed_share: f64,
     /// The driver's share of the processor's work.
@@ -142,7 +142,7 @@ pub(crate) fn figures(
                 programs: programs.clone(),
                 size_bytes: SIZE_BYTES,
                 repetitions: (3, 1),
-                seed: seed + u64::from(more),
+                seed: seed.wrapping_add(u64::from(more)),
             });
         }
         ranges.push((first..jobs.len(), seeds, programs));
@@ -195,7 +195,7 @@ impl Modelled {
     fn of(figures: &[&Figure], seeds: u32) -> Self {
         let over = |of: fn(&Figure) -> f64| {
             let values: Vec<f64> = figures.iter().map(|figure| of(figure)).collect();
-            OverPhases::of(&values)
+            Averaged::of(&values)
         };
         let share = |part: fn(&Figure) -> u64, whole: fn(&Figure) -> u64| {
             let sum = |of: fn(&Figure) -> u64| figures.iter().map(|figure| of(figure)).sum::<u64>();
@@ -212,7 +212,7 @@ impl Modelled {
     }
 }
 
-impl OverPhases {
+impl Averaged {
     fn of(values: &[f64]) -> Self {
         let fold = |start, of: fn(f64, f64) -> f64| values.iter().copied().fold(start, of);
         Self {

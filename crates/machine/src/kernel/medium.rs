@@ -2,6 +2,7 @@
 
 use super::buffers::Page;
 use crate::written::{Known, Written};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// The contents of a partition, block by block. A block that was never
@@ -100,10 +101,15 @@ impl Medium {
 #[derive(Default)]
 pub(crate) struct Pages {
     zeroes: Vec<Page>,
-    recent: Vec<Option<Page>>,
-    /// Of what programs keep, the latest.
-    known: Vec<(Known, Page)>,
+    recent: Vec<Option<Made>>,
     changed: Vec<Option<Change>>,
+}
+
+/// A page that was made of what a program wrote.
+struct Made {
+    page: Page,
+    /// Where the program keeps that, by which it is known again.
+    known: Option<Known>,
 }
 
 /// A page that came of another when a part of it was written. Both are kept,
@@ -112,17 +118,11 @@ struct Change {
     from: Page,
     start: usize,
     bytes: usize,
-    page: Page,
-    /// Of what programs keep.
-    known: Option<Known>,
+    made: Made,
 }
 
 /// Pages and changes remembered; a power of two.
 const REMEMBERED: usize = 1024;
-
-/// What programs keep that is remembered. A program writes few such pages, again and
-/// again.
-const MOST_KNOWN: usize = 16;
 
 impl Pages {
     /// A page of zeroes.
@@ -139,27 +139,16 @@ impl Pages {
     /// A page with these contents; the one that was made last time, if they
     /// are the same.
     pub(crate) fn of(&mut self, data: Written<'_>) -> Page {
-        if let Some((_, page)) = self.known.iter().find(|(known, _)| known.is(data)) {
-            return Rc::clone(page);
-        }
-        let page = self.with_contents(&data);
-        if let Some(known) = data.known() {
-            if self.known.len() == MOST_KNOWN {
-                self.known.remove(0);
-            }
-            self.known.push((known, Rc::clone(&page)));
-        }
-        page
-    }
-
-    fn with_contents(&mut self, data: &[u8]) -> Page {
         if self.recent.is_empty() {
-            self.recent.resize(REMEMBERED, None);
+            self.recent.resize_with(REMEMBERED, || None);
         }
-        match &mut self.recent[place(data, data.len())] {
-            Some(page) if **page == *data => Rc::clone(page),
-            slot => Rc::clone(slot.insert(data.into())),
+        let slot = &mut self.recent[place(&data, data.len())];
+        let same = |last: &mut Made| last.page.len() == data.len() && last.is(0..data.len(), data);
+        if !slot.as_mut().is_some_and(same) {
+            *slot = Some(Made::of(data.bytes().into(), data));
         }
+        let made = slot.as_ref().expect("it was put there if it was not");
+        Rc::clone(&made.page)
     }
 
     /// Writes a part of a page. A large part of a page that others share makes
@@ -184,19 +173,16 @@ impl Pages {
             self.changed.resize_with(REMEMBERED, || None);
         }
         let slot = &mut self.changed[place(&data, Rc::as_ptr(page).addr() ^ start)];
-        *page = match slot {
-            Some(last) if last.is(page, start, data) => Rc::clone(&last.page),
-            _ => {
-                let last = Change {
-                    from: Rc::clone(page),
-                    start,
-                    bytes: data.len(),
-                    page: make(page),
-                    known: data.known(),
-                };
-                Rc::clone(&slot.insert(last).page)
-            }
-        };
+        if !(slot.as_mut()).is_some_and(|last| last.is(page, start, data)) {
+            *slot = Some(Change {
+                from: Rc::clone(page),
+                start,
+                bytes: data.len(),
+                made: Made::of(make(page), data),
+            });
+        }
+        let last = slot.as_ref().expect("it was put there if it was not");
+        *page = Rc::clone(&last.made.page);
     }
 }
 
@@ -204,12 +190,29 @@ impl Pages {
 /// remembering a page for each few bytes would be no gain.
 const LARGE_PART: usize = 4;
 
+impl Made {
+    fn of(page: Page, data: Written<'_>) -> Self {
+        let known = data.known();
+        Self { page, known }
+    }
+
+    /// Whether this part of the page is these data; they need not be compared if they
+    /// are known.
+    fn is(&mut self, part: Range<usize>, data: Written<'_>) -> bool {
+        let known = self.known.as_ref().is_some_and(|known| known.is(data));
+        if !known && self.page[part] == *data {
+            self.known = data.known();
+            return true;
+        }
+        known
+    }
+}
+
 impl Change {
-    fn is(&self, from: &Page, start: usize, data: Written<'_>) -> bool {
-        let known = || self.known.as_ref().is_some_and(|known| known.is(data));
+    fn is(&mut self, from: &Page, start: usize, data: Written<'_>) -> bool {
         Rc::ptr_eq(&self.from, from)
             && (self.start, self.bytes) == (start, data.len())
-            && (known() || self.page[start..start + data.len()] == *data)
+            && self.made.is(start..start + data.len(), data)
     }
 }
 

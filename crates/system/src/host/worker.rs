@@ -6,7 +6,7 @@ use super::names::{Name, Ports};
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
 use super::usage::{CpuWait, StorageAccount, Usage};
-use crate::{Call, Errno, Error, File, Open, Result, Whence};
+use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -187,9 +187,9 @@ impl Host {
     }
 
     #[inline]
-    pub(crate) fn write(&mut self, file: File, data: &[u8]) -> Result<usize> {
+    pub(crate) fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Write)?;
-        let (latency, result) = timed(&self.control, || rustix::io::write(&open.descriptor, data));
+        let (latency, result) = timed(&self.control, || rustix::io::write(&open.descriptor, &data));
         let count = result.map_err(|errno| Error::failed(Call::Write, &open.path, errno))?;
         if let Some(latency) = latency {
             self.write_latency.record(latency);

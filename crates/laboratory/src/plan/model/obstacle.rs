@@ -26,10 +26,9 @@ impl ModelPlan {
                 "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.other => Some(format!(
-                "it copies to the file system of another drive, and all that {} has configured run the program",
-                self.target
-            )),
+            Needs::OtherFilesystem if !self.other => {
+                Some(self.no_other("the file system of another drive"))
+            }
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
                 && step.program.touches_target())
             .then(|| {
@@ -50,10 +49,7 @@ impl ModelPlan {
         } else if !program.touches_target() || program.names_its_device() {
             None
         } else if program.needs_other() && !self.other {
-            Some(format!(
-                "it copies to the file system of another drive, and all that {} has configured run the program",
-                self.target
-            ))
+            Some(self.no_other("the file system of another drive"))
         } else if only_on(Medium::Device) && files {
             Some(
                 "it reads a drive by itself; --set filesystem=none makes that the target"
@@ -76,15 +72,17 @@ impl ModelPlan {
                 "it works on files, and {} has no file system that is modelled",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.other => Some(format!(
-                "it copies to another partition, and all that {} has configured run the program",
-                self.target
-            )),
+            Needs::OtherFilesystem if !self.other => Some(self.no_other("another partition")),
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && step.program.touches_target()).then(|| {
                 "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
             }),
         }
+    }
+
+    fn no_other(&self, place: &str) -> String {
+        let target = &self.target;
+        format!("it copies to {place}, and all that {target} has configured run the program")
     }
 
     pub(super) fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
