@@ -206,25 +206,22 @@ def _is_part(name: str) -> bool:
     return name.endswith(".toml") and name.split("/")[0] not in ("published", "systems")
 
 
-def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str] = None) -> tuple[Texts, Fit]:
+def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str] = None) -> tuple[Texts, Optional[Fit]]:
     """Fits the numbers of a set to its cells, with all others as the texts have them.
 
     Args:
-        without: a table (``T2``) whose cells are left out.
+        without: a table (``T2``) whose cells are left out. A set that has no others is
+            not fitted: its numbers are the middles of where a fit looks.
 
     Returns:
-        The texts with what was found, and the fit.
+        The texts with what was found, and the fit; ``None`` for that of no cells.
     """
     import numpy as np
 
-    from diskperf import _fit_search
     from diskperf._fit import solved
     from diskperf._fit_card import CardModel, numbers_of
 
     numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
-    cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
-    if len(cells) < len(numbers):
-        raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
     free = [one.free() for one in numbers]
 
     def changed(values: Sequence[float]) -> Texts:
@@ -233,6 +230,11 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
             trial = trial.with_(one.file, one.key, value)
         return trial
 
+    cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
+    if not cells and without:
+        return changed([one.value(0.5) for one in free]), None
+    if len(cells) < len(numbers):
+        raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
     model = CardModel(cells, free, lambda values: changed(values).parts())
     start, method = np.full(len(free), 0.5), "least-squares"
     if name in STARTS:

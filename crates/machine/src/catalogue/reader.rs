@@ -353,6 +353,7 @@ impl<'a> Reader<'a> {
                 doc: doc.to_string(),
             },
             qualified,
+            drive: self.drive,
             place: place.clone(),
             component: self.component,
         }

@@ -239,10 +239,12 @@ impl<'a> Resolution<'a> {
         layers: &[Level],
         parts: &mut BTreeMap<(Component, Option<u32>), Part>,
     ) {
+        let numbers = numbers(component, drives, layers);
         if component.may_be_of_one_drive() {
             self.check_drive_numbers(component, layers);
+            self.check_owners(component, (drives, &numbers), layers);
         }
-        for number in numbers(component, drives, layers) {
+        for number in numbers {
             let Some(choice) = self.chosen(component, number, layers) else {
                 if number.is_none() {
                     let title = format!("the system names no {component}");
@@ -358,6 +360,32 @@ impl<'a> Resolution<'a> {
                     let label = format!("its drives are 1 to {drives}");
                     self.problems
                         .push(Problem::new(title).at(&entry.key, label));
+                }
+            }
+        }
+    }
+
+    /// What is said of one drive's own part has to be of a part that it has for itself,
+    /// or it would have no effect. A drive is always its own.
+    fn check_owners(
+        &mut self,
+        component: Component,
+        (drives, own): (u32, &[Option<u32>]),
+        layers: &[Level],
+    ) {
+        for level in layers {
+            let Some(table) = level.table.table(component.name()) else {
+                continue;
+            };
+            for (key, entry) in &table.entries {
+                let number = key.parse().ok().filter(|number| *number <= drives);
+                if number.is_some() && !own.contains(&number) {
+                    let title = format!("drive {key} has no {component} for itself");
+                    let problem = Problem::new(title).at(&entry.key, "has no effect");
+                    self.note(problem.help(format!(
+                        "`{component}.KEY` is of the {component} that drives share; \
+                         `{component}.{key}.component` names one for drive {key} alone"
+                    )));
                 }
             }
         }

@@ -59,6 +59,8 @@ pub(crate) struct Noted {
     pub(crate) parameter: Parameter,
     /// The path that sets it for this drive or type alone.
     pub(crate) qualified: String,
+    /// The drive, counted from one, whose own part it is of.
+    pub(crate) drive: Option<u32>,
     pub(crate) place: Place,
     pub(crate) component: Component,
 }
@@ -130,12 +132,11 @@ impl System {
     /// Everything that any reader found wrong, and settings that nothing read.
     pub fn finish(self) -> Result<Vec<Parameter>, Errors> {
         let mut record = self.record.into_inner();
-        for ((component, _), part) in &self.parts {
-            let read = record
-                .readings
-                .iter()
-                .any(|noted| noted.component == *component);
-            if !read {
+        for ((component, drive), part) in &self.parts {
+            let reads = |noted: &Noted| {
+                noted.component == *component && (drive.is_none() || noted.drive == *drive)
+            };
+            if !record.readings.iter().any(reads) {
                 unread(*component, part, &mut record);
             }
         }

@@ -10,7 +10,7 @@ pub use disksort::QueueOrder;
 pub use hd::HdConfig;
 pub use hp::{HpConfig, PositionTest, SearchLead};
 pub use uda::UdaConfig;
-pub use vme::VmeDriverConfig;
+pub use vme::{ScanFrom, VmeDriverConfig};
 
 pub(crate) use hd::Hd;
 pub(crate) use hp::Hp;

@@ -6,7 +6,7 @@ use super::{ControllerSpecification, DriveSpecification};
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
 use crate::kernel::driver::{
-    HdConfig, HpConfig, PositionTest, QueueOrder, SearchLead, UdaConfig, VmeDriverConfig,
+    HdConfig, HpConfig, PositionTest, QueueOrder, ScanFrom, SearchLead, UdaConfig, VmeDriverConfig,
 };
 use crate::kernel::minix::{DiskTaskConfig, MinixConfig};
 use crate::kernel::serial::SerialLines;
@@ -435,9 +435,15 @@ fn read_vme(reader: &mut Reader<'_>, speed: f64) -> VmeDriverConfig {
         0..=256,
         "commands that the controller has at a time; 0 for all that there are, without a queue of the driver's",
     );
+    let scan_from = reader.choice(
+        "scan_from",
+        &[("active", ScanFrom::Active), ("waiting", ScanFrom::Waiting)],
+        "where the scan over the cylinders goes up from: the request that the controller has, or the first that waits",
+    );
     let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
     VmeDriverConfig {
         order: QueueOrder::Scan,
+        scan_from,
         commands: (commands > 0).then_some(commands as u32),
         strategy: cost("strategy_ms", "queueing a request"),
         start: cost(

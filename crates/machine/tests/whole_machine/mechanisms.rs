@@ -362,3 +362,43 @@ fn a_driver_at_work_is_not_interrupted_by_its_disk() {
     // 30 ms less a third of a revolution of 15 ms, and up to one of latency.
     assert!((8.0..25.0).contains(&mean_ms), "{mean_ms} ms");
 }
+
+/// Two files of two partitions of a drive, read at once: when each was read.
+fn both_read(scan_from: &str) -> [f64; 2] {
+    let specification = specification("sun3-cheetah-2344", &[("driver.scan_from", scan_from)]);
+    let used = Circumstances {
+        volumes: 2,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(&specification, used);
+    run(&machine, async |session| {
+        make(session, "/mnt0/file", 100).await;
+        make(session, "/mnt1/file", 100).await;
+    });
+    let begin = machine.now();
+    let readers = ["/mnt0/file", "/mnt1/file"]
+        .map(|path| start(&machine, 0, async move |session| read(session, path).await));
+    machine.run().unwrap_or_else(|error| panic!("{error}"));
+    readers.map(|reader| {
+        let moments = reader.take().expect("it ended");
+        (moments[moments.len() - 1] - begin).0 as f64 / 1e9
+    })
+}
+
+/// A scan from where the heads are serves whoever goes on there before all others; one
+/// from the first that waits lets two take turns, for which the heads go to and fro.
+#[test]
+fn where_the_scan_goes_up_from_decides_who_waits() {
+    let [first, last] = sorted(both_read("active"));
+    assert!(first < 0.6 * last, "{first} of {last} s");
+    let [turn, about] = sorted(both_read("waiting"));
+    assert!(turn > 0.9 * about, "{turn} of {about} s");
+    assert!(
+        about > last,
+        "{about} s in turns, {last} s one after the other"
+    );
+}
+
+fn sorted([a, b]: [f64; 2]) -> [f64; 2] {
+    [a.min(b), a.max(b)]
+}

@@ -241,7 +241,7 @@ fn as_written(
 fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometry: &Geometry) {
     reader.select("type", &geometry.driver_type);
     as_written(system, (Component::Driver, number), reader, |key| {
-        ["commands", "_ms", "_us", "_bytes"]
+        ["commands", "scan_from", "_ms", "_us", "_bytes"]
             .iter()
             .any(|unit| key.ends_with(unit))
     });

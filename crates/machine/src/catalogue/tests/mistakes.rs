@@ -4,6 +4,7 @@
 use super::super::{Catalogue, Component, Errors, Setting};
 use super::declarations;
 use super::{drive_mistakes, embedded_text, overlaid, parameters, write};
+use crate::specification::Specification;
 
 const SYSTEM: &str = "vax780-sc780-eagle";
 
@@ -370,6 +371,10 @@ fn mistakes_of_settings_point_into_the_setting() {
     );
     setting_says(&["drive.01.heads=3"], &["no drive 01"]);
     setting_says(
+        &["controller.2.command_ms=3"],
+        &["drive 2 has no controller for itself", "has no effect"],
+    );
+    setting_says(
         &["drives=0"],
         &["`drives` is out of range", "from 1 to 8 drives"],
     );
@@ -437,4 +442,14 @@ fn a_setting_of_what_nothing_reads_is_refused() {
         .expect_err("nobody read the bus")
         .to_string();
     says(&error, &["takes nothing from its bus", "--set:1:1"]);
+}
+
+#[test]
+fn a_driver_of_a_drive_without_a_controller_of_its_own_is_refused() {
+    let setting = Setting::parse("driver.2.component=hp-1984").expect("a setting");
+    let system = Catalogue::embedded().resolve(SYSTEM, &[setting]);
+    let error = Specification::read(system.expect("a system"))
+        .expect_err("nothing reads it")
+        .to_string();
+    says(&error, &["takes nothing from its driver", "has no effect"]);
 }

@@ -14,11 +14,25 @@ use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// From where the scan over a drive's cylinders goes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanFrom {
+    /// From the request that the controller has, which stays at the head of the queue
+    /// until it has ended, as in 4.2BSD's drivers: whoever goes on where the heads are
+    /// is served before all others.
+    Active,
+    /// From the first that waits: a request is taken off the queue when it is given to
+    /// the controller. Of two that take turns, neither is overtaken.
+    Waiting,
+}
+
 /// The driver's constants and costs.
 #[derive(Clone, Debug)]
 pub struct VmeDriverConfig {
     /// See [`QueueOrder`].
     pub order: QueueOrder,
+    /// See [`ScanFrom`].
+    pub scan_from: ScanFrom,
     /// Commands that the controller has at a time; none: all that there are.
     pub commands: Option<u32>,
     /// Queueing a request.
@@ -34,10 +48,10 @@ pub(crate) struct VmeDriver {
     pub(crate) config: VmeDriverConfig,
     /// The number of its controller.
     pub(crate) controller: usize,
-    /// Of each drive: first what was given to the controller last, if anything
-    /// was, then what waits.
+    /// Of each drive: first what was given to the controller last, if the scan goes up
+    /// from there, then what waits.
     queues: RefCell<Vec<Queue>>,
-    /// Whether the first of a drive's queue was given to the controller.
+    /// Whether the first of a drive's queue was given to the controller already.
     given: RefCell<Vec<bool>>,
     /// The drive that is looked at first next time.
     turn: Cell<usize>,
@@ -71,9 +85,14 @@ impl VmeDriver {
                 given[drive] = false;
             }
             if !given[drive] && !queue.is_empty() {
-                given[drive] = true;
                 self.turn.set((drive + 1) % drives);
-                return queue.first().copied();
+                return Some(match self.config.scan_from {
+                    ScanFrom::Waiting => queue.remove(0),
+                    ScanFrom::Active => {
+                        given[drive] = true;
+                        queue[0]
+                    }
+                });
             }
         }
         None
