@@ -20,7 +20,10 @@ from diskperf._errors import RequestError
 from diskperf._fit_free import Free
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from diskperf._fit import Fit
+    from diskperf._fit_card import CellNumber
 
 #: Of each search; any other has to find the same numbers, or they are not determined.
 SEED = 1983
@@ -78,7 +81,6 @@ STARTS = {
         "hosts/vax780.toml copy_ms_per_kb": 0.6,
         "hosts/vax780.toml clear_ms_per_kb": 0.5,
         "kernels/4.2bsd.toml read_write_ms": 0.4,
-        "kernels/4.2bsd.toml block_map_ms": 0.3,
         "kernels/4.2bsd.toml new_buffer_ms": 0.2,
         "kernels/4.2bsd.toml allocate_ms": 0.4,
     },
@@ -210,11 +212,11 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
     """Fits the numbers of a set to its cells, with all others as the texts have them.
 
     Args:
-        without: a table (``T2``) whose cells are left out. A set that has no others is
-            not fitted: its numbers are the middles of where a fit looks.
+        without: a table (``T2``) whose cells are left out. Numbers of which the others
+            say nothing are where the search would begin.
 
     Returns:
-        The texts with what was found, and the fit; ``None`` for that of no cells.
+        The texts with what was found, and the fit; ``None`` for that of no number.
     """
     import numpy as np
 
@@ -222,29 +224,62 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
     from diskperf._fit_card import CardModel, numbers_of
 
     numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
+    cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
+    if without:
+        texts, numbers = _told(texts, numbers, cells)
+        if not numbers:
+            return texts, None
     free = [one.free() for one in numbers]
 
     def changed(values: Sequence[float]) -> Texts:
-        trial = texts
-        for one, value in zip(numbers, values):
-            trial = trial.with_(one.file, one.key, value)
-        return trial
+        return _changed(texts, numbers, values)
 
-    cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
-    if not cells and without:
-        return changed([one.value(0.5) for one in free]), None
     if len(cells) < len(numbers):
         raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
     model = CardModel(cells, free, lambda values: changed(values).parts())
-    start, method = np.full(len(free), 0.5), "least-squares"
-    if name in STARTS:
-        values = [STARTS[name][f"{one.file} {one.key}"] for one in numbers]
-        start, method = np.array([one.place(value) for one, value in zip(free, values)]), "walk"
+    start = _start(numbers)
+    method = "walk" if name in STARTS else "least-squares"
     found = solved(
         model, start, set(), method=method, restarts=restarts, generations=1, seed=SEED,
         loss=LOSS, walk=True, sampling={"rounds": ROUNDS, "draws": min(64, DRAWS_EACH * len(free))},
     )  # fmt: skip
     return changed(found.parameters["value"]), found
+
+
+def _changed(texts: Texts, numbers: Sequence[Calibrated], values: Sequence[float]) -> Texts:
+    for one, value in zip(numbers, values):
+        texts = texts.with_(one.file, one.key, value)
+    return texts
+
+
+def _start(numbers: Sequence[Calibrated]) -> np.ndarray:
+    """The place where the search for some numbers begins: the middle of their bounds, or
+    what `STARTS` says."""
+    import numpy as np
+
+    given = [STARTS.get(one.set, {}).get(f"{one.file} {one.key}") for one in numbers]
+    places = [one.free().place(value) if value is not None else 0.5 for one, value in zip(numbers, given)]
+    return np.array(places)
+
+
+def _told(texts: Texts, numbers: list[Calibrated], cells: Sequence[CellNumber]) -> tuple[Texts, list[Calibrated]]:
+    """Of some numbers, those of which the cells say anything: some cell is another with
+    the number at one of its bounds. The texts have the others where a search begins."""
+    import numpy as np
+
+    from diskperf._fit_card import CardModel
+
+    free = [one.free() for one in numbers]
+    model = CardModel(cells, free, lambda values: _changed(texts, numbers, values).parts())
+    start = _start(numbers)
+    begun = _changed(texts, numbers, model.values(start))
+    if not cells:
+        return begun, []
+    at_bounds = [np.where(np.arange(len(free)) == one, bound, start) for one in range(len(free)) for bound in (0, 1)]
+    first, *rows = model.at([start, *at_bounds])
+    same = [np.array_equal(row, first, equal_nan=True) for row in rows]
+    told = [one for one, low, high in zip(numbers, same[::2], same[1::2]) if not (low and high)]
+    return begun, told
 
 
 __all__ = ["Calibrated", "Texts", "fitted"]

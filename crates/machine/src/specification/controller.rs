@@ -80,6 +80,10 @@ impl ControllerSpecification {
             ],
             "when a drive may say that it has found its sector",
         );
+        let reads_whole_sectors = reader.flag(
+            "reads_whole_sectors",
+            "whether a sector that is read goes on to memory only when all of it has come and was checked",
+        );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let search_poll_per_drive = time(
             "search_poll_per_drive_ms",
@@ -96,6 +100,7 @@ impl ControllerSpecification {
             search_poll_per_drive,
             search_command,
             command,
+            reads_whole_sectors,
             data_late: share(
                 "data_late_per_sector",
                 "probability that a sector is late while the processor works",

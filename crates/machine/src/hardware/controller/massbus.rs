@@ -34,6 +34,10 @@ pub struct MassbusConfig {
     pub search_command: Time,
     /// From a command to the arm or the channel acting on it.
     pub command: Time,
+    /// Whether a sector that is read goes on to memory only when all of it has come and
+    /// was checked, while the next one comes: a read ends a sector later than its last
+    /// one has passed.
+    pub reads_whole_sectors: bool,
     /// How likely a sector is late for memory, or from it, while a process
     /// runs, which writes through its cache at every turn. Handlers of
     /// interrupts move little that is not in the cache.
@@ -93,8 +97,11 @@ struct Channel {
     /// The rate while sectors pass, in bytes per second.
     rate: u64,
     since: Time,
+    /// When the first sector has begun to pass, and the last one has passed.
     first_sector: Time,
-    ends: Time,
+    passed: Time,
+    /// How long after it has passed a sector is in memory.
+    behind: Time,
     sectors: u32,
     per_sector: Time,
     /// Whether sectors of it may be late.
@@ -125,16 +132,16 @@ pub enum MassbusEvent {
     /// A drive, by its place on the adaptor, is at the sector that it was to
     /// search.
     Found(u8),
-    /// The first sector of the transfer comes by.
+    /// The first sector of the transfer begins to move.
     FirstSector,
-    /// A sector of the transfer has passed that may have been late.
+    /// A sector of the transfer has moved that may have been late.
     Sector {
         /// Which.
         number: u32,
         /// It was, if its draw is below the share that is late now.
         draw: f64,
     },
-    /// The last sector has passed.
+    /// The last sector has moved.
     LastSector,
 }
 
@@ -295,20 +302,26 @@ impl Massbus {
             self.blame_channel(missed, first_sector, drive.rotation().period())
         };
         transfer.request.mark(stage, moment(first_sector));
-        let ends = commanded + passage.total();
+        let passed = commanded + passage.total();
         let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
+        let per_sector = Time((passed - first_sector).0 / u64::from(transfer.sectors));
+        let behind = match self.config.reads_whole_sectors && !transfer.write {
+            true => per_sector,
+            false => Time::ZERO,
+        };
         self.channel = Some(Channel {
             transfer: id,
-            rate: bytes * 1_000_000_000 / (ends - first_sector).0.max(1),
+            rate: bytes * 1_000_000_000 / (passed - first_sector).0.max(1),
             since: now,
             first_sector,
-            ends,
+            passed,
+            behind,
             sectors: transfer.sectors,
-            per_sector: Time((ends - first_sector).0 / u64::from(transfer.sectors)),
+            per_sector,
             may_be_late: self.config.data_late > 0.0 && (!repeated || self.config.fails_again),
             moving: false,
         });
-        self.schedule(around, first_sector, MassbusEvent::FirstSector);
+        self.schedule(around, first_sector + behind, MassbusEvent::FirstSector);
     }
 
     /// A transfer command that was late because another drive had the channel
@@ -381,10 +394,14 @@ impl Massbus {
         });
         match risk {
             Some((number, draw)) => {
-                let at = channel.first_sector + Time(channel.per_sector.0 * u64::from(number));
+                let passing = Time(channel.per_sector.0 * u64::from(number));
+                let at = channel.first_sector + passing + channel.behind;
                 self.schedule(around, at, MassbusEvent::Sector { number, draw });
             }
-            None => self.schedule(around, channel.ends, MassbusEvent::LastSector),
+            None => {
+                let at = channel.passed + channel.behind;
+                self.schedule(around, at, MassbusEvent::LastSector);
+            }
         }
     }
 
@@ -418,7 +435,10 @@ impl Massbus {
             let late = Stage::MissedRevolution(Deadline::DataLate);
             transfer.request.mark(late, moment(now));
         } else {
-            mark_passing(transfer, drive, now);
+            mark_passing(transfer, drive, channel.passed);
+            if channel.behind > Time::ZERO {
+                transfer.request.mark(Stage::BusTransfer, moment(now));
+            }
         }
         self.done = Some(Done {
             transfer: channel.transfer,

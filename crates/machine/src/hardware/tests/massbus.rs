@@ -12,6 +12,7 @@ fn config() -> MassbusConfig {
         search_poll_per_drive: Time::ZERO,
         search_command: Time::ZERO,
         command: Time::ZERO,
+        reads_whole_sectors: false,
         data_late: 0.0,
         data_late_idle_share: 0.0,
         fails_again: true,
@@ -114,6 +115,31 @@ fn the_channel_is_held_through_the_rotational_wait() {
         assert_near(bus, slots(16), 1);
         assert_near(on.span(id, Stage::MediaTransfer), slots(16), 1);
     });
+}
+
+/// What is written has come before it passes; what is read goes on when it has passed.
+#[test]
+fn a_sector_that_is_read_whole_comes_a_sector_later() {
+    for (write, behind) in [(false, 1), (true, 0)] {
+        let config = MassbusConfig {
+            reads_whole_sectors: true,
+            ..config()
+        };
+        let bench = adaptor(config, &[0]);
+        let on = Rc::clone(&bench);
+        bench.run(async move {
+            on.sim.sleep_until(slots(5)).await;
+            let id = on.issue(0, (0, 10, 16, write));
+            on.transfer(id, None);
+            on.done().await;
+            assert_near(on.now(), slots(10 + 16 + behind), 3);
+            assert_eq!(on.channel_busy(), on.now() - slots(5));
+            let bus = on.hardware.borrow().bus.busy(on.now());
+            assert_near(bus, slots(16), 1);
+            assert_near(on.span(id, Stage::MediaTransfer), slots(16), 1);
+            assert_near(on.span(id, Stage::BusTransfer), slots(behind), 1);
+        });
+    }
 }
 
 #[test]
@@ -498,6 +524,7 @@ fn spans_tile_whatever_happens() {
         search_poll_per_drive: Time(750_000),
         search_command: Time(700_000),
         command: Time(20_000),
+        reads_whole_sectors: true,
         data_late: 0.05,
         data_late_idle_share: 0.2,
         fails_again: true,
