@@ -6,7 +6,7 @@ from collections import Counter
 
 import diskperf
 import pytest
-from diskperf._calibration import Texts, fitted
+from diskperf._calibration import Texts, _told, fitted
 from diskperf._fit_card import CardModel, numbers_of
 
 CATALOGUE = pathlib.Path(__file__).parents[2] / "catalogue"
@@ -114,3 +114,20 @@ def test_a_fit_finds_the_catalogues_number(texts):
     changed, found = fitted(texts, "single-sectors")
     assert found.parameters["determined"] == ["yes"]
     assert changed.parts() == texts.parts(), str(found)
+
+
+def test_without_a_table_what_the_others_do_not_tell_is_where_a_search_begins(texts):
+    """T5 alone has cells with data that come late; the 750's memory is in none of T2's."""
+    changed, found = fitted(texts, "initial-arbitration", without="T5")
+    [late] = [one for one in changed.calibrated() if one.set == "initial-arbitration" and not one.is_rule]
+    assert found is None and late.number == late.free().value(0.5)
+
+    numbers = [one for one in texts.calibrated() if one.set == "one-drive" and not one.is_rule]
+    of_sc780 = numbers_of(["kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/read_8192/1"])
+    begun, told = _told(texts, numbers, of_sc780)
+    assert {one.file for one in numbers} - {one.file for one in told} == {
+        "hosts/vax750.toml",
+        "controllers/si9900.toml",
+    }
+    of_750 = [one for one in begun.calibrated() if one.file == "hosts/vax750.toml"]
+    assert [one.number for one in of_750] == [0.6, 0.4]
