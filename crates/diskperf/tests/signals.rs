@@ -106,24 +106,42 @@ fn a_run_ends_in_order_at_any_moment() {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
+    // Two threads may take a signal each, and the one with the first end the run in
+    // order before the other has begun: then the second was never seen, and it is tried
+    // again.
+    const ATTEMPTS: usize = 10;
     for kind in KINDS {
         if !can_run_kind("a_second_signal_ends_it_at_once", kind) {
             continue;
         }
-        let user = User::new();
-        let mut process = user.start(&words(&endless(kind)));
-        user.wait_for_repetitions(&mut process, 2);
-        // Both are delivered when it goes on, before it can do anything.
-        for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
-            process.signal(signal);
-        }
-        let outcome = process.finish().expect(130, &[]);
-        // There was no time to print, to say anything, or to clean up.
-        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
-        assert!(user.stored()[0].repetitions >= 2);
-        assert_eq!(user.stored()[0].state, RunState::Running);
-        assert_eq!(entries(&user.target()).len(), 1);
-        user.run(&words("clean --on ./target")).expect(0, &[]);
-        user.assert_nothing_left(kind);
+        let ended = (0..ATTEMPTS).any(|_| ends_at_once(kind));
+        assert!(ended, "{kind:?}: in {ATTEMPTS} attempts it never did");
     }
+}
+
+/// Whether the second of two signals was seen; if so, all that follows is as it has to be.
+fn ends_at_once(kind: &str) -> bool {
+    let user = User::new();
+    let mut process = user.start(&words(&endless(kind)));
+    user.wait_for_repetitions(&mut process, 2);
+    // Both are delivered when it goes on, before it can do anything.
+    for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+        process.signal(signal);
+    }
+    let outcome = process.finish().expect(130, &[]);
+    if outcome
+        .stdout
+        .contains("NOT FINISHED: interrupted by the user")
+    {
+        user.assert_nothing_left(kind);
+        return false;
+    }
+    // There was no time to print, to say anything, or to clean up.
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    assert!(user.stored()[0].repetitions >= 2);
+    assert_eq!(user.stored()[0].state, RunState::Running);
+    assert_eq!(entries(&user.target()).len(), 1);
+    user.run(&words("clean --on ./target")).expect(0, &[]);
+    user.assert_nothing_left(kind);
+    true
 }
