@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from diskperf._fit import Fit
-    from diskperf._fit_card import CellNumber
+    from diskperf._fit_card import CardModel, CellNumber
 
 #: Of each search; any other has to find the same numbers, or they are not determined.
 SEED = 1983
@@ -218,10 +218,8 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
     Returns:
         The texts with what was found, and the fit; ``None`` for that of no number.
     """
-    import numpy as np
-
     from diskperf._fit import solved
-    from diskperf._fit_card import CardModel, numbers_of
+    from diskperf._fit_card import numbers_of
 
     numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
     cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
@@ -229,21 +227,23 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
         texts, numbers = _told(texts, numbers, cells)
         if not numbers:
             return texts, None
-    free = [one.free() for one in numbers]
-
-    def changed(values: Sequence[float]) -> Texts:
-        return _changed(texts, numbers, values)
-
     if len(cells) < len(numbers):
         raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
-    model = CardModel(cells, free, lambda values: changed(values).parts())
-    start = _start(numbers)
     method = "walk" if name in STARTS else "least-squares"
     found = solved(
-        model, start, set(), method=method, restarts=restarts, generations=1, seed=SEED,
-        loss=LOSS, walk=True, sampling={"rounds": ROUNDS, "draws": min(64, DRAWS_EACH * len(free))},
+        _model(texts, numbers, cells), _start(numbers), set(), method=method, restarts=restarts,
+        generations=1, seed=SEED, loss=LOSS, walk=True,
+        sampling={"rounds": ROUNDS, "draws": min(64, DRAWS_EACH * len(numbers))},
     )  # fmt: skip
-    return changed(found.parameters["value"]), found
+    return _changed(texts, numbers, found.parameters["value"]), found
+
+
+def _model(texts: Texts, numbers: Sequence[Calibrated], cells: Sequence[CellNumber]) -> CardModel:
+    """The cells as a function of some numbers, with all others as the texts have them."""
+    from diskperf._fit_card import CardModel
+
+    free = [one.free() for one in numbers]
+    return CardModel(cells, free, lambda values: _changed(texts, numbers, values).parts())
 
 
 def _changed(texts: Texts, numbers: Sequence[Calibrated], values: Sequence[float]) -> Texts:
@@ -267,15 +267,12 @@ def _told(texts: Texts, numbers: list[Calibrated], cells: Sequence[CellNumber]) 
     the number at one of its bounds. The texts have the others where a search begins."""
     import numpy as np
 
-    from diskperf._fit_card import CardModel
-
-    free = [one.free() for one in numbers]
-    model = CardModel(cells, free, lambda values: _changed(texts, numbers, values).parts())
-    start = _start(numbers)
+    model, start = _model(texts, numbers, cells), _start(numbers)
     begun = _changed(texts, numbers, model.values(start))
     if not cells:
         return begun, []
-    at_bounds = [np.where(np.arange(len(free)) == one, bound, start) for one in range(len(free)) for bound in (0, 1)]
+    every = range(len(numbers))
+    at_bounds = [np.where(np.arange(len(numbers)) == one, bound, start) for one in every for bound in (0, 1)]
     first, *rows = model.at([start, *at_bounds])
     same = [np.array_equal(row, first, equal_nan=True) for row in rows]
     told = [one for one, low, high in zip(numbers, same[::2], same[1::2]) if not (low and high)]

@@ -241,8 +241,7 @@ impl<'a> Resolution<'a> {
     ) {
         let numbers = numbers(component, drives, layers);
         if component.may_be_of_one_drive() {
-            self.check_drive_numbers(component, layers);
-            self.check_owners(component, (drives, &numbers), layers);
+            self.check_drive_numbers(component, (drives, &numbers), layers);
         }
         for number in numbers {
             let Some(choice) = self.chosen(component, number, layers) else {
@@ -332,8 +331,15 @@ impl<'a> Resolution<'a> {
     }
 
     /// No level may speak of a drive beyond the number that holds there: a
-    /// stronger level may lower it, and leave what a weaker one says unused.
-    fn check_drive_numbers(&mut self, component: Component, layers: &[Level]) {
+    /// stronger level may lower it, and leave what a weaker one says unused. Of a
+    /// drive that there is in the end, what is said has to be of a part that it has
+    /// for itself, one of `own`, or it would have no effect; a drive is always its own.
+    fn check_drive_numbers(
+        &mut self,
+        component: Component,
+        (in_the_end, own): (u32, &[Option<u32>]),
+        layers: &[Level],
+    ) {
         let mut drives = MOST_DRIVES;
         for level in layers {
             if let Some(Content::Integer(number)) =
@@ -352,34 +358,18 @@ impl<'a> Resolution<'a> {
                 else {
                     continue;
                 };
-                let exists = key.parse().is_ok_and(|number| (1..=drives).contains(&number))
-                    // One spelling of a number is enough.
-                    && !key.starts_with('0');
-                if is_number(key) && !exists {
+                if !is_number(key) {
+                    continue;
+                }
+                // One spelling of a number is enough.
+                let number = key.parse().ok().filter(|_| !key.starts_with('0'));
+                let exists = number.is_some_and(|number| (1..=drives).contains(&u64::from(number)));
+                if !exists {
                     let title = format!("the system has no drive {key}");
                     let label = format!("its drives are 1 to {drives}");
                     self.problems
                         .push(Problem::new(title).at(&entry.key, label));
-                }
-            }
-        }
-    }
-
-    /// What is said of one drive's own part has to be of a part that it has for itself,
-    /// or it would have no effect. A drive is always its own.
-    fn check_owners(
-        &mut self,
-        component: Component,
-        (drives, own): (u32, &[Option<u32>]),
-        layers: &[Level],
-    ) {
-        for level in layers {
-            let Some(table) = level.table.table(component.name()) else {
-                continue;
-            };
-            for (key, entry) in &table.entries {
-                let number = key.parse().ok().filter(|number| *number <= drives);
-                if number.is_some() && !own.contains(&number) {
+                } else if number <= Some(in_the_end) && !own.contains(&number) {
                     let title = format!("drive {key} has no {component} for itself");
                     let problem = Problem::new(title).at(&entry.key, "has no effect");
                     self.note(problem.help(format!(
