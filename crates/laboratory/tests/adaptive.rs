@@ -2,11 +2,9 @@
 //! its read-ahead by itself, beside fixed settings, on the seed's own workloads,
 //! on random ones and across changes in mid-run.
 //!
-//! Here some of the settings are tried, on some of the workloads on which it
-//! holds; `bench/adaptive` searches all of both, and keeps what it finds in
-//! `bench/adaptive.md`, where it does not hold everywhere: dump and restore and a
-//! file read by 8 KB miss their 5 % by little, and four of the twenty random
-//! workloads their 10 %.
+//! Here some of the settings are tried, on some of the workloads; `bench/adaptive`
+//! searches all of both, and keeps what it finds in `bench/adaptive.md`, where one of
+//! the twenty random workloads that nobody had looked at misses its 10 % by one.
 
 use diskperf_laboratory::adaptive::{
     Chooser, DESIGN_SEEDS, DISTANCES, Fixed, HELD_OUT_SEED, Policy, Rig, Set, Workload, changes,
@@ -54,7 +52,7 @@ fn compared(workloads: &[Workload], threads: usize) -> Set {
 
 #[test]
 fn it_is_near_the_best_fixed_setting_and_better_over_all() {
-    let workloads = of(of_the_seed(), &[0, 1, 4]);
+    let workloads = of(of_the_seed(), &[0, 1, 3, 4, 5, 8]);
     let set = compared(&workloads, 2);
     assert!(set.worst() >= 0.95, "{:.3} of the best", set.worst());
     println!("over all {:.3}", set.over_all.ratio);
@@ -65,9 +63,9 @@ fn it_is_near_the_best_fixed_setting_and_better_over_all() {
 fn it_is_near_the_best_on_random_workloads_and_across_changes() {
     let design = DESIGN_SEEDS[0];
     println!("seeds {design} and {HELD_OUT_SEED}");
-    let mut workloads = of(drawn(design, 20), &[7, 16]);
-    workloads.extend(of(drawn(HELD_OUT_SEED, 20), &[1]));
-    workloads.extend(of(changes(), &[1]));
+    let mut workloads = of(drawn(design, 20), &[4, 7, 16]);
+    workloads.extend(of(drawn(HELD_OUT_SEED, 20), &[0, 4]));
+    workloads.extend(of(changes(), &[0, 1]));
     let set = compared(&workloads, 2);
     assert!(set.worst() >= 0.90, "{:.3} of the best", set.worst());
 }

@@ -33,6 +33,16 @@ impl Bus {
         }
     }
 
+    /// Another one like it, that has done nothing.
+    pub(super) fn idle(&self) -> Self {
+        Self {
+            moving: 0,
+            busy_since: None,
+            busy: Time::ZERO,
+            ..self.clone()
+        }
+    }
+
     /// How long it needs for this much.
     pub fn time(&self, bytes: u64) -> Time {
         Time((bytes * 1_000_000_000).div_ceil(self.bytes_per_s))

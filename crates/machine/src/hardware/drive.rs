@@ -88,6 +88,11 @@ impl Drive {
         }
     }
 
+    /// Another one like it, that has done nothing.
+    pub(super) fn at_rest(&self) -> Self {
+        Self::new(self.mechanics.clone(), self.rotation).supposing(self.what_if)
+    }
+
     /// The same drive, with some of its costs taken away.
     pub fn supposing(self, what_if: WhatIf) -> Self {
         Self { what_if, ..self }

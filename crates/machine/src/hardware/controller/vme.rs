@@ -19,7 +19,8 @@ pub use policy::{AccessClass, MOST_AHEAD_SECTORS, Policy};
 
 use super::ControllerEvent;
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
+use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use adaptive::Rehearsal;
 use arm::{Arm, Unit};
 use cache::Cache;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -101,6 +102,13 @@ pub enum Caching {
         /// Whether the controller chooses by itself, whatever these say.
         adaptive: bool,
     },
+    /// The same, when commands are carried out again to see what a choice is worth.
+    Rehearsed {
+        /// Sectors that it has room for.
+        capacity_sectors: u32,
+        /// By [`TransferId`].
+        policies: Vec<Policy>,
+    },
 }
 
 impl Caching {
@@ -112,12 +120,15 @@ impl Caching {
             }
             | Self::Sectors {
                 capacity_sectors, ..
+            }
+            | Self::Rehearsed {
+                capacity_sectors, ..
             } => *capacity_sectors,
         }
     }
 
-    /// What is done for accesses of a class.
-    fn policy(&self, class: AccessClass) -> Policy {
+    /// What is done for a transfer of a class.
+    fn policy(&self, TransferId(id): TransferId, class: AccessClass) -> Policy {
         match self {
             Self::None => Policy::default(),
             Self::Tracks { .. } => Policy {
@@ -126,6 +137,7 @@ impl Caching {
                 ..Policy::default()
             },
             Self::Sectors { policies, .. } => policies[class as usize],
+            Self::Rehearsed { policies, .. } => policies[id as usize],
         }
     }
 
@@ -267,6 +279,7 @@ impl Vme {
     /// Takes a command.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         self.outstanding += 1;
+        self.watch(around.now(), parts, id);
         let start = around.now().max(self.engine_free);
         let late = self.poll.within(self.config.command_poll);
         let decoded = start + late + self.config.command;
@@ -302,8 +315,6 @@ impl Vme {
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
         let transfer = &parts.transfers[id.0 as usize];
         let place = self.place_of(transfer.drive);
-        let geometry = parts.drives[transfer.drive].geometry();
-        let track_sectors = geometry.sectors_per_track(0);
         let command = Command {
             id,
             next: transfer.sector,
@@ -311,7 +322,7 @@ impl Vme {
             ready: around.now(),
             enough: around.now(),
             write: transfer.write,
-            policy: self.policy((around.now(), track_sectors), transfer, place),
+            policy: self.policy(parts, (place, id)),
         };
         if command.write {
             self.write(around, parts, (place, command));
@@ -322,16 +333,28 @@ impl Vme {
 
     /// What is done for a transfer: what its class has, or what the controller
     /// chooses.
-    fn policy(&mut self, around: (Time, u32), transfer: &Transfer, place: usize) -> Policy {
+    fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, TransferId)) -> Policy {
+        if self.config.caching.adapts() {
+            return self.units[place].watch.policy(id);
+        }
+        let class = parts.transfers[id.0 as usize].class;
+        self.config.caching.policy(id, class)
+    }
+
+    /// A controller that chooses takes note of a command.
+    fn watch(&mut self, now: Time, parts: &Parts<'_>, id: TransferId) {
         if !self.config.caching.adapts() {
-            return self.config.caching.policy(transfer.class);
+            return;
         }
+        let transfer = &parts.transfers[id.0 as usize];
+        let place = self.place_of(transfer.drive);
+        let rehearsal = Rehearsal {
+            config: &self.config,
+            drive: &parts.drives[transfer.drive],
+            bus: parts.bus,
+        };
         let watch = &mut self.units[place].watch;
-        let end = transfer.sector + u64::from(transfer.sectors);
-        match transfer.write {
-            true => watch.write(around, (transfer.sector, end)),
-            false => watch.read(around, transfer.class, (transfer.sector, end)),
-        }
+        watch.come(now, (id, transfer), &rehearsal);
     }
 
     fn place_of(&self, drive: usize) -> usize {
@@ -465,6 +488,10 @@ impl Vme {
             }
             *of != id
         });
+        if self.config.caching.adapts() {
+            let place = self.place_of(parts.transfers[id.0 as usize].drive);
+            self.units[place].watch.ended(around.now(), id);
+        }
         self.done.push_back(id);
         around
             .sim

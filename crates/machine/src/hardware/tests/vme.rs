@@ -6,6 +6,7 @@
 use super::*;
 use crate::hardware::controller::vme::{Caching, Policy, Vme, VmeConfig};
 use proptest::prelude::*;
+use std::cell::Cell;
 
 const COMMAND: Time = Time(1_000_000);
 const MOVE: Time = Time(300_000);
@@ -227,6 +228,59 @@ fn reads_in_sequence_have_the_next_track_read() {
         inner.rest(Time::from_millis(50)).await;
         assert_eq!(inner.carry_out(2, 48, 24, false).await, held(24));
     });
+}
+
+/// How long the last of so many reads in sequence take, each asked for so long after
+/// the end of the one before it.
+fn last_reads(caching: Caching, reads: u32, think: Time) -> Time {
+    let bench = controller(caching);
+    let inner = Rc::clone(&bench);
+    let took = Rc::new(Cell::new(Time::ZERO));
+    let set = Rc::clone(&took);
+    bench.run(async move {
+        let mut since = Time::ZERO;
+        for number in 0..reads {
+            if number == reads - 96 {
+                since = inner.now();
+            }
+            inner.rest(think).await;
+            let sector = 4 * u64::from(number);
+            let id = inner.issue(number, (0, sector, 4, false));
+            inner.give(id);
+            inner.ended().await;
+        }
+        set.set(inner.now() - since);
+    });
+    took.get()
+}
+
+/// However long a program thinks between its reads: what is chosen is as good as the
+/// best of the fixed distances.
+#[test]
+fn one_that_chooses_finds_what_is_best_for_a_sequence() {
+    for think_ms in [0, 3, 12, 40] {
+        let took = |policy, adaptive| {
+            let caching = Caching::Sectors {
+                capacity_sectors: 1000,
+                policies: [policy; 3],
+                adaptive,
+            };
+            last_reads(caching, 400, Time::from_millis(think_ms))
+        };
+        let fixed = |ahead| {
+            took(
+                Policy::parse("SEA|CRD|XHD|XCY", ahead).expect("bits"),
+                false,
+            )
+        };
+        let all = [0, 10, 30, 60, 100, 244].map(fixed);
+        let best = *all.iter().min().expect("there are some");
+        let adaptive = took(Policy::default(), true);
+        assert!(
+            adaptive.0 as f64 <= best.0 as f64 * 1.02,
+            "thinking {think_ms} ms: {adaptive}; fixed {all:?}"
+        );
+    }
 }
 
 /// A command of a random sequence: sector, sectors, whether it writes, and the

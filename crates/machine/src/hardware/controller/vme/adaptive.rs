@@ -1,38 +1,54 @@
 //! A policy that follows what is asked: nobody built it in 1987 ("adaptive
 //! algorithms would be nice", seed 001).
 //!
-//! It knows where the last reads and writes of a drive ended. A read that begins
-//! where one of them ended belongs to a sequence; any other stands alone. What
-//! was read is saved, for what was read ahead of one program must not be lost
-//! when another one's turn comes. How far ahead is best cannot be told from the
-//! reads alone: sectors that go through the cache cost its processor more than
-//! those that go from the drive over the bus, too few lose revolutions, and too
-//! many keep the arm from others. So distances are tried ([`search`]), for
-//! sequences and for the others of each class.
+//! It remembers the last commands of a drive, and knows where the last reads and
+//! writes ended: a command that begins where one of them ended belongs to a sequence,
+//! any other stands alone. From time to time it carries out the last commands again,
+//! on a model of itself ([`rehearsal`]), with other bits and distances for each kind of
+//! command, and goes on with what would have taken the least time ([`choice`]). What
+//! one program's reads ahead cost another, what a small cache forgets too soon and
+//! where a revolution is lost all show there; none of it has to be known.
+//!
+//! The rehearsals take none of the modelled processor's time: a board of 1987 could
+//! not have had them, one of today has idle cores.
 
-mod search;
+mod choice;
+mod rehearsal;
+mod script;
 
-use super::policy::{AccessClass, Policy};
+use super::policy::Policy;
+use crate::hardware::{Transfer, TransferId};
+use choice::{Choice, Kind};
 use diskperf_sim::Time;
-use search::{Kind, Search};
+use diskperf_timeline::Request;
+pub(super) use rehearsal::Rehearsal;
+use script::{Script, Seen};
+use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// Sequences of a drive that are remembered: more than programs read at once.
 const SEQUENCES: usize = 16;
 
-/// Commands for which sequences share a drive after one of them was taken up
-/// again: more than are served from what was read ahead of one.
-const SHARED: u64 = 128;
+/// Commands that are remembered, and of these such as only fill the cache when they
+/// are carried out again.
+const REMEMBERED: usize = 256;
+const WARM: usize = 32;
+
+/// Commands from one search to the next.
+const BETWEEN: u64 = 32;
 
 /// What is known of the commands of one drive.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
     reads: Sequences,
     writes: Sequences,
     /// Commands so far.
     commands: u64,
-    /// The number of the last one that took up a sequence again after others.
-    resumed: Option<u64>,
-    search: Search,
+    /// The last of them, with their kinds and the sectors of their sequences.
+    seen: VecDeque<(TransferId, Seen, Kind, u64)>,
+    /// Those that have come and not been decoded.
+    undecoded: Vec<(TransferId, Kind, u64)>,
+    choice: Choice,
 }
 
 /// Accesses of which each began where the one before it ended.
@@ -42,179 +58,133 @@ struct Sequences {
     known: Vec<Sequence>,
 }
 
-/// What an access is to those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Followed {
-    /// Sectors of the sequence that it goes on with; 0 if it begins one.
-    length: u64,
-    /// Whether other accesses came in between.
-    resumed: bool,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
+    /// Its first access, of all of the drive.
+    number: u64,
     end: u64,
     /// Sectors since it was seen to be one.
     length: u64,
-    /// The number of its last access, among all of the drive.
-    number: u64,
 }
 
 impl Sequences {
-    /// Takes note of the access of this number.
-    fn follow(&mut self, number: u64, (first, end): (u64, u64)) -> Followed {
+    /// Takes note of an access of this number; the sequence that it goes on with, or
+    /// begins.
+    fn follow(&mut self, number: u64, (first, end): (u64, u64)) -> Sequence {
         let goes_on = |sequence: &Sequence| sequence.end == first;
-        let followed = match self.known.iter().position(goes_on) {
+        let sequence = match self.known.iter().position(goes_on) {
             Some(place) => {
                 let before = self.known.remove(place);
-                Followed {
+                Sequence {
+                    end,
                     length: before.length + (end - first),
-                    resumed: before.number + 1 < number,
+                    ..before
                 }
             }
-            None => Followed {
+            None => Sequence {
+                number,
+                end,
                 length: 0,
-                resumed: false,
             },
         };
         if self.known.len() == SEQUENCES {
             self.known.remove(0);
         }
-        self.known.push(Sequence {
-            end,
-            length: followed.length,
-            number,
-        });
-        followed
-    }
-
-    /// Sequences that went on since the access of this number.
-    fn live(&self, since: u64) -> u64 {
-        let live = |one: &&Sequence| one.length > 0 && one.number >= since;
-        self.known.iter().filter(live).count() as u64
+        self.known.push(sequence);
+        sequence
     }
 }
 
 impl Watch {
-    /// What to do for a read that comes now, of a drive with tracks of so many
-    /// sectors.
-    pub(super) fn read(
+    /// A command has come.
+    pub(super) fn come(
         &mut self,
-        (now, track_sectors): (Time, u32),
-        class: AccessClass,
-        (first, end): (u64, u64),
-    ) -> Policy {
+        now: Time,
+        (id, transfer): (TransferId, &Transfer),
+        rehearsal: &Rehearsal<'_>,
+    ) {
         self.commands += 1;
-        let Followed { length, resumed } = self.reads.follow(self.commands, (first, end));
-        let sequential = length > 0;
-        if resumed {
-            self.resumed = Some(self.commands);
+        if self.commands.is_multiple_of(BETWEEN) {
+            self.rehearse(rehearsal);
         }
-        let shared = |at: u64| self.commands - at < SHARED;
-        let kind = match (sequential, self.resumed.is_some_and(shared)) {
-            (true, false) => Kind::Stream(class),
-            (true, true) => Kind::Shared(class),
-            (false, _) => Kind::Other(class),
+        let end = transfer.sector + u64::from(transfer.sectors);
+        let sequences = match transfer.write {
+            true => &mut self.writes,
+            false => &mut self.reads,
         };
-        let live = self.reads.live(self.commands - self.search.commands());
-        let sequences = live * u64::from(sequential);
-        self.search
-            .count((now, track_sectors), end - first, Some((kind, sequences)));
-        let distance = self.search.distance(kind);
-        Policy {
-            search: true,
-            save_reads: true,
-            ahead_priority: sequential,
-            save_writes: false,
-            sort_reads: true,
-            sort_writes: true,
-            across_heads: true,
-            across_cylinders: true,
-            // A sequence that has just begun may be over as soon.
-            ahead_sectors: match sequential {
-                true => distance.min(2 * length as u32),
-                false => distance,
+        let Sequence { number, length, .. } =
+            sequences.follow(self.commands, (transfer.sector, end));
+        let kind = match (transfer.write, length > 0) {
+            (false, true) => Kind::Sequence(transfer.class),
+            (false, false) => Kind::Other(transfer.class),
+            (true, true) => Kind::WriteSequence,
+            (true, false) => Kind::WriteOther,
+        };
+        if self.seen.len() == REMEMBERED {
+            self.seen.pop_front();
+        }
+        let seen = Seen {
+            transfer: Transfer {
+                drive: 0,
+                request: Request::default(),
+                ..*transfer
             },
+            sequence: number,
+            arrived: now,
+            ended: None,
+        };
+        self.seen.push_back((id, seen, kind, length));
+        self.undecoded.push((id, kind, length));
+    }
+
+    /// What to do for a command, once.
+    ///
+    /// # Panics
+    ///
+    /// When it has not come.
+    pub(super) fn policy(&mut self, id: TransferId) -> Policy {
+        let mut undecoded = self.undecoded.iter();
+        let place = undecoded.position(|(other, ..)| *other == id);
+        let place = place.expect("a command comes before it is decoded");
+        let (_, kind, length) = self.undecoded.remove(place);
+        policy(&self.choice, kind, length)
+    }
+
+    /// A command has ended.
+    pub(super) fn ended(&mut self, now: Time, id: TransferId) {
+        let mut last = self.seen.iter_mut().rev();
+        if let Some((_, seen, _, _)) = last.find(|(other, ..)| *other == id) {
+            seen.ended = Some(now);
         }
     }
 
-    /// What to do for a write.
-    pub(super) fn write(
-        &mut self,
-        (now, track_sectors): (Time, u32),
-        (first, end): (u64, u64),
-    ) -> Policy {
-        self.commands += 1;
-        let followed = self.writes.follow(self.commands, (first, end));
-        self.search.count((now, track_sectors), end - first, None);
-        Policy {
-            search: true,
-            // What is written in sequence is seldom read soon.
-            save_writes: followed.length == 0,
-            sort_writes: true,
-            sort_reads: true,
-            ..Policy::default()
-        }
+    fn rehearse(&mut self, rehearsal: &Rehearsal<'_>) {
+        let script = Rc::new(Script::new(
+            self.seen.iter().map(|(_, seen, ..)| seen),
+            WARM.min(self.seen.len() / 4),
+        ));
+        let kinds: Vec<Kind> = self.seen.iter().map(|(_, _, kind, _)| *kind).collect();
+        let seen = &self.seen;
+        self.choice.improve(&kinds, |choice| {
+            let policies = seen
+                .iter()
+                .map(|(_, _, kind, length)| policy(choice, *kind, *length));
+            rehearsal.took(&script, policies.collect())
+        });
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TRACK: u32 = 67;
-
-    #[test]
-    fn only_a_sequence_is_read_ahead_of_until_something_else_is_found_better() {
-        let mut watch = Watch::default();
-        let mut read = |now, first, end| {
-            let policy = watch.read((Time(now), TRACK), AccessClass::Raw, (first, end));
-            policy.ahead_sectors
-        };
-        assert_eq!(read(0, 100, 116), 0);
-        assert_eq!(read(1, 116, 132), 30);
-        assert_eq!(read(2, 9000, 9002), 0);
-        assert_eq!(read(3, 132, 148), 2 * 32);
-    }
-
-    #[test]
-    fn what_is_written_here_and_there_is_saved() {
-        let mut watch = Watch::default();
-        let mut write = |first, end| watch.write((Time(0), TRACK), (first, end)).save_writes;
-        assert!(write(100, 116));
-        assert!(!write(116, 132));
-        assert!(write(9000, 9016));
-    }
-
-    /// Reads in sequence, each of which takes what `took` says for the
-    /// distance in use; the distance after so many.
-    fn after(reads: u64, watch: &mut Watch, now: &mut u64, took: impl Fn(u32) -> u64) -> u32 {
-        let mut ahead = 0;
-        for _ in 0..reads {
-            let next = watch.reads.known.last().map_or(0, |last| last.end);
-            let policy = watch.read((Time(*now), TRACK), AccessClass::Raw, (next, next + 16));
-            ahead = policy.ahead_sectors;
-            *now += took(ahead);
-        }
-        ahead
-    }
-
-    #[test]
-    fn the_best_distance_is_found_and_found_again_when_things_change() {
-        let mut watch = Watch::default();
-        let mut now = 0;
-        let best_at =
-            |best: u32| move |ahead: u32| 4_000_000 + 20_000 * u64::from(ahead.abs_diff(best));
-        assert_eq!(after(400, &mut watch, &mut now, best_at(10)), 10);
-        assert_eq!(after(200, &mut watch, &mut now, best_at(10)), 10);
-        // Ten sectors are now slower than a hundred.
-        assert_eq!(after(900, &mut watch, &mut now, best_at(100)), 100);
-    }
-
-    #[test]
-    fn of_equals_the_shortest_is_taken() {
-        let mut watch = Watch::default();
-        let mut now = 0;
-        assert_eq!(after(500, &mut watch, &mut now, |_| 5_000_000), 0);
+/// What is chosen for a command of a kind, that goes on with a sequence of so many
+/// sectors.
+fn policy(choice: &Choice, kind: Kind, length: u64) -> Policy {
+    let policy = choice.policy(kind);
+    // A sequence that has just begun may be over as soon.
+    let ahead_sectors = match length {
+        0 => policy.ahead_sectors,
+        _ => policy.ahead_sectors.min(2 * length as u32),
+    };
+    Policy {
+        ahead_sectors,
+        ..policy
     }
 }

@@ -2,7 +2,7 @@
 
 use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
-use super::{Caching, Command, Served, Vme, VmeEvent};
+use super::{Command, Served, Vme, VmeEvent};
 use crate::hardware::controller::massbus::{late_stage, mark_move, mark_passing};
 use crate::hardware::drive::Move;
 use crate::hardware::{Parts, Surroundings, moment};
@@ -322,7 +322,7 @@ impl Vme {
     ) {
         let now = around.now();
         self.units[place].tail = None;
-        if matches!(self.config.caching, Caching::Sectors { .. }) {
+        if !self.config.caching.by_tracks() {
             // Nothing that is kept may be older than what is on the drive.
             let drive = self.units[place].drive;
             if !command.policy.save_writes {

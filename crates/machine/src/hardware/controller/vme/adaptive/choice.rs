@@ -1,0 +1,271 @@
+//! A policy for each kind of command, and the search for better ones.
+
+use super::super::policy::{AccessClass, Policy};
+use diskperf_sim::Time;
+
+/// What a policy is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A read that goes on with a sequence.
+    Sequence(AccessClass),
+    /// Any other.
+    Other(AccessClass),
+    /// A write that goes on with a sequence.
+    WriteSequence,
+    /// Any other.
+    WriteOther,
+}
+
+impl Kind {
+    const COUNT: usize = 2 * AccessClass::ALL.len() + 2;
+
+    fn index(self) -> usize {
+        match self {
+            Self::Sequence(class) => class as usize,
+            Self::Other(class) => AccessClass::ALL.len() + class as usize,
+            Self::WriteSequence => Self::COUNT - 2,
+            Self::WriteOther => Self::COUNT - 1,
+        }
+    }
+
+    /// Whether an index is of writes.
+    fn is_write(index: usize) -> bool {
+        index >= Self::COUNT - 2
+    }
+}
+
+/// Distances that are tried, in sectors.
+const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
+
+/// How far ahead of a sequence is read before anything is known: half a track.
+const AT_FIRST: u32 = 30;
+
+/// A kind is worth a search if it has one in so many of the commands.
+const WORTH: usize = 16;
+
+/// A change is worth it that gains this share: of the many that are tried some are
+/// better by chance.
+const GAIN: f64 = 0.03;
+
+/// How long commands take: the first half of them, and the second.
+pub(super) type Halves = [Time; 2];
+
+/// Whether some time is less than another by [`GAIN`], and no half of it is more.
+fn is_better(one: Halves, other: Halves) -> bool {
+    let is_no_worse = one[0] <= other[0] && one[1] <= other[1];
+    is_no_worse && (sum(one).0 as f64) < sum(other).0 as f64 * (1.0 - GAIN)
+}
+
+fn sum(halves: Halves) -> Time {
+    halves[0] + halves[1]
+}
+
+/// A policy for each kind.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    policies: [Policy; Kind::COUNT],
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        let read = |ahead_sectors| Policy {
+            search: true,
+            save_reads: true,
+            ahead_priority: ahead_sectors > 0,
+            sort_reads: true,
+            sort_writes: true,
+            across_heads: true,
+            across_cylinders: true,
+            ahead_sectors,
+            ..Policy::default()
+        };
+        let write = |save_writes| Policy {
+            search: true,
+            save_writes,
+            sort_reads: true,
+            sort_writes: true,
+            ..Policy::default()
+        };
+        let mut policies = [read(0); Kind::COUNT];
+        for class in AccessClass::ALL {
+            policies[Kind::Sequence(class).index()] = read(AT_FIRST);
+        }
+        // What is written in sequence is seldom read soon.
+        policies[Kind::WriteSequence.index()] = write(false);
+        policies[Kind::WriteOther.index()] = write(true);
+        Self { policies }
+    }
+}
+
+impl Choice {
+    /// The policy for a command of a kind.
+    pub(super) fn policy(&self, kind: Kind) -> Policy {
+        self.policies[kind.index()]
+    }
+
+    /// The same with another distance for all reads.
+    fn at(mut self, ahead_sectors: u32) -> Self {
+        for index in (0..Kind::COUNT).filter(|index| !Kind::is_write(*index)) {
+            self.policies[index].ahead_sectors = ahead_sectors;
+        }
+        self
+    }
+
+    /// Changes what makes commands of these kinds take less time; `took` says how long
+    /// they take with a choice.
+    pub(super) fn improve(&mut self, kinds: &[Kind], took: impl Fn(&Self) -> Halves) {
+        let (own, of_own) = self.clone().climbed(kinds, &took);
+        // Single steps from here may lead nowhere, where two at once are far better.
+        let plain = Self::default();
+        let others = DISTANCES.map(|distance| plain.clone().at(distance));
+        let starts = std::iter::once(plain).chain(others);
+        let fresh = starts.min_by_key(|start| sum(took(start)));
+        let fresh = fresh.expect("there are some");
+        let (fresh, of_fresh) = fresh.climbed(kinds, &took);
+        *self = match is_better(of_fresh, of_own) {
+            true => fresh,
+            false => own,
+        };
+    }
+
+    /// What one step after the other leads to, and how long commands take with it.
+    fn climbed(mut self, kinds: &[Kind], took: &impl Fn(&Self) -> Halves) -> (Self, Halves) {
+        let mut best = took(&self);
+        let count = |index| kinds.iter().filter(|kind| kind.index() == index).count();
+        let is_worth = |index: &usize| count(*index) * WORTH >= kinds.len().max(1);
+        for index in (0..Kind::COUNT).filter(is_worth) {
+            for vary in variations(index) {
+                for policy in vary(self.policies[index]) {
+                    let mut other = self.clone();
+                    other.policies[index] = policy;
+                    let of_other = took(&other);
+                    if is_better(of_other, best) {
+                        (self, best) = (other, of_other);
+                    }
+                }
+            }
+        }
+        (self, best)
+    }
+}
+
+/// The policies that differ from one in something.
+type Variation = fn(Policy) -> Vec<Policy>;
+
+/// What is tried for the kind of an index.
+fn variations(index: usize) -> &'static [Variation] {
+    match Kind::is_write(index) {
+        true => &[saving_writes, sorting_writes],
+        false => &[ahead, saving_reads, giving_priority, sorting_reads],
+    }
+}
+
+/// Reading ahead by another distance, or over something else.
+fn ahead(policy: Policy) -> Vec<Policy> {
+    let across = [(false, false), (true, false), (true, true)];
+    let all = DISTANCES.into_iter().flat_map(|ahead_sectors| {
+        across.map(|(across_heads, across_cylinders)| Policy {
+            ahead_sectors,
+            across_heads,
+            across_cylinders,
+            ..policy
+        })
+    });
+    all.filter(|other| *other != policy).collect()
+}
+
+fn saving_reads(policy: Policy) -> Vec<Policy> {
+    vec![Policy {
+        save_reads: !policy.save_reads,
+        ..policy
+    }]
+}
+
+fn giving_priority(policy: Policy) -> Vec<Policy> {
+    vec![Policy {
+        ahead_priority: !policy.ahead_priority,
+        ..policy
+    }]
+}
+
+fn sorting_reads(policy: Policy) -> Vec<Policy> {
+    vec![Policy {
+        sort_reads: !policy.sort_reads,
+        ..policy
+    }]
+}
+
+fn saving_writes(policy: Policy) -> Vec<Policy> {
+    vec![Policy {
+        save_writes: !policy.save_writes,
+        ..policy
+    }]
+}
+
+fn sorting_writes(policy: Policy) -> Vec<Policy> {
+    vec![Policy {
+        sort_writes: !policy.sort_writes,
+        ..policy
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands that take longer the further a distance is from the best one.
+    fn best_at(best: u32) -> impl Fn(&Choice) -> Halves {
+        move |choice: &Choice| {
+            let policy = choice.policy(Kind::Sequence(AccessClass::Raw));
+            [Time(10_000 + 100 * u64::from(policy.ahead_sectors.abs_diff(best))); 2]
+        }
+    }
+
+    #[test]
+    fn the_best_distance_is_found_and_another_one_when_things_change() {
+        let mut choice = Choice::default();
+        let kinds = [Kind::Sequence(AccessClass::Raw)];
+        for best in [244, 10, 100, 0] {
+            choice.improve(&kinds, best_at(best));
+            assert_eq!(choice.policy(kinds[0]).ahead_sectors, best);
+        }
+    }
+
+    #[test]
+    fn what_single_steps_do_not_lead_to_is_found() {
+        let mut choice = Choice::default();
+        let kinds = [AccessClass::Raw, AccessClass::FileWhole].map(Kind::Other);
+        choice.improve(&kinds, |choice| {
+            let is_there = |kind| choice.policy(kind).ahead_sectors == 60;
+            let gain = if kinds.into_iter().all(is_there) {
+                1000
+            } else {
+                0
+            };
+            [Time(10_000 - gain); 2]
+        });
+        assert_eq!(choice.policy(kinds[0]).ahead_sectors, 60);
+    }
+
+    #[test]
+    fn what_gains_little_is_left() {
+        let mut choice = Choice::default();
+        let kinds = [Kind::Other(AccessClass::Raw)];
+        choice.improve(&kinds, |choice| {
+            let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
+            [Time(10_000 - ahead.min(100)); 2]
+        });
+        assert_eq!(choice.policies, Choice::default().policies);
+    }
+
+    #[test]
+    fn what_helps_some_and_harms_others_is_left() {
+        let mut choice = Choice::default();
+        let kinds = [Kind::Other(AccessClass::FileWhole)];
+        choice.improve(&kinds, |choice| {
+            let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
+            [Time(20_000 - 50 * ahead), Time(20_000 + ahead)]
+        });
+        assert_eq!(choice.policy(kinds[0]).ahead_sectors, 0);
+    }
+}

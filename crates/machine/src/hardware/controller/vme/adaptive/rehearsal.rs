@@ -1,0 +1,244 @@
+//! What the last commands would have taken with other policies: a controller like
+//! this one carries them out again, with a drive like this one, in a simulation of
+//! their own.
+
+use super::super::{Caching, Policy, Vme, VmeConfig};
+use super::choice::Halves;
+use super::script::Script;
+use crate::event::Event;
+use crate::hardware::bus::Bus;
+use crate::hardware::controller::Controller;
+use crate::hardware::drive::Drive;
+use crate::hardware::{Hardware, Surroundings, TransferId, moment};
+use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+/// A computer that is a controller and a drive.
+struct Bench {
+    sim: Sim<Event>,
+    processor: Processor,
+    hardware: RefCell<Hardware>,
+    script: Rc<Script>,
+    /// For how much each command waits still.
+    waits: RefCell<Vec<u8>>,
+    /// When the time that counts began, and when half of the commands had ended.
+    since: Cell<Time>,
+    half: Cell<Time>,
+}
+
+/// What commands are carried out again with.
+pub(in super::super) struct Rehearsal<'a> {
+    pub(in super::super) config: &'a VmeConfig,
+    pub(in super::super) drive: &'a Drive,
+    pub(in super::super) bus: &'a Bus,
+}
+
+impl Rehearsal<'_> {
+    /// How long the commands take, with a policy for each.
+    pub(super) fn took(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Halves {
+        self.bench(script, policies).run()
+    }
+
+    fn bench(&self, script: &Rc<Script>, policies: Vec<Policy>) -> Rc<Bench> {
+        let caching = Caching::Rehearsed {
+            capacity_sectors: self.config.caching.capacity_sectors(),
+            policies,
+        };
+        let config = VmeConfig {
+            caching,
+            ..self.config.clone()
+        };
+        let mut vme = Vme::new(0, config, &[0], Streams::new(0));
+        let sim = Sim::new(TieBreak::Insertion);
+        Rc::new_cyclic(|bench: &Weak<Bench>| {
+            let bench = bench.clone();
+            let host = sim.spawn("host", true, async move {
+                let bench = bench.upgrade().expect("it is there while it runs");
+                bench.host().await;
+            });
+            vme.connect(host);
+            Bench {
+                sim,
+                processor: Processor::default(),
+                hardware: RefCell::new(Hardware {
+                    drives: vec![self.drive.at_rest()],
+                    controllers: vec![Controller::Vme(vme)],
+                    bus: self.bus.idle(),
+                    transfers: script.transfers.clone(),
+                }),
+                script: Rc::clone(script),
+                waits: RefCell::new(script.waits.clone()),
+                since: Cell::new(Time::ZERO),
+                half: Cell::new(Time::ZERO),
+            }
+        })
+    }
+}
+
+impl Bench {
+    /// Runs the script; the time that counts.
+    fn run(&self) -> Halves {
+        let handle = |event| match event {
+            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
+            Event::Controller(number, event) => {
+                let mut hardware = self.hardware.borrow_mut();
+                hardware.handle(&self.around(), usize::from(number), event);
+            }
+            Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
+        };
+        let ran = self.sim.run(handle);
+        ran.expect("every command of a script ends");
+        let half = self.half.get();
+        let took = [half - self.since.get(), self.sim.now() - half];
+        self.sim.clear();
+        took
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings {
+            sim: &self.sim,
+            processor: &self.processor,
+        }
+    }
+
+    /// Gives the commands, each when its time has come.
+    async fn host(self: Rc<Self>) {
+        let free = |number: &usize| self.script.waits[*number] == 0;
+        for number in (0..self.script.transfers.len()).filter(free) {
+            self.give_later(number);
+        }
+        let mut ended = 0;
+        while ended < self.script.transfers.len() {
+            let Some(TransferId(done)) = self.take_done() else {
+                self.sim.wait("the controller").await;
+                continue;
+            };
+            ended += 1;
+            let now = self.sim.now();
+            if ended == self.script.warm {
+                self.since.set(now);
+            }
+            if ended == (self.script.warm + self.script.transfers.len()) / 2 {
+                self.half.set(now);
+            }
+            self.waited(&self.script.after_end[done as usize]);
+        }
+    }
+
+    fn take_done(&self) -> Option<TransferId> {
+        let mut hardware = self.hardware.borrow_mut();
+        let (controller, _) = hardware.controller(0);
+        controller.vme().take_done()
+    }
+
+    /// Something that these commands wait for has come.
+    fn waited(self: &Rc<Self>, numbers: &[usize]) {
+        for number in numbers {
+            let waits = &mut self.waits.borrow_mut()[*number];
+            *waits -= 1;
+            if *waits == 0 {
+                self.give_later(*number);
+            }
+        }
+    }
+
+    /// Gives a command, when who gives it is ready for that.
+    fn give_later(self: &Rc<Self>, number: usize) {
+        let bench = Rc::clone(self);
+        let at = self.sim.now() + self.script.gaps[number];
+        self.sim.spawn(String::new(), true, async move {
+            bench.sim.sleep_until(at).await;
+            bench.give(number);
+            bench.waited(&bench.script.after_coming[number]);
+        });
+    }
+
+    fn give(&self, number: usize) {
+        let id = TransferId(number as u32);
+        let around = self.around();
+        let mut hardware = self.hardware.borrow_mut();
+        hardware.transfer(id).request.issue(moment(around.now()));
+        let (controller, mut parts) = hardware.controller(0);
+        controller.vme().command(&around, &mut parts, id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::Seen;
+    use super::*;
+    use crate::hardware::Transfer;
+    use crate::hardware::drive::{Angle, Geometry, Mechanics, Rotation, SeekCurve};
+
+    fn drive() -> Drive {
+        let times = [5, 9, 15].map(Time::from_millis);
+        let mechanics = Mechanics {
+            geometry: Geometry::new((100, 2, 48), (0, 1), 512).expect("a geometry"),
+            seek: SeekCurve::fit(100, (times[0], times[1], times[2])).expect("a curve"),
+            settle: Time::ZERO,
+            write_settle: Time::ZERO,
+            head_switch: Time::ZERO,
+        };
+        Drive::new(mechanics, Rotation::new(396_100, Angle::ZERO))
+    }
+
+    /// Two readers in sequence and one here and there, as they came and ended when a
+    /// script of theirs was carried out.
+    fn seen(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<Seen> {
+        let starts = [0_u64, 4000, 7000];
+        let of = |number: u64| Seen {
+            transfer: Transfer {
+                sector: starts[number as usize % 3]
+                    + (number / 3) * [8, 16, 173][number as usize % 3] % 2000,
+                sectors: 8 + 8 * (number % 2) as u32,
+                ..Transfer::default()
+            },
+            sequence: number % 3,
+            arrived: Time::from_millis(30 * number),
+            ended: Some(Time::from_millis(30 * number + 20)),
+        };
+        let first: Vec<Seen> = (0..90).map(of).collect();
+        let script = Rc::new(Script::new(first.iter(), 0));
+        let bench = rehearsal.bench(&script, vec![policy; 90]);
+        bench.run();
+        let hardware = bench.hardware.borrow();
+        let came = hardware
+            .transfers
+            .iter()
+            .zip(first)
+            .map(|(transfer, one)| Seen {
+                arrived: Time(transfer.request.issued().0),
+                ended: Some(Time(transfer.request.marked().0)),
+                ..one
+            });
+        let mut came: Vec<Seen> = came.collect();
+        came.sort_by_key(|one| one.arrived);
+        came
+    }
+
+    /// What is carried out again as it was takes as long as it did.
+    #[test]
+    fn a_rehearsal_of_what_was_takes_what_it_took() {
+        let config = VmeConfig {
+            command: Time::from_millis(1),
+            move_per_sector: Time(300_000),
+            ..VmeConfig::unknown()
+        };
+        let rehearsal = Rehearsal {
+            config: &config,
+            drive: &drive(),
+            bus: &Bus::new(1_000_000_000, 0.0),
+        };
+        for (bits, ahead) in [("0", 0), ("SEA|CRD|XHD|XCY", 30), ("SEA|SRD|XHD", 100)] {
+            let policy = Policy::parse(bits, ahead).expect("bits");
+            let seen = seen(&rehearsal, policy);
+            let ends = seen.iter().filter_map(|one| one.ended);
+            let took = ends.max().expect("all ended") - seen[0].arrived;
+            let script = Rc::new(Script::new(seen.iter(), 0));
+            let [first, second] = rehearsal.took(&script, vec![policy; 90]);
+            let off = (first + second).0 as f64 / took.0 as f64 - 1.0;
+            assert!(off.abs() < 0.02, "{bits} {ahead}: {off:+.3} of {took}");
+        }
+    }
+}

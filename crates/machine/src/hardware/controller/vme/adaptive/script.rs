@@ -1,0 +1,171 @@
+//! The last commands as a script: what each of them waited for.
+//!
+//! Who asks waits for what it asked for before. So a command comes as long after the
+//! end of another one as it did in fact, and what is faster lets what follows come
+//! sooner.
+
+use crate::hardware::Transfer;
+use diskperf_sim::Time;
+
+/// A command that came, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) transfer: Transfer,
+    /// The number of the sequence that it belongs to.
+    pub(super) sequence: u64,
+    pub(super) arrived: Time,
+    pub(super) ended: Option<Time>,
+}
+
+/// An end of a command is answered by one of so many that come next, or by none: more
+/// than are under way at once.
+const ANSWERED_WITHIN: usize = 16;
+
+/// What comes so soon after the end of a command of another sequence answers that: the
+/// write of a copy. It is about what a system call and a driver take.
+const AT_ONCE: Time = Time(4_000_000);
+
+/// Commands in the order in which they came, and what each waits for.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) transfers: Vec<Transfer>,
+    /// Of each command those that wait for its end, and for its coming.
+    pub(super) after_end: Vec<Vec<usize>>,
+    pub(super) after_coming: Vec<Vec<usize>>,
+    /// For how many of these each waits, and how long it comes after the last.
+    pub(super) waits: Vec<u8>,
+    pub(super) gaps: Vec<Time>,
+    /// The end of so many is where the time begins that counts.
+    pub(super) warm: usize,
+}
+
+impl Script {
+    /// Of these commands; the end of `warm` of them is where the time begins that
+    /// counts.
+    pub(super) fn new<'a>(seen: impl Iterator<Item = &'a Seen>, warm: usize) -> Self {
+        let seen: Vec<&Seen> = seen.collect();
+        let mut script = Self {
+            transfers: seen.iter().map(|one| one.transfer.clone()).collect(),
+            after_end: vec![Vec::new(); seen.len()],
+            after_coming: vec![Vec::new(); seen.len()],
+            waits: vec![0; seen.len()],
+            gaps: vec![Time::ZERO; seen.len()],
+            warm,
+        };
+        let mut answered = vec![false; seen.len()];
+        for (number, one) in seen.iter().enumerate() {
+            let mut since = seen[0].arrived;
+            let earlier = (0..number).rev();
+            let mut same = earlier.filter(|other| seen[*other].sequence == one.sequence);
+            if let Some(before) = same.next() {
+                script.after_coming[before].push(number);
+                script.waits[number] += 1;
+                since = seen[before].arrived;
+            }
+            if let Some((ended, before)) = answers(&seen, &answered, number) {
+                answered[before] = true;
+                script.after_end[before].push(number);
+                script.waits[number] += 1;
+                since = since.max(ended);
+            }
+            script.gaps[number] = one.arrived - since;
+        }
+        script
+    }
+}
+
+/// The end of a command, and its number, to which the coming of another is an answer.
+/// Who asks has some commands under way, mostly of one sequence, and gives the next
+/// when the first of them has ended and he has done with it.
+fn answers(seen: &[&Seen], answered: &[bool], number: usize) -> Option<(Time, usize)> {
+    let one = seen[number];
+    let is_own = |before: usize| seen[before].sequence == one.sequence;
+    let ends = || {
+        let ended = |before: usize| Some((seen[before].ended?, before));
+        let ended = (0..number).filter_map(ended);
+        ended.filter(|(at, _)| *at <= one.arrived)
+    };
+    let is_open = |before: usize| !answered[before] && number - before <= ANSWERED_WITHIN;
+    let open = || ends().filter(|(_, before)| is_open(*before));
+    let own = open().filter(|(_, before)| is_own(*before)).min();
+    let last = open().max();
+    let at_once = last.filter(|(at, before)| !is_own(*before) && one.arrived - *at < AT_ONCE);
+    match (own, at_once) {
+        (Some(own), Some(last)) if last > own => Some(last),
+        (Some(own), _) => Some(own),
+        (None, _) => open().min().or_else(|| ends().max()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands of sequences, with the milliseconds at which they came and ended, and
+    /// what each waits for: ends, comings, and for how long after these.
+    fn waits(seen: &[(u64, u64, u64)]) -> Vec<(Vec<usize>, Vec<usize>, u64)> {
+        let seen: Vec<Seen> = seen
+            .iter()
+            .map(|(sequence, arrived, ended)| Seen {
+                transfer: Transfer::default(),
+                sequence: *sequence,
+                arrived: Time::from_millis(*arrived),
+                ended: Some(Time::from_millis(*ended)),
+            })
+            .collect();
+        let script = Script::new(seen.iter(), 0);
+        let of = |lists: &[Vec<usize>], number: usize| {
+            let has = |before: &usize| lists[*before].contains(&number);
+            (0..lists.len()).filter(has).collect::<Vec<_>>()
+        };
+        let gap = |number: usize| script.gaps[number].0 / 1_000_000;
+        let one = |number| {
+            let ends = of(&script.after_end, number);
+            (ends, of(&script.after_coming, number), gap(number))
+        };
+        (0..seen.len()).map(one).collect()
+    }
+
+    #[test]
+    fn the_next_block_of_a_file_waits_for_the_last_but_one() {
+        let seen = [(1, 0, 10), (1, 1, 14), (1, 13, 20), (1, 17, 24)];
+        let expected = [
+            (vec![], vec![], 0),
+            (vec![], vec![0], 1),
+            (vec![0], vec![1], 3),
+            (vec![1], vec![2], 3),
+        ];
+        assert_eq!(waits(&seen), expected);
+    }
+
+    #[test]
+    fn a_copy_waits_for_its_read_and_then_for_its_write() {
+        let seen = [(1, 0, 10), (2, 11, 20), (1, 21, 30), (2, 31, 40)];
+        let expected = [
+            (vec![], vec![], 0),
+            (vec![0], vec![], 1),
+            (vec![1], vec![0], 1),
+            (vec![2], vec![1], 1),
+        ];
+        assert_eq!(waits(&seen), expected);
+    }
+
+    #[test]
+    fn of_two_readers_each_waits_for_itself() {
+        let seen = [
+            (1, 0, 10),
+            (2, 0, 16),
+            (1, 30, 40),
+            (2, 36, 46),
+            (1, 60, 70),
+        ];
+        let expected = [
+            (vec![], vec![], 0),
+            (vec![], vec![], 0),
+            (vec![0], vec![0], 20),
+            (vec![1], vec![1], 20),
+            (vec![2], vec![2], 20),
+        ];
+        assert_eq!(waits(&seen), expected);
+    }
+}
