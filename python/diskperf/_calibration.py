@@ -213,12 +213,11 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
 
     Args:
         without: a table (``T2``) whose cells are left out. Numbers of which the others
-            say nothing are where the search would begin.
+            say nothing, or that they do not determine, are where the search would begin.
 
     Returns:
         The texts with what was found, and the fit; ``None`` for that of no number.
     """
-    from diskperf._fit import solved
     from diskperf._fit_card import numbers_of
 
     numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
@@ -227,15 +226,30 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
         texts, numbers = _told(texts, numbers, cells)
         if not numbers:
             return texts, None
+    found = _solved(texts, name, numbers, cells, restarts)
+    sure = {one: row["determined"] == "yes" for one, row in zip(numbers, found.parameters)}
+    if without and not all(sure.values()):
+        texts = _begun(texts, [one for one in numbers if not sure[one]])
+        numbers = [one for one in numbers if sure[one]]
+        if not numbers:
+            return texts, None
+        found = _solved(texts, name, numbers, cells, restarts)
+    return _changed(texts, numbers, found.parameters["value"]), found
+
+
+def _solved(
+    texts: Texts, name: str, numbers: Sequence[Calibrated], cells: Sequence[CellNumber], restarts: int
+) -> Fit:
+    from diskperf._fit import solved
+
     if len(cells) < len(numbers):
         raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
     method = "walk" if name in STARTS else "least-squares"
-    found = solved(
+    return solved(
         _model(texts, numbers, cells), _start(numbers), set(), method=method, restarts=restarts,
         generations=1, seed=SEED, loss=LOSS, walk=True,
         sampling={"rounds": ROUNDS, "draws": min(64, DRAWS_EACH * len(numbers))},
     )  # fmt: skip
-    return _changed(texts, numbers, found.parameters["value"]), found
 
 
 def _model(texts: Texts, numbers: Sequence[Calibrated], cells: Sequence[CellNumber]) -> CardModel:
@@ -260,6 +274,12 @@ def _start(numbers: Sequence[Calibrated]) -> np.ndarray:
     given = [STARTS.get(one.set, {}).get(f"{one.file} {one.key}") for one in numbers]
     places = [one.free().place(value) if value is not None else 0.5 for one, value in zip(numbers, given)]
     return np.array(places)
+
+
+def _begun(texts: Texts, numbers: Sequence[Calibrated]) -> Texts:
+    """The texts with some numbers where a search for them begins."""
+    values = [one.free().value(place) for one, place in zip(numbers, _start(numbers))]
+    return _changed(texts, numbers, values)
 
 
 def _told(texts: Texts, numbers: list[Calibrated], cells: Sequence[CellNumber]) -> tuple[Texts, list[Calibrated]]:
