@@ -287,10 +287,10 @@ def _told(texts: Texts, numbers: list[Calibrated], cells: Sequence[CellNumber]) 
     the number at one of its bounds. The texts have the others where a search begins."""
     import numpy as np
 
-    model, start = _model(texts, numbers, cells), _start(numbers)
-    begun = _changed(texts, numbers, model.values(start))
+    begun = _begun(texts, numbers)
     if not cells:
         return begun, []
+    model, start = _model(texts, numbers, cells), _start(numbers)
     every = range(len(numbers))
     at_bounds = [np.where(np.arange(len(numbers)) == one, bound, start) for one in every for bound in (0, 1)]
     first, *rows = model.at([start, *at_bounds])

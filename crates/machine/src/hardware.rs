@@ -1,5 +1,6 @@
 //! Hardware: plain state machines that are told when their events come up.
 
+mod bare;
 pub mod bus;
 pub mod controller;
 pub mod drive;

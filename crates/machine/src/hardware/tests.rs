@@ -8,15 +8,14 @@ mod uda50;
 mod vme;
 mod wd1003;
 
+use super::bare::Bare as Bench;
 use super::bus::Bus;
 use super::controller::Controller;
 use super::drive::{Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve};
-use super::{Hardware, Parts, Surroundings, Transfer, TransferId, moment};
-use crate::event::Event;
-use diskperf_sim::{Processor, Sim, Stream, Streams, TieBreak, Time};
+use super::{Transfer, TransferId, moment};
+use diskperf_sim::{Stream, Streams, Time};
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
-use std::future::Future;
 use std::rc::Rc;
 
 const SLOTS: u32 = 48;
@@ -27,7 +26,7 @@ const SPEED: u64 = 396_100;
 
 /// A drive of the shape of an Eagle, but with fewer cylinders, at this share
 /// of a revolution at time zero.
-fn drive(phase: u32) -> Drive {
+pub(super) fn drive(phase: u32) -> Drive {
     let times = [5, 9, 15].map(Time::from_millis);
     let mechanics = Mechanics {
         geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
@@ -60,42 +59,11 @@ fn assert_near(one: Time, other: Time, roundings: u64) {
     assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
 }
 
-/// A computer without software.
-struct Bench {
-    sim: Sim<Event>,
-    processor: Processor,
-    hardware: RefCell<Hardware>,
-}
-
 impl Bench {
     /// One controller, and these drives on it.
-    fn new(drives: Vec<Drive>, controller: Controller, bus: Bus) -> Rc<Self> {
-        Rc::new(Self {
-            sim: Sim::new(TieBreak::Insertion),
-            processor: Processor::default(),
-            hardware: RefCell::new(Hardware {
-                drives,
-                controllers: vec![controller],
-                bus,
-                transfers: vec![Transfer::default(); 600],
-            }),
-        })
-    }
-
-    /// Runs the script to its end.
-    fn run(self: &Rc<Self>, script: impl Future<Output = ()> + 'static) {
-        let task = self.sim.spawn("script", true, script);
-        self.hardware.borrow_mut().controllers[0].connect(task);
-        let handle = |event| match event {
-            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
-            Event::Controller(number, event) => {
-                let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.around(), usize::from(number), event);
-            }
-            Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
-        };
-        self.sim.run(handle).expect("the script ends");
-        self.sim.clear();
+    fn with(drives: Vec<Drive>, controller: Controller, bus: Bus) -> Rc<Self> {
+        let transfers = vec![Transfer::default(); 600];
+        Rc::new(Self::new(drives, controller, bus, transfers))
     }
 
     /// Keeps the processor working for this long from now on.
@@ -113,25 +81,8 @@ impl Bench {
         self.processor.interrupt(&self.sim, &[(1, span)]);
     }
 
-    fn around(&self) -> Surroundings<'_> {
-        Surroundings {
-            sim: &self.sim,
-            processor: &self.processor,
-        }
-    }
-
     fn now(&self) -> Time {
         self.sim.now()
-    }
-
-    /// Does something with the controller.
-    fn ask<T>(
-        &self,
-        ask: impl FnOnce(&mut Controller, &Surroundings<'_>, &mut Parts<'_>) -> T,
-    ) -> T {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(0);
-        ask(controller, &self.around(), &mut parts)
     }
 
     /// A request that is issued now: drive, first sector, sectors, and

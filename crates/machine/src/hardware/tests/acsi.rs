@@ -12,7 +12,7 @@ fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench> {
         command_poll,
     };
     let acsi = Acsi::new(config, Streams::new(1));
-    Bench::new(
+    Bench::with(
         vec![drive(0)],
         Controller::Acsi(acsi),
         Bus::new(bus_bytes_per_s, 0.0),

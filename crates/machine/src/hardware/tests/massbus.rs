@@ -28,7 +28,7 @@ fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench> {
     let numbers = (0..phases.len()).collect();
     let massbus = Massbus::new(0, config, numbers, Streams::new(1));
     let drives = phases.iter().map(|phase| drive(*phase)).collect();
-    Bench::new(
+    Bench::with(
         drives,
         Controller::Massbus(massbus),
         Bus::new(10_000_000, 0.0),

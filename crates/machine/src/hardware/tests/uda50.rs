@@ -27,7 +27,7 @@ fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench>
     let numbers: Vec<usize> = (0..drives).collect();
     let uda50 = Uda50::new(0, config, &numbers, stream("spread"));
     let drives = numbers.iter().map(|_| drive(0)).collect();
-    Bench::new(drives, Controller::Uda50(uda50), Bus::new(bytes_per_s, 0.0))
+    Bench::with(drives, Controller::Uda50(uda50), Bus::new(bytes_per_s, 0.0))
 }
 
 const FAST: u64 = 1_000_000_000;

@@ -21,7 +21,7 @@ fn controller(caching: Caching) -> Rc<Bench> {
         maintenance: None,
     };
     let vme = Vme::new(0, config, &[0], Streams::new(1));
-    Bench::new(
+    Bench::with(
         vec![drive(0)],
         Controller::Vme(vme),
         Bus::new(1_000_000_000, 0.0),

@@ -16,7 +16,7 @@ fn config(buffer_sectors: u32) -> Wd1003Config {
 
 fn controller(config: Wd1003Config) -> Rc<Bench> {
     let wd1003 = Wd1003::new(0, config, Streams::new(1));
-    Bench::new(
+    Bench::with(
         vec![drive(0)],
         Controller::Wd1003(wd1003),
         Bus::new(1_000_000_000, 0.0),

@@ -44,11 +44,36 @@ pub(super) struct Watch {
     writes: Sequences,
     /// Commands so far.
     commands: u64,
-    /// The last of them, with their kinds and the sectors of their sequences.
-    seen: VecDeque<(TransferId, Seen, Kind, u64)>,
+    /// The last of them, and what came of them.
+    seen: VecDeque<(Asked, Seen)>,
     /// Those that have come and not been decoded.
-    undecoded: Vec<(TransferId, Kind, u64)>,
+    undecoded: Vec<Asked>,
     choice: Choice,
+}
+
+/// What a command is to those before it.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    id: TransferId,
+    kind: Kind,
+    /// Sectors of the sequence that it goes on with; 0 if it begins one.
+    length: u64,
+}
+
+impl Asked {
+    /// What is done for it.
+    fn policy(self, choice: &Choice) -> Policy {
+        let policy = choice.policy(self.kind);
+        // A sequence that has just begun may be over as soon.
+        let ahead_sectors = match self.length {
+            0 => policy.ahead_sectors,
+            length => policy.ahead_sectors.min(2 * length as u32),
+        };
+        Policy {
+            ahead_sectors,
+            ..policy
+        }
+    }
 }
 
 /// Accesses of which each began where the one before it ended.
@@ -133,8 +158,9 @@ impl Watch {
             arrived: now,
             ended: None,
         };
-        self.seen.push_back((id, seen, kind, length));
-        self.undecoded.push((id, kind, length));
+        let asked = Asked { id, kind, length };
+        self.seen.push_back((asked, seen));
+        self.undecoded.push(asked);
     }
 
     /// What to do for a command, once.
@@ -144,47 +170,27 @@ impl Watch {
     /// When it has not come.
     pub(super) fn policy(&mut self, id: TransferId) -> Policy {
         let mut undecoded = self.undecoded.iter();
-        let place = undecoded.position(|(other, ..)| *other == id);
+        let place = undecoded.position(|asked| asked.id == id);
         let place = place.expect("a command comes before it is decoded");
-        let (_, kind, length) = self.undecoded.remove(place);
-        policy(&self.choice, kind, length)
+        self.undecoded.remove(place).policy(&self.choice)
     }
 
     /// A command has ended.
     pub(super) fn ended(&mut self, now: Time, id: TransferId) {
         let mut last = self.seen.iter_mut().rev();
-        if let Some((_, seen, _, _)) = last.find(|(other, ..)| *other == id) {
+        if let Some((_, seen)) = last.find(|(asked, _)| asked.id == id) {
             seen.ended = Some(now);
         }
     }
 
     fn rehearse(&mut self, rehearsal: &Rehearsal<'_>) {
-        let script = Rc::new(Script::new(
-            self.seen.iter().map(|(_, seen, ..)| seen),
-            WARM.min(self.seen.len() / 4),
-        ));
-        let kinds: Vec<Kind> = self.seen.iter().map(|(_, _, kind, _)| *kind).collect();
-        let seen = &self.seen;
+        let warm = WARM.min(self.seen.len() / 4);
+        let script = Rc::new(Script::new(self.seen.iter().map(|(_, seen)| seen), warm));
+        let asked: Vec<Asked> = self.seen.iter().map(|(asked, _)| *asked).collect();
+        let kinds: Vec<Kind> = asked.iter().map(|asked| asked.kind).collect();
         self.choice.improve(&kinds, |choice| {
-            let policies = seen
-                .iter()
-                .map(|(_, _, kind, length)| policy(choice, *kind, *length));
+            let policies = asked.iter().map(|asked| asked.policy(choice));
             rehearsal.took(&script, policies.collect())
         });
-    }
-}
-
-/// What is chosen for a command of a kind, that goes on with a sequence of so many
-/// sectors.
-fn policy(choice: &Choice, kind: Kind, length: u64) -> Policy {
-    let policy = choice.policy(kind);
-    // A sequence that has just begun may be over as soon.
-    let ahead_sectors = match length {
-        0 => policy.ahead_sectors,
-        _ => policy.ahead_sectors.min(2 * length as u32),
-    };
-    Policy {
-        ahead_sectors,
-        ..policy
     }
 }

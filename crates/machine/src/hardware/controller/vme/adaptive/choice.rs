@@ -114,28 +114,40 @@ impl Choice {
     /// Changes what makes commands of these kinds take less time; `took` says how long
     /// they take with a choice.
     pub(super) fn improve(&mut self, kinds: &[Kind], took: impl Fn(&Self) -> Halves) {
-        let (own, of_own) = self.clone().climbed(kinds, &took);
+        let of_own = took(self);
+        let (own, of_own) = self.clone().climbed(of_own, kinds, &took);
         // Single steps from here may lead nowhere, where two at once are far better.
         let plain = Self::default();
         let others = DISTANCES.map(|distance| plain.clone().at(distance));
         let starts = std::iter::once(plain).chain(others);
-        let fresh = starts.min_by_key(|start| sum(took(start)));
-        let fresh = fresh.expect("there are some");
-        let (fresh, of_fresh) = fresh.climbed(kinds, &took);
+        let starts = starts.map(|start| (took(&start), start));
+        let (of_fresh, fresh) = starts
+            .min_by_key(|(halves, _)| sum(*halves))
+            .expect("there are some");
+        let (fresh, of_fresh) = fresh.climbed(of_fresh, kinds, &took);
         *self = match is_better(of_fresh, of_own) {
             true => fresh,
             false => own,
         };
     }
 
-    /// What one step after the other leads to, and how long commands take with it.
-    fn climbed(mut self, kinds: &[Kind], took: &impl Fn(&Self) -> Halves) -> (Self, Halves) {
-        let mut best = took(&self);
+    /// What one step after the other leads to, and how long commands take with it; they
+    /// take `best` without a step.
+    fn climbed(
+        mut self,
+        mut best: Halves,
+        kinds: &[Kind],
+        took: &impl Fn(&Self) -> Halves,
+    ) -> (Self, Halves) {
         let count = |index| kinds.iter().filter(|kind| kind.index() == index).count();
         let is_worth = |index: &usize| count(*index) * WORTH >= kinds.len().max(1);
         for index in (0..Kind::COUNT).filter(is_worth) {
-            for vary in variations(index) {
-                for policy in vary(self.policies[index]) {
+            let variations = match Kind::is_write(index) {
+                true => &OF_WRITES[..],
+                false => &OF_READS[..],
+            };
+            for variation in variations {
+                for policy in variation.of(self.policies[index]) {
                     let mut other = self.clone();
                     other.policies[index] = policy;
                     let of_other = took(&other);
@@ -149,19 +161,41 @@ impl Choice {
     }
 }
 
-/// The policies that differ from one in something.
-type Variation = fn(Policy) -> Vec<Policy>;
+/// What is tried of a policy.
+#[derive(Clone, Copy, Debug)]
+enum Variation {
+    /// Reading ahead by another distance, or over something else.
+    Ahead,
+    /// The other state of the bit of this name.
+    Flip(&'static str),
+}
 
-/// What is tried for the kind of an index.
-fn variations(index: usize) -> &'static [Variation] {
-    match Kind::is_write(index) {
-        true => &[saving_writes, sorting_writes],
-        false => &[ahead, saving_reads, giving_priority, sorting_reads],
+/// What is tried of reads, and of writes.
+const OF_READS: [Variation; 4] = [
+    Variation::Ahead,
+    Variation::Flip("CRD"),
+    Variation::Flip("RAP"),
+    Variation::Flip("SRD"),
+];
+const OF_WRITES: [Variation; 2] = [Variation::Flip("CWT"), Variation::Flip("SWT")];
+
+impl Variation {
+    /// The policies that differ from one in it.
+    fn of(self, mut policy: Policy) -> Vec<Policy> {
+        match self {
+            Self::Ahead => aheads(policy),
+            Self::Flip(name) => {
+                for (other, bit) in policy.bits() {
+                    *bit ^= other == name;
+                }
+                vec![policy]
+            }
+        }
     }
 }
 
 /// Reading ahead by another distance, or over something else.
-fn ahead(policy: Policy) -> Vec<Policy> {
+fn aheads(policy: Policy) -> Vec<Policy> {
     let across = [(false, false), (true, false), (true, true)];
     let all = DISTANCES.into_iter().flat_map(|ahead_sectors| {
         across.map(|(across_heads, across_cylinders)| Policy {
@@ -172,41 +206,6 @@ fn ahead(policy: Policy) -> Vec<Policy> {
         })
     });
     all.filter(|other| *other != policy).collect()
-}
-
-fn saving_reads(policy: Policy) -> Vec<Policy> {
-    vec![Policy {
-        save_reads: !policy.save_reads,
-        ..policy
-    }]
-}
-
-fn giving_priority(policy: Policy) -> Vec<Policy> {
-    vec![Policy {
-        ahead_priority: !policy.ahead_priority,
-        ..policy
-    }]
-}
-
-fn sorting_reads(policy: Policy) -> Vec<Policy> {
-    vec![Policy {
-        sort_reads: !policy.sort_reads,
-        ..policy
-    }]
-}
-
-fn saving_writes(policy: Policy) -> Vec<Policy> {
-    vec![Policy {
-        save_writes: !policy.save_writes,
-        ..policy
-    }]
-}
-
-fn sorting_writes(policy: Policy) -> Vec<Policy> {
-    vec![Policy {
-        sort_writes: !policy.sort_writes,
-        ..policy
-    }]
 }
 
 #[cfg(test)]

@@ -5,20 +5,18 @@
 use super::super::{Caching, Policy, Vme, VmeConfig};
 use super::choice::Halves;
 use super::script::Script;
-use crate::event::Event;
+use crate::hardware::bare::Bare;
 use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
 use crate::hardware::drive::Drive;
-use crate::hardware::{Hardware, Surroundings, TransferId, moment};
-use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
+use crate::hardware::{TransferId, moment};
+use diskperf_sim::{Streams, Time};
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
-/// A computer that is a controller and a drive.
+/// A script, and what it is carried out on.
 struct Bench {
-    sim: Sim<Event>,
-    processor: Processor,
-    hardware: RefCell<Hardware>,
+    bare: Bare,
     script: Rc<Script>,
     /// For how much each command waits still.
     waits: RefCell<Vec<u8>>,
@@ -49,57 +47,25 @@ impl Rehearsal<'_> {
             caching,
             ..self.config.clone()
         };
-        let mut vme = Vme::new(0, config, &[0], Streams::new(0));
-        let sim = Sim::new(TieBreak::Insertion);
-        Rc::new_cyclic(|bench: &Weak<Bench>| {
-            let bench = bench.clone();
-            let host = sim.spawn("host", true, async move {
-                let bench = bench.upgrade().expect("it is there while it runs");
-                bench.host().await;
-            });
-            vme.connect(host);
-            Bench {
-                sim,
-                processor: Processor::default(),
-                hardware: RefCell::new(Hardware {
-                    drives: vec![self.drive.at_rest()],
-                    controllers: vec![Controller::Vme(vme)],
-                    bus: self.bus.idle(),
-                    transfers: script.transfers.clone(),
-                }),
-                script: Rc::clone(script),
-                waits: RefCell::new(script.waits.clone()),
-                since: Cell::new(Time::ZERO),
-                half: Cell::new(Time::ZERO),
-            }
+        let vme = Controller::Vme(Vme::new(0, config, &[0], Streams::new(0)));
+        let drives = vec![self.drive.at_rest()];
+        let transfers = script.transfers.clone();
+        Rc::new(Bench {
+            bare: Bare::new(drives, vme, self.bus.idle(), transfers),
+            script: Rc::clone(script),
+            waits: RefCell::new(script.waits.clone()),
+            since: Cell::new(Time::ZERO),
+            half: Cell::new(Time::ZERO),
         })
     }
 }
 
 impl Bench {
     /// Runs the script; the time that counts.
-    fn run(&self) -> Halves {
-        let handle = |event| match event {
-            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
-            Event::Controller(number, event) => {
-                let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.around(), usize::from(number), event);
-            }
-            Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
-        };
-        let ran = self.sim.run(handle);
-        ran.expect("every command of a script ends");
+    fn run(self: &Rc<Self>) -> Halves {
+        self.bare.run(Rc::clone(self).host());
         let half = self.half.get();
-        let took = [half - self.since.get(), self.sim.now() - half];
-        self.sim.clear();
-        took
-    }
-
-    fn around(&self) -> Surroundings<'_> {
-        Surroundings {
-            sim: &self.sim,
-            processor: &self.processor,
-        }
+        [half - self.since.get(), self.bare.sim.now() - half]
     }
 
     /// Gives the commands, each when its time has come.
@@ -110,12 +76,15 @@ impl Bench {
         }
         let mut ended = 0;
         while ended < self.script.transfers.len() {
-            let Some(TransferId(done)) = self.take_done() else {
-                self.sim.wait("the controller").await;
+            let done = self
+                .bare
+                .ask(|controller, _, _| controller.vme().take_done());
+            let Some(TransferId(done)) = done else {
+                self.bare.sim.wait("the controller").await;
                 continue;
             };
             ended += 1;
-            let now = self.sim.now();
+            let now = self.bare.sim.now();
             if ended == self.script.warm {
                 self.since.set(now);
             }
@@ -124,12 +93,6 @@ impl Bench {
             }
             self.waited(&self.script.after_end[done as usize]);
         }
-    }
-
-    fn take_done(&self) -> Option<TransferId> {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, _) = hardware.controller(0);
-        controller.vme().take_done()
     }
 
     /// Something that these commands wait for has come.
@@ -146,9 +109,9 @@ impl Bench {
     /// Gives a command, when who gives it is ready for that.
     fn give_later(self: &Rc<Self>, number: usize) {
         let bench = Rc::clone(self);
-        let at = self.sim.now() + self.script.gaps[number];
-        self.sim.spawn(String::new(), true, async move {
-            bench.sim.sleep_until(at).await;
+        let at = self.bare.sim.now() + self.script.gaps[number];
+        self.bare.sim.spawn(String::new(), true, async move {
+            bench.bare.sim.sleep_until(at).await;
             bench.give(number);
             bench.waited(&bench.script.after_coming[number]);
         });
@@ -156,11 +119,11 @@ impl Bench {
 
     fn give(&self, number: usize) {
         let id = TransferId(number as u32);
-        let around = self.around();
-        let mut hardware = self.hardware.borrow_mut();
-        hardware.transfer(id).request.issue(moment(around.now()));
-        let (controller, mut parts) = hardware.controller(0);
-        controller.vme().command(&around, &mut parts, id);
+        self.bare.ask(|controller, around, parts| {
+            let request = &mut parts.transfers[number].request;
+            request.issue(moment(around.now()));
+            controller.vme().command(around, parts, id);
+        });
     }
 }
 
@@ -169,19 +132,7 @@ mod tests {
     use super::super::script::Seen;
     use super::*;
     use crate::hardware::Transfer;
-    use crate::hardware::drive::{Angle, Geometry, Mechanics, Rotation, SeekCurve};
-
-    fn drive() -> Drive {
-        let times = [5, 9, 15].map(Time::from_millis);
-        let mechanics = Mechanics {
-            geometry: Geometry::new((100, 2, 48), (0, 1), 512).expect("a geometry"),
-            seek: SeekCurve::fit(100, (times[0], times[1], times[2])).expect("a curve"),
-            settle: Time::ZERO,
-            write_settle: Time::ZERO,
-            head_switch: Time::ZERO,
-        };
-        Drive::new(mechanics, Rotation::new(396_100, Angle::ZERO))
-    }
+    use crate::hardware::tests::drive;
 
     /// Two readers in sequence and one here and there, as they came and ended when a
     /// script of theirs was carried out.
@@ -202,7 +153,7 @@ mod tests {
         let script = Rc::new(Script::new(first.iter(), 0));
         let bench = rehearsal.bench(&script, vec![policy; 90]);
         bench.run();
-        let hardware = bench.hardware.borrow();
+        let hardware = bench.bare.hardware.borrow();
         let came = hardware
             .transfers
             .iter()
@@ -227,7 +178,7 @@ mod tests {
         };
         let rehearsal = Rehearsal {
             config: &config,
-            drive: &drive(),
+            drive: &drive(0),
             bus: &Bus::new(1_000_000_000, 0.0),
         };
         for (bits, ahead) in [("0", 0), ("SEA|CRD|XHD|XCY", 30), ("SEA|SRD|XHD", 100)] {
