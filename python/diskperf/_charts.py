@@ -57,7 +57,7 @@ def chart(one: Specification) -> altair.Chart:
         import altair
     except ImportError as error:
         raise ImportError(
-            "plots need Altair: pip install 'diskperf[plot]', or pip install altair"
+            "plots need Altair: pip install altair, or diskperf's own extra: pip install '.[plot]'"
         ) from error
     specification = json.loads(one.text)
     if specification.get("width") == "container":

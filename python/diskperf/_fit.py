@@ -236,7 +236,7 @@ def fit(
         RequestError: fewer observations than parameters, a bound or a value that is
             none, an observation that its system cannot be asked for.
         SettingError: a free key that there is not, or that cannot have its bounds.
-        ImportError: SciPy is not installed (``pip install diskperf[fit]``).
+        ImportError: SciPy is not installed (``pip install '.[fit]'``).
         KeyboardInterrupt: Ctrl-C.
 
     >>> found = diskperf.fit("vax780-sc780-eagle", observations,
@@ -341,7 +341,7 @@ def _scipy() -> None:
     try:
         import scipy  # noqa: F401
     except ImportError as error:
-        raise ImportError("fits need SciPy: pip install 'diskperf[fit]', or pip install scipy") from error
+        raise ImportError("fits need SciPy: pip install scipy, or diskperf's own extra: pip install '.[fit]'") from error
 
 
 def _observed(observations: Iterable[Observation | Mapping[str, Any]]) -> list[Observation]:

@@ -16,4 +16,4 @@ def needed(module: str, who: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{who}: pip install 'diskperf[sweep]', or pip install '{package}'") from error
+        raise ImportError(f"{who}: pip install '{package}', or diskperf's own extra: pip install '.[sweep]'") from error

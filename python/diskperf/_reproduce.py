@@ -78,7 +78,7 @@ class Card:
         modelled.
 
         Raises:
-            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+            ImportError: Altair is not installed (``pip install '.[plot]'``).
             KeyError: no chart has this name.
         """
         return chosen(self._native.charts(), name)

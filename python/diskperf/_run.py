@@ -169,7 +169,7 @@ class Run:
         """All its charts by their names, as the HTML report has them.
 
         Raises:
-            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+            ImportError: Altair is not installed (``pip install '.[plot]'``).
         """
         return drawn(_native.charts([self._native]))
 
@@ -181,7 +181,7 @@ class Run:
                 throughput of the programs where there is one.
 
         Raises:
-            ImportError: Altair is not installed (``pip install diskperf[plot]``).
+            ImportError: Altair is not installed (``pip install '.[plot]'``).
             KeyError: no chart has this name.
         """
         return chosen(_native.charts([self._native]), name)
@@ -213,7 +213,7 @@ def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
         name: one of the charts' names (``throughput-1``); without one, the first.
 
     Raises:
-        ImportError: Altair is not installed (``pip install diskperf[plot]``).
+        ImportError: Altair is not installed (``pip install '.[plot]'``).
         KeyError: no chart has this name.
     """
     several = [runs] if isinstance(runs, Run) else list(runs)

@@ -77,7 +77,7 @@ impl Verdict {
     }
 
     /// Whether it says that the two differ.
-    fn is_difference(self) -> bool {
+    pub fn is_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 

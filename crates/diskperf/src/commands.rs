@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
             "{failure}; the results will be saved in a file instead"
         ));
     }
-    let mut progress = Progress::new(arguments.quiet);
+    let mut progress = Progress::new(arguments.quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
     for plan in &plans {
         let executed = execute(plan, &stop, &mut progress, &mut recorder);

@@ -3,7 +3,8 @@
 use crate::output::say;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::{Event, Observer};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +32,8 @@ struct Bar {
 struct Moved {
     /// By the repetitions that have ended.
     before_bytes: u64,
+    /// By each of them, as far as is known before: those that copy trees move more.
+    each_bytes: u64,
     /// By each worker of the current one.
     workers: Vec<Arc<AtomicU64>>,
 }
@@ -41,7 +44,7 @@ impl Moved {
             .workers
             .iter()
             .map(|worker| worker.load(Ordering::Relaxed));
-        self.before_bytes + workers.sum::<u64>()
+        self.before_bytes + workers.sum::<u64>().min(self.each_bytes)
     }
 }
 
@@ -50,9 +53,11 @@ impl Moved {
 const PERIOD: Duration = Duration::from_millis(125);
 
 impl Progress {
-    /// With a bar where standard error is a terminal, unless told otherwise.
-    pub(crate) fn new(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(Bar::new);
+    /// With a bar where standard error is a terminal, unless told otherwise. `stop` is
+    /// set when the user ends the run.
+    pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let bar = shown.then(|| Bar::new(Arc::clone(stop)));
         Self { bar, quiet }
     }
 
@@ -88,6 +93,7 @@ impl Observer for Progress {
                 bar.bar.set_length(u64::from(of) * total_bytes);
                 *bar.moved() = Moved {
                     before_bytes: u64::from(number) * total_bytes,
+                    each_bytes: total_bytes,
                     workers: moved_bytes.to_vec(),
                 };
             }
@@ -105,16 +111,19 @@ impl Observer for Progress {
 }
 
 impl Bar {
-    fn new() -> Self {
-        let style = "{prefix}  {wide_bar} {msg}, {eta} left";
-        let style = ProgressStyle::with_template(style).expect("the template is constant");
-        let bar = ProgressBar::new(1).with_style(style);
+    fn new(stop: Arc<AtomicBool>) -> Self {
+        let shown = style("{prefix}  {wide_bar} {msg}{left}");
+        let bar = ProgressBar::new(1).with_style(shown);
         let moved = Arc::new(Mutex::new(Moved::default()));
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
             let (bar, moved, done) = (bar.clone(), Arc::clone(&moved), Arc::clone(&done));
             std::thread::spawn(move || {
                 while !done.load(Ordering::Relaxed) {
+                    if stop.load(Ordering::Relaxed) {
+                        bar.set_style(style("{prefix}  {msg}"));
+                        bar.set_message("interrupted: removing its files");
+                    }
                     bar.set_position(lock(&moved).bytes());
                     std::thread::sleep(PERIOD);
                 }
@@ -148,6 +157,25 @@ impl Bar {
     }
 }
 
+/// The style of a bar by a template, in which `left` is how long it will still take.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .expect("the template is constant")
+        .with_key("left", left)
+}
+
+/// How long it will still take if it goes on as it did since the start; nothing before
+/// there is enough to tell by.
+fn left(state: &ProgressState, to: &mut dyn Write) {
+    const ENOUGH: f32 = 0.02;
+    let share = state.fraction();
+    if (ENOUGH..1.0).contains(&share) {
+        let left = state.elapsed().mul_f32(1.0 / share - 1.0);
+        // A bar has nobody to report an error to.
+        let _ = write!(to, ", {:#} left", HumanDuration(left));
+    }
+}
+
 /// A thread that panicked while it held this had changed nothing by halves.
 fn lock(moved: &Mutex<Moved>) -> MutexGuard<'_, Moved> {
     moved.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,11 +201,8 @@ impl MachinesProgress {
     /// With a bar where standard error is a terminal, unless told otherwise.
     pub(crate) fn new(quiet: bool) -> Self {
         let shown = !quiet && std::io::stderr().is_terminal();
-        let style = "{pos} of {len}  {wide_bar} {eta} left";
-        let bar = shown.then(|| {
-            let style = ProgressStyle::with_template(style).expect("the template is constant");
-            ProgressBar::new(1).with_style(style)
-        });
+        let bar = shown
+            .then(|| ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}")));
         Self { bar }
     }
 

@@ -112,7 +112,7 @@ impl Side {
             Self::Model(subject) => storage::explain_model(subject, means),
             Self::Run(run) => storage::explain_run(Run::clone(run)),
             Self::Storage(plan) => {
-                let mut progress = Progress::new(arguments.machines.quiet);
+                let mut progress = Progress::new(arguments.machines.quiet, means.stop);
                 storage::explain_target(plan, store, means.stop, &mut progress)
             }
         }

@@ -115,6 +115,19 @@ fn a_change_is_taken_apart() {
     assert_eq!(program["diagnosis"]["component"], "driver");
 }
 
+/// Every repetition lays a new file elsewhere. Of the two, the repetitions in the middle
+/// by elapsed time may be different ones, which is nothing that differs.
+#[test]
+fn a_file_made_anew_is_no_difference() {
+    let user = User::new();
+    for change in ["driver.search_lead_sectors=2", "driver.complete_ms=3"] {
+        let line = format!("explain {EAGLE} --suite write_8192 --size 4M --change {change}");
+        let told = user.run(&words(&line)).expect(0, &[]);
+        let told = told.shows(&["the driver is behind it", "by way of a deadline"]);
+        assert!(!told.stdout.contains("laid out"), "{change}: {told:?}");
+    }
+}
+
 /// A run in a file, with something of it changed.
 fn tampered(user: &User, change: impl FnOnce(&mut Value)) {
     let text = std::fs::read_to_string(user.file("run.json")).expect("the export");

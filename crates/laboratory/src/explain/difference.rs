@@ -1,7 +1,7 @@
 //! Why two runs differ.
 
 use super::parts::{Ends, parts};
-use super::rerun::Outcome;
+use super::rerun::{self, Outcome, Variant};
 use super::{Means, Subject, bases};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -52,11 +52,12 @@ fn on_computers(
     let elapsed =
         |all: &[Outcome]| -> Vec<u64> { all.iter().map(|outcome| outcome.elapsed.0).collect() };
     let apart = parts(ends, (&elapsed(a), &elapsed(b)), means)?;
+    let same = same_repetitions(ends, (a, b), means)?;
     let steps = ends.a.0.suite.steps.iter();
     let mut found = Vec::new();
     for (number, (step, (a, b))) in steps.zip(a.iter().zip(b)).enumerate() {
-        let (one, other) = (trace(a), trace(b));
-        let accounts = (Account::of(one), Account::of(other));
+        let same = same.as_ref().map_or(b, |all| &all[number]);
+        let accounts = (Account::of(trace(a)), Account::of(trace(b)));
         let (Some(of_a), Some(of_b)) = accounts else {
             continue;
         };
@@ -67,7 +68,7 @@ fn on_computers(
             drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
             elapsed: (a.elapsed, b.elapsed),
             stages: stages(&of_a, &of_b),
-            diagnosis: (!alike).then(|| diagnose(one, other)),
+            diagnosis: (!alike).then(|| diagnose(trace(a), trace(same))),
             parts: apart
                 .as_ref()
                 .map_or_else(Vec::new, |(parts, _)| parts[number].clone()),
@@ -75,6 +76,29 @@ fn on_computers(
         });
     }
     Ok(found)
+}
+
+/// Of the second subject, the repetitions that stand for the first, where these are
+/// others: a file that is made anew lies elsewhere, which is no difference between the
+/// two.
+fn same_repetitions(
+    ends: &Ends<'_>,
+    (a, b): (&[Outcome], &[Outcome]),
+    means: &Means<'_>,
+) -> Result<Option<Vec<Outcome>>, LaboratoryError> {
+    let which = |all: &[Outcome]| -> Vec<(u32, u32)> {
+        let one = |outcome: &Outcome| (outcome.number, outcome.repetitions);
+        all.iter().map(one).collect()
+    };
+    if which(a) == which(b) {
+        return Ok(None);
+    }
+    let (plan, computer) = ends.b;
+    let variant = Variant {
+        trace: true,
+        ..Variant::of(plan, computer)
+    };
+    rerun::rerun_like(plan, &variant, a, means.stop).map(Some)
 }
 
 fn trace(outcome: &Outcome) -> &diskperf_timeline::Trace {

@@ -38,6 +38,8 @@ impl<'c> Variant<'c> {
 pub(super) struct Outcome {
     /// Which one, from zero, with those that do not count.
     pub(super) number: u32,
+    /// How often its program was repeated.
+    pub(super) repetitions: u32,
     pub(super) elapsed: Nanoseconds,
     pub(super) trace: Option<Trace>,
 }
@@ -57,8 +59,10 @@ pub(super) fn rerun(
     outcomes
 }
 
-/// Runs all programs of a plan up to the repetitions that `like` has, and no
-/// further: what has changed nothing takes as long as they to the nanosecond.
+/// Runs all programs of a plan as often as `like` has it, the last up to the
+/// repetition that `like` has, and returns the same repetitions: a program's files lie
+/// elsewhere in each, so that what has changed nothing takes as long as in `like`, to
+/// the nanosecond.
 pub(super) fn rerun_like(
     plan: &ModelPlan,
     variant: &Variant<'_>,
@@ -66,9 +70,17 @@ pub(super) fn rerun_like(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let rig = Rig::of(plan, variant, stop)?;
+    let last = like.len() - 1;
     let steps = like.iter().enumerate();
     let outcomes = steps
-        .map(|(number, like)| rig.numbered(number, like.number))
+        .map(|(step, like)| {
+            let enough = if step == last {
+                like.number + 1
+            } else {
+                like.repetitions
+            };
+            rig.numbered(step, like.number, enough)
+        })
         .collect();
     rig.bench.check()?;
     outcomes
@@ -118,19 +130,32 @@ impl<'c> Rig<'c> {
             result.repetitions.push(repetition);
             number + 1 == protocol.repetitions || crate::execute::is_sure(&result, &protocol)
         })?;
-        kept.sort_by_key(|outcome| outcome.elapsed);
+        kept.sort_by_key(|outcome: &Outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
-        Ok(kept.swap_remove(middle))
+        Ok(Outcome {
+            repetitions: result.repetitions.len() as u32,
+            ..kept.swap_remove(middle)
+        })
     }
 
     /// See [`rerun_like`].
-    fn numbered(&self, number: usize, wanted: u32) -> Result<Outcome, LaboratoryError> {
+    fn numbered(
+        &self,
+        step: usize,
+        wanted: u32,
+        repetitions: u32,
+    ) -> Result<Outcome, LaboratoryError> {
         let mut found = None;
-        self.repeat(number, |number, _, outcome| {
-            found = (number == wanted).then_some(outcome);
-            found.is_some()
+        self.repeat(step, |number, _, outcome| {
+            if number == wanted {
+                found = Some(outcome);
+            }
+            number + 1 == repetitions
         })?;
-        Ok(found.expect("repeated until it was"))
+        Ok(Outcome {
+            repetitions,
+            ..found.expect("it was among them")
+        })
     }
 
     /// Repeats a program until `enough` says so.
@@ -148,6 +173,7 @@ impl<'c> Rig<'c> {
             let repetition = repetition(&self.plan, step, &self.bench, (&assignments, &moved))?;
             let outcome = Outcome {
                 number,
+                repetitions: number + 1,
                 elapsed: repetition.elapsed(),
                 trace: self.bench.take_trace(),
             };

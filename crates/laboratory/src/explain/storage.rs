@@ -8,6 +8,7 @@ use crate::execute::execute;
 use crate::observer::{Event, Observer};
 use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
+use diskperf_analysis::comparison::{Pair, Quantity, compare};
 use diskperf_analysis::explanation::difference::Differences;
 use diskperf_analysis::explanation::side_by_side::{Side, side_by_side};
 use diskperf_analysis::explanation::unlike::unlike;
@@ -140,12 +141,30 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
             programs(b)
         ))
     })?;
-    if runs.is_none() {
+    if let Some((a, b)) = runs {
+        found.notes.splice(0..0, untold(a, b));
+    } else {
         found.notes.push(
             "one of the two is measured and the other is modelled: its stages are those of its own computer, and what storage does not tell is unattributed".to_owned(),
         );
     }
     Ok(found)
+}
+
+/// The programs of two measured runs whose repetitions do not tell them apart.
+fn untold(a: &Run, b: &Run) -> Vec<String> {
+    let compared = compare(&[a.clone(), b.clone()]);
+    let pairs = compared.pairs.iter();
+    let untold =
+        pairs.filter(|pair| pair.quantity == Quantity::KbPerS && !pair.verdict.is_difference());
+    let told = |pair: &Pair| {
+        format!(
+            "{}: {}: the difference may be chance, and what its stages say of it too; `compare` has the interval, and more --runs make it narrow",
+            pair.title,
+            pair.verdict.words()
+        )
+    };
+    untold.map(told).collect()
 }
 
 /// Keeps what the block layer did in each repetition, and what is to be said.

@@ -22,6 +22,8 @@ impl HostPlan {
         let runs = self.suite.protocol.repetitions;
         let mut moved_bytes: u64 = 0;
         let mut written_bytes: u64 = 0;
+        // Between the first of several at once and the last.
+        let mut apart_s = 0.0;
         for step in &self.suite.steps {
             let (most_bytes, size) = match self.size {
                 SizeChoice::Bytes(bytes) => (bytes, format_size(bytes)),
@@ -37,6 +39,7 @@ impl HostPlan {
             written_bytes = written_bytes.saturating_add(file_bytes.saturating_mul(times));
             let moved = most_bytes.saturating_mul(u64::from(runs * step.program.workers()));
             moved_bytes = moved_bytes.saturating_add(moved);
+            apart_s += f64::from(runs) * step.program.last_start().0 as f64 / 1e9;
         }
         let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
         if self.targets.iter().all(Target::writable) {
@@ -49,15 +52,15 @@ impl HostPlan {
                 let repetitions = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;
                 format!(
                     "  time: about {:.0} s, at half a second a repetition\n",
-                    1.5 * repetitions
+                    1.5 * repetitions + apart_s * times as f64
                 )
             }
             SizeChoice::Bytes(_) => {
                 let bytes = moved_bytes.saturating_mul(times) as f64;
                 format!(
                     "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
-                    2.0 * bytes / (100 * MIB) as f64,
-                    2.0 * bytes / GIB as f64
+                    2.0 * bytes / (100 * MIB) as f64 + apart_s * times as f64,
+                    2.0 * bytes / GIB as f64 + apart_s * times as f64
                 )
             }
         };
