@@ -352,5 +352,5 @@ def test_a_folder_of_another_release_says_which(undisturbed, tmp_path):
 
 def test_without_pyarrow_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install 'diskperf\[sweep\]'"):
+    with pytest.raises(ImportError, match=r"pip install .pyarrow., or diskperf.s own extra"):
         swept()
