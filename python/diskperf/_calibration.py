@@ -69,12 +69,14 @@ BOUNDS: tuple[tuple[str, float, float, str, bool, int], ...] = (
     ("drivers/* *_ms", 0.05, 2, "log", False, 3),
 )
 
-#: Where the search of a set begins that is too wide to be searched all over: in the
-#: order of its numbers, by hand and to one digit. Another start may end in another
-#: valley.
+#: About what the numbers of a set are that is too wide to be searched all over, before
+#: any cell is looked at, by hand. Memory takes a longword in one to two microseconds,
+#: so that a kilobyte is copied in about 0.6 ms, whichever the processor, and cleared in
+#: 0.4 to 0.5; some hundred instructions of an 11/780 take some tenths of a millisecond,
+#: and a command of a controller's processor between one millisecond and two.
 STARTS = {
     "one-drive": {
-        "controllers/si9900.toml search_command_ms": 1.5,
+        "controllers/si9900.toml search_command_ms": 1.4,
         "drivers/hp-1983-07.toml complete_ms": 0.5,
         "hosts/vax750.toml copy_ms_per_kb": 0.6,
         "hosts/vax750.toml clear_ms_per_kb": 0.4,
@@ -85,6 +87,10 @@ STARTS = {
         "kernels/4.2bsd.toml allocate_ms": 0.4,
     },
 }
+
+#: How far from there a number of `STARTS` may well lie: a factor, one standard
+#: deviation. What cells tell only together, or not at all, stays near what is expected.
+PRIOR_FACTOR = 1.5
 
 _LINE = re.compile(r"^([a-z0-9_]+) = (.*)$")
 _NUMBER = re.compile(r"^-?[0-9][0-9_]*(\.[0-9]+)?$")
@@ -111,6 +117,11 @@ class Calibrated:
     def number(self) -> float:
         return float(self.text.replace("_", ""))
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether `STARTS` says about how much it is."""
+        return f"{self.file} {self.key}" in STARTS.get(self.set, {})
+
     def free(self) -> Free:
         """Where a fit looks for it.
 
@@ -122,8 +133,9 @@ class Calibrated:
         for pattern, low, high, scale, whole, digits in BOUNDS:
             if fnmatchcase(f"{self.file} {self.key}", pattern):
                 return Free(
-                    f"{part}.{self.key}", low, high, scale=scale, whole=whole, file=self.file, digits=digits
-                )
+                    f"{part}.{self.key}", low, high, scale=scale, whole=whole, file=self.file, digits=digits,
+                    prior_spread=PRIOR_FACTOR if self.is_expected else None,
+                )  # fmt: skip
         raise RequestError(
             f"{self.file}: `{self.key}` is calibrated, and BOUNDS of diskperf._calibration does not "
             "say where a fit looks for it"
@@ -213,7 +225,7 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
 
     Args:
         without: a table (``T2``) whose cells are left out. Numbers of which the others
-            say nothing, or that they do not determine, are where the search would begin.
+            say nothing are where the search would begin.
 
     Returns:
         The texts with what was found, and the fit; ``None`` for that of no number.
@@ -222,18 +234,10 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
 
     numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
     cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
-    if without:
-        texts, numbers = _told(texts, numbers, cells)
-        if not numbers:
-            return texts, None
+    if without and not cells:
+        start = [one.free().value(place) for one, place in zip(numbers, _start(numbers))]
+        return _changed(texts, numbers, start), None
     found = _solved(texts, name, numbers, cells, restarts)
-    sure = {one: row["determined"] == "yes" for one, row in zip(numbers, found.parameters)}
-    if without and not all(sure.values()):
-        texts = _begun(texts, [one for one in numbers if not sure[one]])
-        numbers = [one for one in numbers if sure[one]]
-        if not numbers:
-            return texts, None
-        found = _solved(texts, name, numbers, cells, restarts)
     return _changed(texts, numbers, found.parameters["value"]), found
 
 
@@ -274,29 +278,6 @@ def _start(numbers: Sequence[Calibrated]) -> np.ndarray:
     given = [STARTS.get(one.set, {}).get(f"{one.file} {one.key}") for one in numbers]
     places = [one.free().place(value) if value is not None else 0.5 for one, value in zip(numbers, given)]
     return np.array(places)
-
-
-def _begun(texts: Texts, numbers: Sequence[Calibrated]) -> Texts:
-    """The texts with some numbers where a search for them begins."""
-    values = [one.free().value(place) for one, place in zip(numbers, _start(numbers))]
-    return _changed(texts, numbers, values)
-
-
-def _told(texts: Texts, numbers: list[Calibrated], cells: Sequence[CellNumber]) -> tuple[Texts, list[Calibrated]]:
-    """Of some numbers, those of which the cells say anything: some cell is another with
-    the number at one of its bounds. The texts have the others where a search begins."""
-    import numpy as np
-
-    begun = _begun(texts, numbers)
-    if not cells:
-        return begun, []
-    model, start = _model(texts, numbers, cells), _start(numbers)
-    every = range(len(numbers))
-    at_bounds = [np.where(np.arange(len(numbers)) == one, bound, start) for one in every for bound in (0, 1)]
-    first, *rows = model.at([start, *at_bounds])
-    same = [np.array_equal(row, first, equal_nan=True) for row in rows]
-    told = [one for one, low, high in zip(numbers, same[::2], same[1::2]) if not (low and high)]
-    return begun, told
 
 
 __all__ = ["Calibrated", "Texts", "fitted"]

@@ -62,7 +62,8 @@ class Fit:
         catalogue, if the fit was told one); its ``value``; its 95 % interval from
         ``low`` to ``high``; ``determined``: ``yes``, ``from above only`` or ``from
         below only`` (then there is no ``low``, or no ``high``, since its bound is as
-        likely as the value), or ``no`` (then there is neither); its bounds ``least``
+        likely as the value), ``no`` (then there is neither), or ``by its prior``, if
+        the observations add little to its ``prior_spread``; its bounds ``least``
         and ``most``; its ``start``; ``share_of_range``, how much of the range between
         the bounds the interval takes; and the parameter that it goes most
         ``together_with``, by their ``correlation``."""
@@ -202,7 +203,8 @@ def fit(
     relative uncertainty, of the logarithms), with slopes over steps as wide as the
     noise, since the response jumps where a revolution is missed. The intervals are
     not of these slopes: the likelihood is sampled, with every value within the
-    bounds taken as equally likely before (on the parameter's scale), and a parameter
+    bounds taken as equally likely before (on the parameter's scale), or by how far from
+    its start the parameter is said to be (``prior_spread``), and a parameter
     whose interval reaches its bounds is said not to be determined. Where the model
     is further from the observations than their uncertainties allow, these are scaled
     up, and that is said. The result depends on the seed, and on no executor.
@@ -212,7 +214,8 @@ def fit(
         observations: :class:`Observation` each, or dicts of its names;
             :func:`observations_of_card` and :func:`observations_of_run` make them.
         free: what may be chosen: :class:`Free` each, or ``(key, low, high)``,
-            ``(key, low, high, start, scale)``.
+            ``(key, low, high, start, scale)``. What is known of one beforehand is its
+            start and its ``prior_spread``.
         method: ``"least-squares"``, from several starts, or
             ``"differential-evolution"`` before it, for a rugged response.
         restarts: starts of the first.
@@ -279,10 +282,13 @@ def solved(
     from diskperf._fit_report import results
 
     fitted = [number for number in range(len(model.observations)) if number not in held_out]
+    spreads = np.array([one.prior_spread_of_place() for one in model.free])
+    known = np.isfinite(spreads)
 
     def residuals(places: np.ndarray) -> np.ndarray:
         rows = _fit_search.bounded(standardised(model, model.at(places))[:, fitted])
-        return _fit_search.softened(rows, loss)
+        beforehand = (np.asarray(places) - start)[:, known] / spreads[known]
+        return np.hstack([_fit_search.softened(rows, loss), beforehand])
 
     if method == "walk":
         optima = [_fit_search.walked(residuals, start)]
@@ -292,7 +298,7 @@ def solved(
         optima = _fit_search.differential_evolution(residuals, start, generations=generations, seed=seed)
     if walk and method != "walk":
         optima.insert(0, _fit_search.walked(residuals, optima[0].place))
-    freedom = len(fitted) - len(model.free)
+    freedom = len(fitted) + int(known.sum()) - len(model.free)
     for _ in range(3):
         scale = 1.0
         if freedom > 0 and stats.chi2.sf(optima[0].squares, freedom) < UNLIKELY:
@@ -308,7 +314,7 @@ def solved(
         # The draws found a better place by themselves: they begin again from there.
         slopes = _fit_search.slopes_over_noise(residuals, best)
         optima.insert(0, _fit_search.Optimum(best, float(total[least]), slopes))
-    return Fit(**results(model, start, best, sample, held_out, fitted))
+    return Fit(**results(model, start, best, sample, held_out, fitted, freedom))
 
 
 def standardised(model: Response, rows: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._errors import FileError, RequestError
+from diskperf._fit_report import BY_PRIOR
 from diskperf._settings import COMPONENTS
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def _source(fit: Fit, row: dict[str, Any] | None) -> str:
         return f"{words}; diskperf {_native.__version__}"
     if row["determined"] == "yes":
         return f"{words}; 95 % interval {row['low']:.4g} to {row['high']:.4g}"
+    if row["determined"] == BY_PRIOR:
+        return f"{words}, which add little to what was expected"
     if row["determined"] == "no":
         return f"{words}; not determined by them"
     end = f"above {row['low']:.4g}" if row["high"] is None else f"below {row['high']:.4g}"

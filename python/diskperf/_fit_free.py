@@ -40,6 +40,10 @@ class Free:
     file: Optional[str] = None
     #: Digits that are tried: fewer find the same numbers where a last digit is noise.
     digits: int = DIGITS
+    #: How far from the start it may well be, one standard deviation: an amount, or on
+    #: the scale ``log`` a factor. The fit knows it beside the observations; without it
+    #: all that is within the bounds is as likely.
+    prior_spread: Optional[float] = None
 
     def __post_init__(self) -> None:
         numbers = [self.low, self.high] + ([] if self.start is None else [self.start])
@@ -56,6 +60,10 @@ class Free:
             raise RequestError(f'`{self.key}`: scale={self.scale!r}: give "linear" or "log"')
         if self.scale == "log" and self.low <= 0:
             raise RequestError(f"`{self.key}`: a logarithmic scale wants a lower bound above 0, not {self.low}")
+        least = 1 if self.scale == "log" else 0
+        if self.prior_spread is not None and not least < self.prior_spread < math.inf:
+            kind = "a factor above 1" if least else "an amount above 0"
+            raise RequestError(f"`{self.key}`: prior_spread={self.prior_spread}: give {kind}")
 
     def value(self, place: float) -> float:
         """The value at a place from 0 (the lower bound) to 1 (the upper)."""
@@ -72,6 +80,15 @@ class Free:
         if self.scale == "log":
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
+
+    def prior_spread_of_place(self) -> float:
+        """The standard deviation of the place by what is known beforehand; infinite
+        where nothing is."""
+        if self.prior_spread is None:
+            return math.inf
+        if self.scale == "log":
+            return math.log(self.prior_spread) / math.log(self.high / self.low)
+        return self.prior_spread / (self.high - self.low)
 
     def setting(self, value: float) -> float | int:
         """The value as it is set."""

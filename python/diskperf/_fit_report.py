@@ -16,8 +16,25 @@ if TYPE_CHECKING:
     from diskperf._system import System
 
 
+#: What ``determined`` says where the interval is about that of the prior alone: wider
+#: than this share of it.
+BY_PRIOR, PRIOR_SAYS = "by its prior", 0.8
+
+#: What it says otherwise, by whether the interval ends below and above.
+ENDS = {
+    (True, True): "yes",
+    (True, False): "from below only",
+    (False, True): "from above only",
+    (False, False): "no",
+}
+
+#: A 95 % interval of a normal distribution, in standard deviations.
+WIDTH_95 = 3.92
+
+
 def results(
-    model: Response, start: np.ndarray, best: np.ndarray, sample: Sample, held_out: set[int], fitted: list[int]
+    model: Response, start: np.ndarray, best: np.ndarray, sample: Sample, held_out: set[int], fitted: list[int],
+    freedom: int,
 ) -> dict[str, Any]:
     """All that a :class:`Fit` has."""
     import numpy as np
@@ -48,7 +65,7 @@ def results(
         "draws": sample.worth,
         "evaluations": model.evaluations,
         "systems": [_with(model, system, best) for system in model.bases],
-        "notes": _notes(table, keys, correlation, sample, singular, directions, left[fitted]),
+        "notes": _notes(table, keys, correlation, sample, singular, directions, left[fitted], freedom),
     }
 
 
@@ -97,6 +114,7 @@ def _parameters(
         below, above = low > AT_BOUND, high < 1 - AT_BOUND
         if high - low > SAYS_NOTHING:
             below = above = False
+        is_prior = high - low > PRIOR_SAYS * WIDTH_95 * one.prior_spread_of_place()
         others = [other for other in range(len(names)) if other != number]
         most = max(others, key=lambda other: abs(correlation[number, other]), default=None)
         row = {
@@ -105,12 +123,7 @@ def _parameters(
             "value": values[number],
             "low": min(one.value(low), values[number]) if below else None,
             "high": max(one.value(high), values[number]) if above else None,
-            "determined": {
-                (True, True): "yes",
-                (True, False): "from below only",
-                (False, True): "from above only",
-                (False, False): "no",
-            }[below, above],
+            "determined": BY_PRIOR if is_prior else ENDS[below, above],
             "least": one.low,
             "most": one.high,
             "start": one.value(float(start[number])),
@@ -179,12 +192,15 @@ def _notes(
     singular: np.ndarray,
     directions: np.ndarray,
     left: np.ndarray,
+    freedom: int,
 ) -> list[str]:
     from diskperf._fit import ONLY_TOGETHER
 
     notes = []
     for key, row in zip(keys, table.to_pylist()):
-        if row["determined"] == "no":
+        if row["determined"] == BY_PRIOR:
+            notes.append(f"{key} is about where it was expected: the observations say little of it")
+        elif row["determined"] == "no":
             notes.append(f"{key} is not determined: the observations allow nearly all of its range")
         elif row["determined"] != "yes":
             bound = row["least"] if row["low"] is None else row["most"]
@@ -199,7 +215,7 @@ def _notes(
     if sample.scale > 1:
         notes.append(
             f"the model is further from the observations than their uncertainties say: chi-squared is "
-            f"{float(left @ left):.0f} for {len(left) - len(keys)} degrees of freedom, and the "
+            f"{float(left @ left):.0f} for {freedom} degrees of freedom, and the "
             f"intervals are {math.sqrt(sample.scale):.2g} times as wide for it"
         )
     if sample.smoothed:

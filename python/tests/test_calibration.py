@@ -6,7 +6,7 @@ from collections import Counter
 
 import diskperf
 import pytest
-from diskperf._calibration import Texts, _told, fitted
+from diskperf._calibration import Texts, _solved, fitted
 from diskperf._fit_card import CardModel, numbers_of
 
 CATALOGUE = pathlib.Path(__file__).parents[2] / "catalogue"
@@ -122,12 +122,11 @@ def test_without_a_table_what_the_others_do_not_tell_is_where_a_search_begins(te
     [late] = [one for one in changed.calibrated() if one.set == "initial-arbitration" and not one.is_rule]
     assert found is None and late.number == late.free().value(0.5)
 
-    numbers = [one for one in texts.calibrated() if one.set == "one-drive" and not one.is_rule]
+    numbers = [one for one in texts.calibrated() if one.set == "one-drive" and one.key == "copy_ms_per_kb"]
     of_sc780 = numbers_of(["kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/read_8192/1"])
-    begun, told = _told(texts, numbers, of_sc780)
-    assert {one.file for one in numbers} - {one.file for one in told} == {
-        "hosts/vax750.toml",
-        "controllers/si9900.toml",
-    }
-    of_750 = [one for one in begun.calibrated() if one.file == "hosts/vax750.toml"]
-    assert [one.number for one in of_750] == [0.6, 0.4]
+    found = _solved(texts, "one-drive", numbers, of_sc780, 1)
+    rows = {row["file"]: row for row in found.parameters}
+    untold = rows["hosts/vax750.toml"]
+    assert untold["determined"] == "by its prior" and untold["value"] == pytest.approx(0.6, rel=0.1)
+    assert rows["hosts/vax780.toml"]["determined"] == "yes"
+    assert any("hosts/vax750.toml" in note and "where it was expected" in note for note in found.notes)

@@ -14,13 +14,14 @@ from diskperf._fit_search import softened
 COPY = ("host.copy_ms_per_kb", 0.3, 1.2)
 CALL = ("kernel.read_write_ms", 0.1, 2.0, None, "log")
 TRUE_COPY, TRUE_CALL = 0.8, 0.6
+SIZE = "512K"
 
 
 def observed(noise=0.02, seed=1, **more):
     """The numbers of a VAX with other costs than the catalogue's, and noise."""
     random = np.random.default_rng(seed)
     settings = {"host.copy_ms_per_kb": TRUE_COPY, "kernel.read_write_ms": TRUE_CALL}
-    rows = diskperf.run_points(VAX, "ffs83", [settings], size="256K", repetitions=2).to_pylist()
+    rows = diskperf.run_points(VAX, "ffs83", [settings], size=SIZE, repetitions=2).to_pylist()
     return [
         diskperf.Observation("ffs83", row[metric] * (1 + noise * random.standard_normal()), metric,
                              uncertainty=0.02, program=row["program"], **more)
@@ -31,7 +32,7 @@ def observed(noise=0.02, seed=1, **more):
 
 def fitted(observations=None, free=(COPY, CALL), **options):
     return diskperf.fit(VAX, observed() if observations is None else observations, free,
-                        **{"size": "256K", "repetitions": 2, "restarts": 1, **options})  # fmt: skip
+                        **{"size": SIZE, "repetitions": 2, "restarts": 1, **options})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +115,17 @@ def test_what_the_data_do_not_tell_is_said():
     assert row["determined"] == "no" and row["low"] is None and row["high"] is None
     assert any("drive.seek_maximum_ms is not determined" in note for note in one.notes)
     assert one.parameters["determined"][0] == "yes"
+
+
+def test_what_is_known_beforehand_counts_beside_the_data():
+    known = diskperf.Free("drive.seek_maximum_ms", 30, 42, start=35.5, prior_spread=1)
+    sure = diskperf.Free(*COPY, start=TRUE_COPY * 1.4, scale="log", prior_spread=1.02)
+    one = fitted(free=[sure, known])
+    copy, seek = one.parameters.to_pylist()
+    assert seek["determined"] == "by its prior" and seek["value"] == pytest.approx(35.5, abs=1)
+    assert any("drive.seek_maximum_ms is about where it was expected" in note for note in one.notes)
+    # A strong one draws the value from where the data alone have it.
+    assert TRUE_COPY * 1.1 < copy["value"] < TRUE_COPY * 1.4
 
 
 def test_a_model_that_cannot_be_right_widens_its_intervals():
@@ -216,6 +228,8 @@ def test_observations_of_a_card_and_of_a_run():
         (diskperf.RequestError, "finite", [("host.copy_ms_per_kb", 0, math.inf)], {}),
         (diskperf.RequestError, "start 2 is not from", [("host.copy_ms_per_kb", 0.3, 1.2, 2)], {}),
         (diskperf.RequestError, "above 0", [("host.copy_ms_per_kb", 0, 1, None, "log")], {}),
+        (diskperf.RequestError, "prior_spread=0: give an amount", [(*COPY, None, "linear", False, None, 3, 0)], {}),
+        (diskperf.RequestError, "prior_spread=1: give a factor", [(*COPY, None, "log", False, None, 3, 1)], {}),
         (diskperf.RequestError, "scale='cubic'", [("host.copy_ms_per_kb", 0, 1, None, "cubic")], {}),
         (diskperf.RequestError, "free twice", [COPY, COPY], {}),
         (diskperf.RequestError, "no parameter is free", [], {}),

@@ -65,7 +65,8 @@ const NOTHING: f64 = 0.000_5;
 const BEATS: f64 = 0.005;
 
 /// Explains every program of a subject. The traces are those of the repetitions
-/// that it explains, in the order of the programs.
+/// that it explains, in the order of the programs. A user who ends it once all is
+/// recorded has what is known by then, and a note that says what is not.
 ///
 /// # Errors
 ///
@@ -79,10 +80,18 @@ pub fn explain(
     let mut programs = Vec::new();
     let mut traces = Vec::new();
     let bases = bases(subject, means)?;
+    let mut ended = false;
     for (computer, base) in plan.computers.iter().zip(bases) {
-        let found = match means.counterfactuals {
-            true => counterfactuals(plan, computer, &base, means)?,
-            false => base.iter().map(|_| Vec::new()).collect(),
+        let none = || base.iter().map(|_| Vec::new()).collect();
+        let found = match means.counterfactuals && !ended {
+            true => match counterfactuals(plan, computer, &base, means) {
+                Err(LaboratoryError::Interrupted) => {
+                    ended = true;
+                    none()
+                }
+                found => found?,
+            },
+            false => none(),
         };
         for ((step, outcome), counterfactuals) in plan.suite.steps.iter().zip(base).zip(found) {
             let trace = outcome.trace.expect("it was recorded");
@@ -91,7 +100,9 @@ pub fn explain(
         }
     }
     let mut notes = plan.notes.clone();
-    if means.counterfactuals {
+    if ended {
+        notes.push("INTERRUPTED: what would change it was not found out; --no-counterfactuals leaves it out from the start".to_owned());
+    } else if means.counterfactuals {
         notes.push("gain: how much less time the program would take with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
     }
     let explanation = Explanation {

@@ -2,6 +2,7 @@
 
 use super::csv::{Field, optional, written};
 use super::document::{Block, Column, Grid, Group};
+use super::figures::decimals;
 use super::json::pretty;
 use crate::accuracy::{
     Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, as_csh_prints,
@@ -67,7 +68,7 @@ pub(super) fn page(card: &Card) -> Vec<Block> {
 fn circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
-         error: modelled over printed less 1, and none within the range that a number printed in \
+         error: modelled over printed less 1, and \"in range\" within what a number printed in \
          whole seconds, or as about so much, stands for; of a CPU share, which csh \
          prints without its fraction, modelled less printed in points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
          with the least and the most.",
@@ -161,6 +162,7 @@ fn grid(cells: &[&Cell]) -> Grid {
             Column::figures("drives", column(&|cell| cell.drives.to_string())),
             Column::figures("printed", column(&printed)),
             Column::figures("modelled", column(&modelled)),
+            Column::words("", column(&|cell| cell.quantity.words().to_owned())),
             Column::figures("error", column(&error)),
             Column::figures("spread", column(&spread)),
             Column::figures("CPU %", share(&printed)),
@@ -200,10 +202,13 @@ fn modelled(cell: &Cell) -> String {
 }
 
 fn error(cell: &Cell) -> String {
+    let is_ranged = cell.printed_low.is_some() || cell.printed_high.is_some();
     match (cell.error, cell.quantity) {
         (None, _) => String::new(),
+        (Some(0.0), _) if is_ranged => "in range".to_owned(),
         (Some(points), Quantity::CpuPercent) => format!("{points:+.0}"),
-        (Some(share), _) => format!("{:+.1}%", 100.0 * share),
+        // A zero is added so that none is printed with a minus.
+        (Some(share), _) => format!("{:+.1}%", (1000.0 * share).round() / 10.0 + 0.0),
     }
 }
 
@@ -283,12 +288,6 @@ fn verdict(statement: &Statement) -> &'static str {
         Some(false) => "(The models do NOT agree.)",
         None => "(The models say how much.)",
     }
-}
-
-/// A number without needless zeros, to one decimal.
-fn decimals(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 fn parameters(card: &Card) -> Vec<Block> {

@@ -181,8 +181,8 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         ),
         (
             has(Verdict::Unsure),
-            "not sure: the ratio suggests a difference, and the interval, of this width, excludes \
-             neither 10 % nor none; more repetitions or a calmer machine tell",
+            "not sure: the ratio suggests a difference, but neither 10 % nor none is excluded for \
+             all comparisons together; more repetitions or a calmer machine tell",
         ),
         (
             methods.contains(&Method::WelchLog) && !has(Verdict::TooFewRepetitions),

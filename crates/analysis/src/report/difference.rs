@@ -3,6 +3,7 @@
 use super::csv::{Field, written};
 use super::document::{Block, Column, Grid, Group};
 use super::explanation::named;
+use super::figures::decimals;
 use super::json::pretty;
 use crate::diagnosis::Diagnosis;
 use crate::explanation::difference::{Difference, Differences, Method, Part, StageDifference};
@@ -55,6 +56,9 @@ fn of_program(program: &Difference) -> Vec<Block> {
         milliseconds(b.0 as f64)
     ))];
     if let Some(found) = &program.diagnosis {
+        if program.drives.0 != program.drives.1 {
+            blocks.push(Block::Text(moved(program)));
+        }
         blocks.push(Block::Text(told(found)));
     }
     blocks.push(Block::Grid(by_stage(&program.stages, difference)));
@@ -67,6 +71,17 @@ fn of_program(program: &Difference) -> Vec<Block> {
         blocks.push(Block::List(vec![how(method, idle)]));
     }
     blocks
+}
+
+/// That one moves more than the other.
+fn moved(program: &Difference) -> String {
+    let (a, b) = program.elapsed;
+    let bytes = f64::from(program.drives.1) / f64::from(program.drives.0);
+    format!(
+        "The program runs on each drive: B moves {} times as much as A, at {:.2} times the rate.",
+        decimals(bytes),
+        bytes * a.0 as f64 / b.0.max(1) as f64
+    )
 }
 
 /// What the spans alone say.

@@ -20,6 +20,12 @@ pub(super) fn speed(kb_per_s: f64) -> String {
     }
 }
 
+/// A number without needless zeros, to one decimal.
+pub(super) fn decimals(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 /// Percent, whole as in 1983.
 pub(super) fn cpu(percent: f64) -> String {
     format!("({percent:.0}%)")

@@ -19,7 +19,7 @@ use diskperf_laboratory::{LaboratoryError, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What one of the names stands for.
 enum Side {
@@ -82,7 +82,10 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     };
     drop(progress);
     print(&text);
-    Ok(ExitCode::SUCCESS)
+    match stop.load(Ordering::Relaxed) {
+        true => Err(LaboratoryError::Interrupted),
+        false => Ok(ExitCode::SUCCESS),
+    }
 }
 
 impl Side {

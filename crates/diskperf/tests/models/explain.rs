@@ -128,6 +128,15 @@ fn a_file_made_anew_is_no_difference() {
     }
 }
 
+#[test]
+fn a_run_on_more_drives_moves_more() {
+    let user = User::new();
+    let line = format!("explain {EAGLE} --suite {WRITE} --drives 1 --drives 2");
+    user.run(&words(&line))
+        .expect(0, &[])
+        .shows(&["B moves 2 times as much as A, at "]);
+}
+
 /// A run in a file, with something of it changed.
 fn tampered(user: &User, change: impl FnOnce(&mut Value)) {
     let text = std::fs::read_to_string(user.file("run.json")).expect("the export");

@@ -2,10 +2,11 @@
 
 use super::{Case, means};
 use diskperf_laboratory::SizeChoice;
-use diskperf_laboratory::explain::{explain, supposing};
+use diskperf_laboratory::explain::{Means, explain, supposing};
 use diskperf_laboratory::machine::WhatIf;
 use diskperf_laboratory::timeline::{Stage, Trace};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A system of each kind of controller, with what it runs.
 const SYSTEMS: [(&str, &str); 6] = [
@@ -104,4 +105,35 @@ fn counterfactuals_are_ranked_and_repeatable() {
         assert!(gain < 0.8, "{system}: {gain}");
         assert!(!found.programs[0].verdict.is_empty());
     }
+}
+
+/// Who ends it while changes are tried has where the time went.
+#[test]
+fn an_interrupt_keeps_what_was_found() {
+    let subject = Case::of("write_8192", "vax780-sc780-eagle")
+        .subject()
+        .expect("a subject");
+    let stop = Arc::new(AtomicBool::new(false));
+    let ended = &stop;
+    let all = explain(&subject, &means(&stop, false)).expect("an explanation");
+    let found = explain(
+        &subject,
+        &Means {
+            // The one computer of the first batch is no change.
+            progress: &|done, of| {
+                ended.fetch_or(of > 1 && done > 0, Ordering::Relaxed);
+            },
+            ..means(&stop, true)
+        },
+    )
+    .expect("what was found by then");
+    assert_eq!(found.1, all.1);
+    assert_eq!(found.0.programs, all.0.programs);
+    assert!(
+        found
+            .0
+            .notes
+            .iter()
+            .any(|note| note.contains("INTERRUPTED"))
+    );
 }

@@ -58,8 +58,8 @@ fn a_comparison_as_a_table() {
       nothing
     too few repetitions to tell: less than four on either side show only what is
       plain; ten are good: --runs 10
-    not sure: the ratio suggests a difference, and the interval, of this width,
-      excludes neither 10 % nor none; more repetitions or a calmer machine tell
+    not sure: the ratio suggests a difference, but neither 10 % nor none is excluded
+      for all comparisons together; more repetitions or a calmer machine tell
 
     warning: /mnt: kernels differ: Linux 6.1.0, Linux 6.12
     warning: read_8192: sizes differ: 1 MiB, 2 MiB
@@ -86,7 +86,7 @@ fn a_comparison_in_markdown() {
     - ratio: other over base, from all kept repetitions; 95 %: its interval by Hodges-Lehmann, exact Mann-Whitney
     - unknown: of repetitions so few, or so unlike each other, the interval says nothing
     - too few repetitions to tell: less than four on either side show only what is plain; ten are good: --runs 10
-    - not sure: the ratio suggests a difference, and the interval, of this width, excludes neither 10 % nor none; more repetitions or a calmer machine tell
+    - not sure: the ratio suggests a difference, but neither 10 % nor none is excluded for all comparisons together; more repetitions or a calmer machine tell
 
     - warning: /mnt: kernels differ: Linux 6.1.0, Linux 6.12
     - warning: read\_8192: sizes differ: 1 MiB, 2 MiB
