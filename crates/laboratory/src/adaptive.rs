@@ -22,12 +22,12 @@ pub use set::{OverAll, Row, Set};
 pub use table::{PREAMBLE, table};
 pub use workload::{Part, Workload, changes, of_the_seed};
 
-/// Of the random workloads that the policy was made with; the last two are those of the
+/// Of the random workloads that the policy was made with; the last four are those of the
 /// days after the text's, which were once held out, and looked at then.
-pub const DESIGN_SEEDS: [u64; 5] = [1, 2, 3, 19_870_908, 19_870_909];
+pub const DESIGN_SEEDS: [u64; 7] = [1, 2, 3, 19_870_908, 19_870_909, 19_870_910, 19_870_911];
 
 /// Of those that nobody had looked at when it was made.
-pub const HELD_OUT_SEED: u64 = 19_870_910;
+pub const HELD_OUT_SEED: u64 = 19_870_912;
 
 /// Policies by access class.
 pub type Policies = [Policy; 3];

@@ -47,13 +47,21 @@ const WORTH: usize = 16;
 /// better by chance.
 const GAIN: f64 = 0.03;
 
+/// A change that gains this share is worth it though it harms the first half: after
+/// other work has begun, what comes is like the second.
+const GAIN_AFTER_CHANGE: f64 = 0.1;
+
 /// How long commands take: the first half of them, and the second.
 pub(super) type Halves = [Time; 2];
 
-/// Whether some time is less than another by [`GAIN`], and no half of it is more.
+/// Whether some time is less than another by [`GAIN`], and no half of it is more; or the
+/// second is not, and both are less by [`GAIN_AFTER_CHANGE`].
 fn is_better(one: Halves, other: Halves) -> bool {
-    let is_no_worse = one[0] <= other[0] && one[1] <= other[1];
-    is_no_worse && (sum(one).0 as f64) < sum(other).0 as f64 * (1.0 - GAIN)
+    let gain = match one[0] <= other[0] {
+        true => GAIN,
+        false => GAIN_AFTER_CHANGE,
+    };
+    one[1] <= other[1] && (sum(one).0 as f64) < sum(other).0 as f64 * (1.0 - gain)
 }
 
 fn sum(halves: Halves) -> Time {
@@ -103,10 +111,26 @@ impl Choice {
         self.policies[kind.index()]
     }
 
+    /// The policies of reads.
+    fn reads(&mut self) -> impl Iterator<Item = &mut Policy> {
+        let policies = self.policies.iter_mut().enumerate();
+        let reads = policies.filter(|(index, _)| !Kind::is_write(*index));
+        reads.map(|(_, policy)| policy)
+    }
+
     /// The same with another distance for all reads.
     fn at(mut self, ahead_sectors: u32) -> Self {
-        for index in (0..Kind::COUNT).filter(|index| !Kind::is_write(*index)) {
-            self.policies[index].ahead_sectors = ahead_sectors;
+        for policy in self.reads() {
+            policy.ahead_sectors = ahead_sectors;
+        }
+        self
+    }
+
+    /// The same with all of the cache for what is written and what is read ahead: a host
+    /// with a cache of its own has what it has read.
+    fn without_saved_reads(mut self) -> Self {
+        for policy in self.reads() {
+            policy.save_reads = false;
         }
         self
     }
@@ -119,7 +143,8 @@ impl Choice {
         // Single steps from here may lead nowhere, where two at once are far better.
         let plain = Self::default();
         let others = DISTANCES.map(|distance| plain.clone().at(distance));
-        let starts = std::iter::once(plain).chain(others);
+        let plain = std::iter::once(plain).chain(others);
+        let starts = plain.flat_map(|one| [one.clone(), one.without_saved_reads()]);
         let starts = starts.map(|start| (took(&start), start));
         let (of_fresh, fresh) = starts
             .min_by_key(|(halves, _)| sum(*halves))
@@ -266,5 +291,18 @@ mod tests {
             [Time(20_000 - 50 * ahead), Time(20_000 + ahead)]
         });
         assert_eq!(choice.policy(kinds[0]).ahead_sectors, 0);
+    }
+
+    #[test]
+    fn after_a_change_the_later_half_counts() {
+        let kinds = [Kind::Other(AccessClass::FileWhole)];
+        for (gain, expected) in [(40, 244), (4, 0)] {
+            let mut choice = Choice::default();
+            choice.improve(&kinds, |choice| {
+                let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
+                [Time(20_000 + ahead), Time(20_000 - gain * ahead)]
+            });
+            assert_eq!(choice.policy(kinds[0]).ahead_sectors, expected);
+        }
     }
 }
