@@ -6,7 +6,7 @@ says where the time went, and compares the models with what was published of the
     >>> import diskperf
     >>> run = diskperf.run("write_8192", on="vax780-sc780-eagle")
     >>> round(run.results["kb_per_s"][0])
-    509
+    488
 
 Results are `Columns`: tables that pandas, polars, pyarrow and DuckDB take
 without copying, and that `Columns.to_pylist` gives as plain Python. Times in
