@@ -18,6 +18,7 @@ lint:
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	./tools/check-dependencies
 	cd crates/analysis/assets && sha256sum --check --quiet SHA256SUMS
+	./tools/plant-bugs --check
 
 unit:
 	./tools/run-tests
