@@ -69,11 +69,12 @@ BOUNDS: tuple[tuple[str, float, float, str, bool, int], ...] = (
     ("drivers/* *_ms", 0.05, 2, "log", False, 3),
 )
 
-#: About what the numbers of a set are that is too wide to be searched all over, before
-#: any cell is looked at, by hand. Memory takes a longword in one to two microseconds,
-#: so that a kilobyte is copied in about 0.6 ms, whichever the processor, and cleared in
-#: 0.4 to 0.5; some hundred instructions of an 11/780 take some tenths of a millisecond,
-#: and a command of a controller's processor between one millisecond and two.
+#: About what the numbers of a set are that is too wide to be searched all over, by
+#: hand; docs/mechanisms/calibration.md says how they were set. Memory takes a longword
+#: in one to two microseconds, so that a kilobyte is copied in about 0.6 ms, whichever
+#: the processor, and cleared in 0.4 to 0.5; some hundred instructions of an 11/780 take
+#: some tenths of a millisecond, and a command of a controller's processor between one
+#: millisecond and two.
 STARTS = {
     "one-drive": {
         "controllers/si9900.toml search_command_ms": 1.4,

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from diskperf._packages import needed
+
 if TYPE_CHECKING:
     import altair
 
@@ -53,12 +55,7 @@ def chart(one: Specification) -> altair.Chart:
     Raises:
         ImportError: Altair is not installed.
     """
-    try:
-        import altair
-    except ImportError as error:
-        raise ImportError(
-            "plots need Altair: pip install altair, or diskperf's own extra: pip install '.[plot]'"
-        ) from error
+    altair = needed("altair", "plots need Altair", "altair", extra="plot")
     specification = json.loads(one.text)
     if specification.get("width") == "container":
         specification["width"] = WIDTH

@@ -43,7 +43,7 @@ def distributed() -> Any:
     Raises:
         ImportError: it is not installed.
     """
-    return needed("distributed", "a cluster needs Dask", "dask[distributed]")
+    return needed("distributed", "a cluster needs Dask", "'dask[distributed]'")
 
 
 @contextmanager

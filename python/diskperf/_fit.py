@@ -13,6 +13,7 @@ from diskperf._executors import opened
 from diskperf._fit_free import Free, free_of
 from diskperf._fit_report import text_of
 from diskperf._observation import Observation, observations_of_rows
+from diskperf._packages import needed
 from diskperf._run import SEED
 from diskperf._system import System
 
@@ -246,7 +247,7 @@ def fit(
     ...                      free=[("host.copy_ms_per_kb", 0.3, 1.2)])  # doctest: +SKIP
     """
     _check_options(method, restarts, generations, hold_out, loss)
-    _scipy()
+    needed("scipy", "fits need SciPy", "scipy", extra="fit")
     from diskperf._fit_model import Model
 
     system = System(system) if isinstance(system, str) else system
@@ -341,13 +342,6 @@ def _check_options(
         raise RequestError(f"restarts={restarts}, generations={generations}: give at least one")
     if not 0 <= hold_out < 1:
         raise RequestError(f"hold_out={hold_out}: give a share from 0, and below 1")
-
-
-def _scipy() -> None:
-    try:
-        import scipy  # noqa: F401
-    except ImportError as error:
-        raise ImportError("fits need SciPy: pip install scipy, or diskperf's own extra: pip install '.[fit]'") from error
 
 
 def _observed(observations: Iterable[Observation | Mapping[str, Any]]) -> list[Observation]:

@@ -28,7 +28,7 @@ def shown_progress(points: int, done: int, shown: bool | None) -> Iterator[Calla
         yield lambda _: None
         return
     try:
-        needed("rich", "a progress bar needs rich", "rich")
+        needed("rich", "a progress bar needs rich", "'rich'")
     except ImportError:
         if shown:
             raise

@@ -37,7 +37,7 @@ def arrow() -> Any:
     Raises:
         ImportError: it is not installed.
     """
-    return needed("pyarrow", "sweeps need pyarrow", "pyarrow")
+    return needed("pyarrow", "sweeps need pyarrow", "'pyarrow'")
 
 
 @dataclass(frozen=True)

@@ -140,15 +140,18 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Whether a value is within the range that was printed, or that what was printed
+    /// stands for; `false` where there is none.
+    pub fn in_range(&self, value: f64) -> bool {
+        let is_ranged = self.printed_low.is_some() || self.printed_high.is_some();
+        let low = self.printed_low.is_none_or(|low| value >= low);
+        let high = self.printed_high.is_none_or(|high| value <= high);
+        is_ranged && low && high
+    }
+
     /// The error of a modelled value.
     pub fn error_of(&self, modelled: f64) -> Option<f64> {
-        let within = |value: f64| {
-            let low = self.printed_low.is_none_or(|low| value >= low);
-            let high = self.printed_high.is_none_or(|high| value <= high);
-            low && high
-        };
-        let ranged = self.printed_low.is_some() || self.printed_high.is_some();
-        if ranged && within(modelled) {
+        if self.in_range(modelled) {
             return Some(0.0);
         }
         let nearest = || {

@@ -82,17 +82,13 @@ pub fn explain(
     let bases = bases(subject, means)?;
     let mut ended = false;
     for (computer, base) in plan.computers.iter().zip(bases) {
-        let none = || base.iter().map(|_| Vec::new()).collect();
-        let found = match means.counterfactuals && !ended {
-            true => match counterfactuals(plan, computer, &base, means) {
-                Err(LaboratoryError::Interrupted) => {
-                    ended = true;
-                    none()
-                }
-                found => found?,
-            },
-            false => none(),
-        };
+        let mut found = vec![Vec::new(); base.len()];
+        if means.counterfactuals && !ended {
+            match counterfactuals(plan, computer, &base, means) {
+                Err(LaboratoryError::Interrupted) => ended = true,
+                all => found = all?,
+            }
+        }
         for ((step, outcome), counterfactuals) in plan.suite.steps.iter().zip(base).zip(found) {
             let trace = outcome.trace.expect("it was recorded");
             programs.push(program(plan, (step, computer), &trace, counterfactuals));

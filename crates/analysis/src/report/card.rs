@@ -202,10 +202,14 @@ fn modelled(cell: &Cell) -> String {
 }
 
 fn error(cell: &Cell) -> String {
-    let is_ranged = cell.printed_low.is_some() || cell.printed_high.is_some();
+    if cell
+        .modelled
+        .is_some_and(|modelled| cell.in_range(modelled))
+    {
+        return "in range".to_owned();
+    }
     match (cell.error, cell.quantity) {
         (None, _) => String::new(),
-        (Some(0.0), _) if is_ranged => "in range".to_owned(),
         (Some(points), Quantity::CpuPercent) => format!("{points:+.0}"),
         // A zero is added so that none is printed with a minus.
         (Some(share), _) => format!("{:+.1}%", (1000.0 * share).round() / 10.0 + 0.0),

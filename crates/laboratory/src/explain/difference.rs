@@ -86,11 +86,7 @@ fn same_repetitions(
     (a, b): (&[Outcome], &[Outcome]),
     means: &Means<'_>,
 ) -> Result<Option<Vec<Outcome>>, LaboratoryError> {
-    let which = |all: &[Outcome]| -> Vec<(u32, u32)> {
-        let one = |outcome: &Outcome| (outcome.number, outcome.repetitions);
-        all.iter().map(one).collect()
-    };
-    if which(a) == which(b) {
+    if rerun::repetitions(a) == rerun::repetitions(b) {
         return Ok(None);
     }
     let (plan, computer) = ends.b;

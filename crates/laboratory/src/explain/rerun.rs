@@ -70,20 +70,25 @@ pub(super) fn rerun_like(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let rig = Rig::of(plan, variant, stop)?;
-    let last = like.len() - 1;
-    let steps = like.iter().enumerate();
+    let steps = repetitions(like).into_iter().enumerate();
     let outcomes = steps
-        .map(|(step, like)| {
-            let enough = if step == last {
-                like.number + 1
-            } else {
-                like.repetitions
-            };
-            rig.numbered(step, like.number, enough)
-        })
+        .map(|(step, (wanted, enough))| rig.numbered(step, wanted, enough))
         .collect();
     rig.bench.check()?;
     outcomes
+}
+
+/// Of each program the repetition that an outcome is of, and how many there have to be
+/// for outcomes like these: what comes after the last one's is of no account.
+pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
+    let last = outcomes.len().saturating_sub(1);
+    let steps = outcomes.iter().enumerate();
+    steps
+        .map(|(step, outcome)| match step == last {
+            true => (outcome.number, outcome.number + 1),
+            false => (outcome.number, outcome.repetitions),
+        })
+        .collect()
 }
 
 /// A variant, and what is needed to run programs on it.
