@@ -1,8 +1,9 @@
 """The calibrated numbers of a catalogue: which they are, on which cells, and fits
 that find them again.
 
-A number is calibrated where its source says ``calibrated on: SET``;
-``published/calibration.toml`` has the cells of each set. A number whose source is
+A number is fitted where its source says ``calibrated on: SET``, and chosen by hand
+where it says ``calibrated by hand on: SET``; ``published/calibration.toml`` has the
+cells of each set. A number whose source is
 ``as FOLDER/FILE.toml`` is that file's, and follows it. Nothing else is listed here but
 where a fit looks.
 """
@@ -93,13 +94,16 @@ STARTS = {
 #: deviation. What cells tell only together, or not at all, stays near what is expected.
 PRIOR_FACTOR = 1.5
 
+#: How a source says that a fit found the value, and that somebody chose it.
+FITTED, BY_HAND = "calibrated on:", "calibrated by hand on:"
+
 _LINE = re.compile(r"^([a-z0-9_]+) = (.*)$")
 _NUMBER = re.compile(r"^-?[0-9][0-9_]*(\.[0-9]+)?$")
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A number or a choice that was calibrated."""
+    """A number or a rule that was calibrated."""
 
     #: The file below ``catalogue/``, and the key in it.
     file: str
@@ -108,11 +112,6 @@ class Calibrated:
     text: str
     #: The set of cells.
     set: str
-
-    @property
-    def is_rule(self) -> bool:
-        """Whether it is which of several, which is chosen, and not fitted."""
-        return not _NUMBER.match(self.text)
 
     @property
     def number(self) -> float:
@@ -173,11 +172,18 @@ class Texts:
         return {name: re.findall(r'"([^"]+)"', cells) for name, cells in found}
 
     def calibrated(self) -> list[Calibrated]:
-        """All that is calibrated, in the order of files and keys."""
+        """What a fit found, in the order of files and keys."""
+        return self._by(FITTED)
+
+    def by_hand(self) -> list[Calibrated]:
+        """What somebody chose with cells in view: rules, and numbers that a fit does not determine."""
+        return self._by(BY_HAND)
+
+    def _by(self, opening: str) -> list[Calibrated]:
         return [
-            Calibrated(name, key, value, source.split(";")[0].removeprefix("calibrated on:").strip())
+            Calibrated(name, key, value, source.split(";")[0].removeprefix(opening).strip())
             for name, key, value, source in self._sourced()
-            if source.startswith("calibrated on:")
+            if source.startswith(opening)
         ]
 
     def with_(self, file: str, key: str, value: float) -> Texts:
@@ -233,7 +239,7 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
     """
     from diskperf._fit_card import numbers_of
 
-    numbers = [one for one in texts.calibrated() if one.set == name and not one.is_rule]
+    numbers = [one for one in texts.calibrated() if one.set == name]
     cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
     if without and not cells:
         start = [one.free().value(place) for one, place in zip(numbers, _start(numbers))]

@@ -42,7 +42,7 @@ _CELLS = {
     "unexplained": "bool",
     "note": "string",
 }
-_PARAMETERS = {"path": "string", "file": "string", "value": "string", "source": "string"}
+_PARAMETERS = {"path": "string", "file": "string", "value": "string", "choice": "string", "source": "string"}
 
 
 class Card:
@@ -66,7 +66,8 @@ class Card:
 
     @property
     def parameters(self) -> _native.Columns:
-        """The free parameters: ``path``, ``file``, ``value``, ``source``."""
+        """The free parameters: ``path``, ``file``, ``value``, how it was chosen
+        (``choice``: ``fitted``, ``by_hand`` or ``assumed``), ``source``."""
         return _table(self._document["parameters"]["list"], _PARAMETERS)
 
     def charts(self) -> dict[str, altair.Chart]:

@@ -12,7 +12,7 @@ from diskperf._fit_card import CardModel, numbers_of
 CATALOGUE = pathlib.Path(__file__).parents[2] / "catalogue"
 
 #: Which of several: chosen, and not fitted.
-CHOSEN = {
+RULES = {
     ("controllers/sc780-initial-arbitration.toml", "attention"),
     ("controllers/sc750.toml", "separate_adaptors"),
     ("controllers/uda50.toml", "overlap_decode"),
@@ -47,11 +47,12 @@ def files_of(systems):
 
 
 def test_everything_calibrated_is_fitted_or_chosen(texts, published):
-    calibrated = texts.calibrated()
-    assert {(one.file, one.key) for one in calibrated if one.is_rule} == CHOSEN
-    numbers = [one for one in calibrated if not one.is_rule]
+    numbers, by_hand = texts.calibrated(), texts.by_hand()
+    assert {(one.file, one.key) for one in by_hand} >= RULES
     page = (CATALOGUE.parent / "ACCURACY.md").read_text().splitlines()
-    assert len(calibrated) == sum("| calibrated on:" in line for line in page)
+    for listed, opening in ((numbers, "calibrated on:"), (by_hand, "calibrated by hand on:")):
+        assert len(listed) == sum(f"| {opening}" in line for line in page), opening
+        assert {one.set for one in listed} <= set(texts.sets())
     for name, count in Counter(one.set for one in numbers).items():
         cells = cells_of(texts, published, name)
         assert len(cells) >= count, f"{name} has fewer cells than numbers"
@@ -67,7 +68,7 @@ def test_a_set_presupposes_only_what_stands_before_it(texts, published):
     order = list(texts.sets())
     for number, name in enumerate(order):
         files = files_of({published[one] for one in cells_of(texts, published, name)})
-        presupposed = {one.set for one in texts.calibrated() if one.file in files and not one.is_rule}
+        presupposed = {one.set for one in texts.calibrated() if one.file in files}
         # What a Sun's two boards have in common: the cells of one hang on that one alone.
         late = presupposed & set(order[number + 1 :])
         if not name.startswith(("raw", "file", "fsck", "xylogics", "dump", "format")):
@@ -77,8 +78,7 @@ def test_a_set_presupposes_only_what_stands_before_it(texts, published):
 def test_what_is_as_another_has_its_number(texts):
     again = texts
     for one in texts.calibrated():
-        if not one.is_rule:
-            again = again.with_(one.file, one.key, one.number)
+        again = again.with_(one.file, one.key, one.number)
     for name, text in texts.parts().items():
         assert again[name].replace("_", "") == text.replace("_", ""), name
 
@@ -119,7 +119,7 @@ def test_a_fit_finds_the_catalogues_number(texts):
 def test_without_a_table_what_the_others_do_not_tell_is_where_a_search_begins(texts):
     """T5 alone has cells with data that come late; the 750's memory is in none of T2's."""
     changed, found = fitted(texts, "initial-arbitration", without="T5")
-    [late] = [one for one in changed.calibrated() if one.set == "initial-arbitration" and not one.is_rule]
+    [late] = [one for one in changed.calibrated() if one.set == "initial-arbitration"]
     assert found is None and late.number == late.free().value(0.5)
 
     numbers = [one for one in texts.calibrated() if one.set == "one-drive" and one.key == "copy_ms_per_kb"]

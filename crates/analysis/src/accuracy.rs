@@ -4,8 +4,10 @@
 //! fills it in.
 
 mod bars;
+mod summary;
 
 pub use bars::{Bar, Share, bars};
+pub use summary::{Summary, summaries};
 
 use serde::Serialize;
 
@@ -171,6 +173,29 @@ impl Cell {
     }
 }
 
+/// How the value of a free parameter was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// By a fit to cells.
+    Fitted,
+    /// By hand, with cells in view.
+    ByHand,
+    /// As a plausible value, by no cell.
+    Assumed,
+}
+
+impl Choice {
+    /// The word of a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fitted => "fitted",
+            Self::ByHand => "by hand",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
 /// A parameter whose source is no document, no source file and no arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FreeParameter {
@@ -182,6 +207,8 @@ pub struct FreeParameter {
     pub value: String,
     /// Where it comes from, in words.
     pub source: String,
+    /// How its value was chosen.
+    pub choice: Choice,
     /// The cells that it was calibrated on.
     pub cells: Vec<String>,
 }
@@ -191,7 +218,11 @@ pub struct FreeParameter {
 pub struct Parameters {
     /// How many there are.
     pub calibrated: usize,
-    /// How many of them were calibrated on nothing: plausible values.
+    /// How many of them a fit chose.
+    pub fitted: usize,
+    /// How many were chosen by hand, with cells in view.
+    pub by_hand: usize,
+    /// How many were chosen by no cell: plausible values.
     pub assumed: usize,
     /// Further ones, calibrated on cells of documents that were not asked for,
     /// and on none that was: not in the list.
@@ -253,6 +284,9 @@ pub struct Card {
     pub parameters: Parameters,
     /// The numbers.
     pub cells: Vec<Cell>,
+    /// How near those are that parameters were calibrated on, those that the
+    /// models predict, and all of them.
+    pub summary: Vec<Summary>,
     /// How many of them are within what was asked.
     pub bars: Vec<Bar>,
     /// What was said in words.

@@ -1,7 +1,7 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
-use diskperf_laboratory::analysis::accuracy::{Card, Quantity, Role};
+use diskperf_laboratory::analysis::accuracy::{Card, Choice, Quantity, Role};
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
@@ -85,22 +85,45 @@ fn every_published_cell_is_there(card: &Card) {
 }
 
 fn free_parameters_are_free(card: &Card) {
-    assert_eq!(card.parameters.calibrated, card.parameters.list.len());
-    for parameter in &card.parameters.list {
-        let calibrated = parameter.source.starts_with("calibrated on:");
-        assert!(
-            calibrated || parameter.source.starts_with("assumed"),
-            "{}: {}",
-            parameter.path,
-            parameter.source
-        );
-        assert_eq!(
-            calibrated,
-            !parameter.cells.is_empty(),
-            "{}",
-            parameter.path
-        );
+    let parameters = &card.parameters;
+    assert_eq!(parameters.calibrated, parameters.list.len());
+    assert_eq!(
+        parameters.calibrated,
+        parameters.fitted + parameters.by_hand + parameters.assumed
+    );
+    for parameter in &parameters.list {
+        let starts = match parameter.choice {
+            Choice::Fitted => "calibrated on:",
+            Choice::ByHand => "calibrated by hand on:",
+            Choice::Assumed => "assumed:",
+        };
+        let (path, source) = (&parameter.path, &parameter.source);
+        assert!(source.starts_with(starts), "{path}: {source}");
+        let by_cells = parameter.choice != Choice::Assumed;
+        assert_eq!(by_cells, !parameter.cells.is_empty(), "{path}");
     }
+}
+
+#[test]
+fn a_cell_that_a_number_was_chosen_by_is_no_prediction() {
+    let card = card(Options {
+        documents: vec!["zachariassen-1987".to_owned()],
+        ..Options::default()
+    });
+    for parameter in &card.parameters.list {
+        for id in &parameter.cells {
+            let cell = card.cells.iter().find(|cell| cell.id == *id);
+            let Some(cell) = cell else { continue };
+            assert_eq!(cell.role, Role::Calibration, "{id}: {}", parameter.path);
+        }
+    }
+    let all = &card.summary[2];
+    let parts = &card.summary[..2];
+    assert_eq!(
+        all.cells,
+        parts.iter().map(|part| part.cells).sum::<usize>()
+    );
+    assert!(parts.iter().all(|part| part.cells > 0), "{parts:?}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use component::Component;
-pub use parameter::{Origin, Parameter};
+pub use parameter::{Chooser, Origin, Parameter};
 pub use problem::Errors;
 pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;

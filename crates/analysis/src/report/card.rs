@@ -5,7 +5,7 @@ use super::document::{Block, Column, Grid, Group};
 use super::figures::decimals;
 use super::json::pretty;
 use crate::accuracy::{
-    Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, as_csh_prints,
+    Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, Summary, as_csh_prints,
 };
 
 /// The card as a report.
@@ -22,8 +22,9 @@ pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
         card.documents.join(", ")
     ))];
     blocks.push(Block::Text(circumstances(card)));
-    if !card.bars.is_empty() {
+    if !card.cells.is_empty() {
         blocks.push(Block::Section("How near".to_owned()));
+        blocks.push(Block::Grid(summary(&card.summary)));
         blocks.push(Block::List(card.bars.iter().map(bar).collect()));
     }
     (blocks, of_cells(card))
@@ -128,6 +129,47 @@ fn bar(bar: &Bar) -> String {
         };
     }
     text + if bar.met { ": met" } else { ": NOT MET" }
+}
+
+/// The figures that a reader wants first. CPU shares are apart: their errors are
+/// points.
+fn summary(summaries: &[Summary]) -> Grid {
+    let column = |of: &dyn Fn(&Summary) -> String| -> Vec<String> {
+        let rows = summaries.iter().filter(|one| one.cells + one.cpu_cells > 0);
+        rows.map(of).collect()
+    };
+    let share = |part: usize, all: usize| match all {
+        0 => String::new(),
+        _ => format!("{:.0} %", 100.0 * part as f64 / all as f64),
+    };
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let points = |points: f64| format!("{points:.0} points");
+    let rates = vec![
+        Column::figures("cells", column(&|one| one.cells.to_string())),
+        Column::figures(
+            "median error",
+            column(&|one| one.median_error.map_or_else(String::new, percent)),
+        ),
+        Column::figures(
+            "within 10 %",
+            column(&|one| share(one.within_tenth, one.cells)),
+        ),
+    ];
+    let shares = vec![
+        Column::figures("CPU shares", column(&|one| one.cpu_cells.to_string())),
+        Column::figures(
+            "median error",
+            column(&|one| one.cpu_median_points.map_or_else(String::new, points)),
+        ),
+        Column::figures(
+            "within 10 points",
+            column(&|one| share(one.cpu_within_ten_points, one.cpu_cells)),
+        ),
+    ];
+    Grid {
+        key: Column::words("", column(&|one| one.name.to_owned())),
+        groups: vec![Group::of("", rates), Group::of("", shares)],
+    }
 }
 
 /// One row for each cell, its CPU share beside it.
@@ -300,13 +342,14 @@ fn parameters(card: &Card) -> Vec<Block> {
         |of: &dyn Fn(&FreeParameter) -> String| -> Vec<String> { list.iter().map(of).collect() };
     let Parameters {
         calibrated: all,
+        fitted,
+        by_hand,
         assumed,
         elsewhere,
         ..
     } = card.parameters;
     let title = format!(
-        "Free parameters: {all}, {} calibrated and {assumed} assumed",
-        all - assumed
+        "Free parameters: {all}, {fitted} calibrated by a fit, {by_hand} by hand, {assumed} assumed"
     );
     let mut blocks = vec![Block::Section(title)];
     if elsewhere > 0 {
@@ -331,6 +374,7 @@ fn parameters(card: &Card) -> Vec<Block> {
                         cells => cells.to_string(),
                     }),
                 ),
+                Column::words("chosen", column(&|one| one.choice.word().to_owned())),
                 Column::words("source", column(&|one| one.source.clone())),
             ],
         )],

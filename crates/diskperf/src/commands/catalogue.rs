@@ -11,7 +11,7 @@ use diskperf_laboratory::catalogue::{
     self, ComponentEntry, DriveFigures, SystemEntry, components, components_named, documents,
     systems,
 };
-use diskperf_laboratory::machine::catalogue::{Catalogue, Component, Parameter};
+use diskperf_laboratory::machine::catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -139,12 +139,57 @@ fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outco
             for (component, name) in &entry.components {
                 text += &format!("  {component:<11} {name}\n");
             }
+            text += &free_parameters(&entry.parameters);
             format!("{text}\n{}", list.render(format, width()))
         }
         OutputFormat::Json => system_json(&entry).to_string(),
         format => list.render(format, width()),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which parameters no document gives, by how they were chosen and on which cells.
+fn free_parameters(parameters: &[Parameter]) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for parameter in parameters {
+        let how = match parameter.origin() {
+            Origin::Documented => continue,
+            Origin::Assumed => "assumed".to_owned(),
+            Origin::Calibrated { set, by } => match by {
+                Chooser::Fit => format!("calibrated by a fit to {set}"),
+                Chooser::Hand => format!("calibrated by hand on {set}"),
+            },
+        };
+        match groups.iter_mut().find(|(known, _)| *known == how) {
+            Some((_, paths)) => paths.push(&parameter.path),
+            None => groups.push((how, vec![&parameter.path])),
+        }
+    }
+    if groups.is_empty() {
+        return "every parameter is documented\n".to_owned();
+    }
+    groups.sort_by(|(left, _), (right, _)| right.cmp(left));
+    let free: usize = groups.iter().map(|(_, paths)| paths.len()).sum();
+    let mut text = format!(
+        "\n{free} of {} parameters are in no document:\n",
+        parameters.len()
+    );
+    for (how, paths) in groups {
+        text += &format!("  {how}: {}\n", paths.join(", "));
+    }
+    text
+}
+
+/// How a value was chosen, in one word for programs that read it.
+fn origin(parameter: &Parameter) -> (&'static str, Option<String>) {
+    match parameter.origin() {
+        Origin::Documented => ("documented", None),
+        Origin::Assumed => ("assumed", None),
+        Origin::Calibrated { set, by } => match by {
+            Chooser::Fit => ("fitted", Some(set)),
+            Chooser::Hand => ("by_hand", Some(set)),
+        },
+    }
 }
 
 fn show_components(
@@ -185,12 +230,15 @@ fn drawn(drive: &DriveFigures) -> String {
 
 fn parameters_json(list: &[Parameter]) -> Value {
     let one = |parameter: &Parameter| {
+        let (origin, set) = origin(parameter);
         json!({
             "path": parameter.path,
             "value": parameter.value,
             "unit": parameter.unit,
             "allowed": parameter.range,
             "source": parameter.source,
+            "origin": origin,
+            "calibration_set": set,
             "file": parameter.file,
             "line": parameter.line,
             "meaning": parameter.doc,

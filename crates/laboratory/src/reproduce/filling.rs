@@ -10,9 +10,9 @@ use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars};
+use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars, summaries};
 use diskperf_machine::catalogue::{Catalogue, Cell as Printed, Published, Setting};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The accuracy card.
 pub(super) fn card(
@@ -68,7 +68,7 @@ pub(super) fn card(
     let filling = Filling {
         modelled: &modelled,
         values: &values,
-        free: &free,
+        calibration: calibration_cells(&published)?,
         notes: &notes,
     };
     let cells: Vec<Cell> = chosen.iter().flat_map(|cell| filling.cells(cell)).collect();
@@ -82,6 +82,7 @@ pub(super) fn card(
         seed: options.seed,
         two_drives,
         parameters: free.into_parameters(&documents, pairs),
+        summary: summaries(&cells),
         bars: bars(&cells),
         cells,
         statements: said,
@@ -148,6 +149,21 @@ fn system_name(place: &Place) -> String {
     format!("{} {}", place.setup.target, place.setup.filesystem)
 }
 
+/// The ids of the cells of all calibration sets. A cell that a number of one system
+/// was chosen by is no prediction of another's either: a ratio to a second system
+/// hangs on both.
+fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, LaboratoryError> {
+    let mut cells = BTreeSet::new();
+    for set in published.set_names() {
+        cells.extend(
+            published
+                .calibration_set(set)
+                .map_err(LaboratoryError::catalogue)?,
+        );
+    }
+    Ok(cells)
+}
+
 /// The free parameters of all systems that the cells are about.
 fn free(
     catalogue: &Catalogue,
@@ -171,7 +187,7 @@ fn free(
             }
             (None, None) => continue,
         };
-        free.add(&name, &computer, published)?;
+        free.add(&computer, published)?;
         seen.push(name);
     }
     Ok(free)
@@ -181,7 +197,8 @@ fn free(
 struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     values: &'a Values,
-    free: &'a Free,
+    /// The ids of all cells that some free parameter was calibrated on.
+    calibration: BTreeSet<&'a str>,
     notes: &'a Notes,
 }
 
@@ -196,7 +213,7 @@ impl Filling<'_> {
         let blank = Cell {
             phases: modelled.phases,
             seeds: modelled.seeds,
-            ..self.blank(printed, &system_name(&place))
+            ..self.blank(printed)
         };
         let rate = filled(
             Cell {
@@ -226,8 +243,7 @@ impl Filling<'_> {
 
     /// The cell of a printed one that has a document's own model, if any.
     fn of_document(&self, printed: &Printed) -> Cell {
-        let name = printed.full_target().unwrap_or_default();
-        let blank = self.blank(printed, &name);
+        let blank = self.blank(printed);
         let document = printed.document().and_then(Document::named);
         let document = document.expect("cells of documents with models are chosen");
         let value = self.values.of(printed);
@@ -245,10 +261,10 @@ impl Filling<'_> {
     }
 
     /// A cell with all but its figures.
-    fn blank(&self, printed: &Printed, system: &str) -> Cell {
+    fn blank(&self, printed: &Printed) -> Cell {
         let id = printed.id.clone().unwrap_or_default();
         let measurement = printed.same_as.as_deref().unwrap_or(&id);
-        let calibrates = self.free.calibrates(system, measurement);
+        let calibrates = self.calibration.contains(measurement);
         Cell {
             published: printed.document().unwrap_or_default().to_owned(),
             table: printed.table.clone(),

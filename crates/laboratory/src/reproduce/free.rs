@@ -4,39 +4,37 @@ use super::document::Document;
 use super::notes;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_analysis::accuracy::{FreeParameter, Parameters};
-use diskperf_machine::catalogue::{Origin, Published};
-use std::collections::{BTreeMap, BTreeSet};
+use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
+use diskperf_machine::catalogue::{Chooser, Origin, Published};
 
 /// The free parameters of some systems, and what they were calibrated on.
 #[derive(Default)]
 pub(super) struct Free {
     list: Vec<FreeParameter>,
-    /// The calibration cells of each system, by its name with its file system.
-    of_system: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Free {
-    /// Adds a system, under a name of the caller's.
+    /// Adds those of a system.
     pub(super) fn add(
         &mut self,
-        name: &str,
         computer: &Computer,
         published: &Published,
     ) -> Result<(), LaboratoryError> {
-        let mut used = BTreeSet::new();
         for parameter in &computer.parameters {
-            let cells: Vec<String> = match parameter.origin() {
+            let (choice, cells): (Choice, Vec<String>) = match parameter.origin() {
                 Origin::Documented => continue,
-                Origin::Assumed => Vec::new(),
-                Origin::Calibrated(set) => published
-                    .calibration_set(&set)
-                    .map_err(LaboratoryError::catalogue)?
-                    .into_iter()
-                    .map(str::to_owned)
-                    .collect(),
+                Origin::Assumed => (Choice::Assumed, Vec::new()),
+                Origin::Calibrated { set, by } => {
+                    let cells = published
+                        .calibration_set(&set)
+                        .map_err(LaboratoryError::catalogue)?;
+                    let choice = match by {
+                        Chooser::Fit => Choice::Fitted,
+                        Chooser::Hand => Choice::ByHand,
+                    };
+                    (choice, cells.into_iter().map(str::to_owned).collect())
+                }
             };
-            used.extend(cells.iter().cloned());
             let path = without_number(&parameter.path);
             let known = self
                 .list
@@ -48,18 +46,12 @@ impl Free {
                     file: parameter.file.clone(),
                     value: parameter.value.clone(),
                     source: parameter.source.clone(),
+                    choice,
                     cells,
                 });
             }
         }
-        self.of_system.insert(name.to_owned(), used);
         Ok(())
-    }
-
-    /// Whether a parameter of this system was calibrated on this cell.
-    pub(super) fn calibrates(&self, name: &str, id: &str) -> bool {
-        let cells = self.of_system.get(name);
-        cells.is_some_and(|cells| cells.contains(id))
     }
 
     /// Those that are free in these documents, sorted; with what pairs of drives
@@ -80,13 +72,17 @@ impl Free {
         }
         self.list
             .sort_by(|left, right| (&left.path, &left.file).cmp(&(&right.path, &right.file)));
+        let of = |choice| {
+            self.list
+                .iter()
+                .filter(|free| free.choice == choice)
+                .count()
+        };
         Parameters {
             calibrated: self.list.len(),
-            assumed: self
-                .list
-                .iter()
-                .filter(|free| free.cells.is_empty())
-                .count(),
+            fitted: of(Choice::Fitted),
+            by_hand: of(Choice::ByHand),
+            assumed: of(Choice::Assumed),
             elsewhere,
             list: self.list,
         }

@@ -3,7 +3,7 @@
 
 use super::glob::matches;
 use crate::error::LaboratoryError;
-use diskperf_analysis::accuracy::{FreeParameter, TwoDrives};
+use diskperf_analysis::accuracy::{Choice, FreeParameter, TwoDrives};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -98,6 +98,7 @@ pub(crate) fn speed_difference() -> FreeParameter {
         file: NAME.to_owned(),
         value: pair.speed_difference_share.to_string(),
         source: pair.speed_difference_share_source,
+        choice: Choice::Assumed,
         cells: Vec::new(),
     }
 }

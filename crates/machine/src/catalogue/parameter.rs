@@ -29,14 +29,30 @@ pub enum Origin {
     /// A document, a source file, or arithmetic on those.
     Documented,
     /// Chosen to make a set of published numbers come out: a free parameter.
-    /// The name is that of the set in `published/calibration.toml`.
-    Calibrated(String),
+    Calibrated {
+        /// The set's name in `published/calibration.toml`.
+        set: String,
+        /// Who chose it.
+        by: Chooser,
+    },
     /// Neither: a recollection or a plausible value, and no cell needs it.
     Assumed,
 }
 
-/// How the source of a free parameter starts.
+/// Who chose a calibrated value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chooser {
+    /// A search for the least squares, which `tools/calibrate` repeats.
+    Fit,
+    /// Somebody who had the cells in view. A fit to the same cells does not
+    /// determine the value, or it is a rule and not a number.
+    Hand,
+}
+
+/// How the source of a value starts that a fit chose.
 const CALIBRATED: &str = "calibrated on:";
+/// How the source of a value starts that somebody chose by the cells.
+const BY_HAND: &str = "calibrated by hand on:";
 /// How the source of an assumed value starts.
 const ASSUMED: &str = "assumed:";
 /// How the source starts that a fit of somebody's own observations writes: which
@@ -52,11 +68,18 @@ impl Parameter {
 
 impl Origin {
     /// The origin that a `source` states: `calibrated on: SET; REMARK`,
-    /// `assumed: REASON` and `fitted: WHAT`; anything else is a document.
+    /// `calibrated by hand on: SET; REMARK`, `assumed: REASON` and
+    /// `fitted: WHAT`; anything else is a document.
     pub fn of(source: &str) -> Origin {
-        if let Some(set) = source.strip_prefix(CALIBRATED) {
+        let calibrated = |set: &str, by| {
             let set = set.split(';').next().unwrap_or(set);
-            Origin::Calibrated(set.trim().to_string())
+            let set = set.trim().to_string();
+            Origin::Calibrated { set, by }
+        };
+        if let Some(set) = source.strip_prefix(CALIBRATED) {
+            calibrated(set, Chooser::Fit)
+        } else if let Some(set) = source.strip_prefix(BY_HAND) {
+            calibrated(set, Chooser::Hand)
         } else if source.starts_with(ASSUMED) || source.starts_with(FITTED) {
             Origin::Assumed
         } else {

@@ -42,7 +42,7 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
                 assert!(!parameter.unit.is_empty(), "{shown}");
             }
             assert!(parameter.source.len() > 7, "{shown}");
-            if let Origin::Calibrated(set) = parameter.origin() {
+            if let Origin::Calibrated { set, .. } = parameter.origin() {
                 assert!(sets.contains(set.as_str()), "no such set: {shown}");
             }
         }
@@ -137,7 +137,7 @@ fn the_free_parameters_are_few_and_each_acts_on_several_cells() {
     let mut free = BTreeSet::new();
     for name in catalogue.system_names() {
         for parameter in parameters(&name, &[]).expect("a system") {
-            if let Origin::Calibrated(set) = parameter.origin() {
+            if let Origin::Calibrated { set, .. } = parameter.origin() {
                 let cells = published
                     .calibration_set(&set)
                     .unwrap_or_else(|e| panic!("{e}"));
@@ -210,5 +210,16 @@ fn printed_facts_follow_from_the_geometry() {
         assert!(half.abs_diff(half_revolution_us) <= 1, "{name}: {half}");
         let [minimum, average, maximum] = drive.seek_ns;
         assert!(minimum < average && average < maximum, "{name}");
+    }
+}
+
+#[test]
+fn what_was_chosen_by_hand_in_view_of_cells_names_them() {
+    for (path, content) in embedded::FILES {
+        for line in content.lines().filter(|line| !line.starts_with('#')) {
+            let assumed = line.contains("\"assumed:");
+            let by_cells = line.contains("by hand") || line.contains("the cells of");
+            assert!(!(assumed && by_cells), "{path}: {line}");
+        }
     }
 }

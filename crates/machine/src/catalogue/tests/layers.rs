@@ -217,7 +217,9 @@ fn a_source_says_where_a_value_comes_from() {
     let content = "extends = 'eagle'\nspindle_rpm = 3600\nsettle_ms = 1\n\
         settle_ms_source = 'calibrated on: some-set; a remark'\nwrite_settle_ms = 2\n\
         write_settle_ms_source = 'assumed: as good as any'\nsource = 'a data sheet'\n\
-        track_skew_sectors = 1\ntrack_skew_sectors_source = 'fitted: to something'\n";
+        track_skew_sectors = 1\ntrack_skew_sectors_source = 'fitted: to something'\n\
+        cylinder_skew_sectors = 1\n\
+        cylinder_skew_sectors_source = 'calibrated by hand on: some-set; a remark'\n";
     let (_folder, catalogue) = overlaid(&[("drives/mine.toml", content)]);
     let settings = settings(&["drive=mine", "drive.head_switch_ms=1"]);
     let read = declarations::read(&catalogue.expect("readable"), SYSTEM, &settings);
@@ -228,8 +230,13 @@ fn a_source_says_where_a_value_comes_from() {
     };
     assert_eq!(found("drive.spindle_rpm").source, "a data sheet");
     assert_eq!(found("drive.spindle_rpm").origin(), Origin::Documented);
-    let set = Origin::Calibrated("some-set".to_string());
-    assert_eq!(found("drive.settle_ms").origin(), set);
+    let chosen = |by| {
+        let set = "some-set".to_string();
+        Origin::Calibrated { set, by }
+    };
+    assert_eq!(found("drive.settle_ms").origin(), chosen(Chooser::Fit));
+    let by_hand = found("drive.cylinder_skew_sectors").origin();
+    assert_eq!(by_hand, chosen(Chooser::Hand));
     assert_eq!(found("drive.write_settle_ms").origin(), Origin::Assumed);
     assert_eq!(found("drive.track_skew_sectors").origin(), Origin::Assumed);
     assert_eq!(found("drive.head_switch_ms").source, "--set");

@@ -1,0 +1,62 @@
+//! The accuracy of a card in a few figures.
+
+use super::{Cell, Quantity, Role};
+use crate::statistics::median;
+use serde::Serialize;
+
+/// How near the cells of one role are. CPU shares are counted apart, since their
+/// errors are points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// `calibrated cells`, `predictions` or `all cells`.
+    pub name: &'static str,
+    /// Rates, times and ratios, each measurement once.
+    pub cells: usize,
+    /// Median of the size of their errors, as a share of the printed number.
+    pub median_error: Option<f64>,
+    /// How many of them are within 10 %.
+    pub within_tenth: usize,
+    /// CPU shares, each measurement once.
+    pub cpu_cells: usize,
+    /// Median of the size of their errors in points.
+    pub cpu_median_points: Option<f64>,
+    /// How many of them are within 10 points.
+    pub cpu_within_ten_points: usize,
+}
+
+/// Of the cells that parameters were calibrated on, of those that the models
+/// predict, and of all.
+pub fn summaries(cells: &[Cell]) -> Vec<Summary> {
+    let of = |name, role: Option<Role>| {
+        let counted = cells
+            .iter()
+            .filter(move |cell| cell.counts() && role.is_none_or(|role| cell.role == role));
+        let errors = |is_share: bool| -> Vec<f64> {
+            counted
+                .clone()
+                .filter(|cell| (cell.quantity == Quantity::CpuPercent) == is_share)
+                .filter_map(|cell| cell.error.map(f64::abs))
+                .collect()
+        };
+        let (rates, shares) = (errors(false), errors(true));
+        // A difference of two printed figures is not exact in binary.
+        let within = |errors: &[f64], limit: f64| {
+            let within = errors.iter().filter(|error| **error <= limit + 1e-9);
+            within.count()
+        };
+        Summary {
+            name,
+            cells: rates.len(),
+            median_error: median(&rates),
+            within_tenth: within(&rates, 0.10),
+            cpu_cells: shares.len(),
+            cpu_median_points: median(&shares),
+            cpu_within_ten_points: within(&shares, 10.0),
+        }
+    };
+    vec![
+        of("calibrated cells", Some(Role::Calibration)),
+        of("predictions", Some(Role::Prediction)),
+        of("all cells", None),
+    ]
+}
