@@ -207,7 +207,7 @@ pub(crate) fn ffs83(id: &str, target: &str) -> Run {
     run(id, "ffs83", target, results)
 }
 
-/// The layers of seed 002 on a fast machine: (ns, ns of CPU) per call.
+/// The layers of Kirkendall 1989 on a fast machine: (ns, ns of CPU) per call.
 pub(crate) fn seqread89(id: &str, target: &str) -> Run {
     let mut results = Vec::new();
     for (layer, base, per_kib, cpu_share) in [

@@ -1,5 +1,5 @@
 //! `copy`: `dd` with one block size, from a file to nothing, to another file
-//! of the same file system, or to a file of another one (seed 001).
+//! of the same file system, or to a file of another one (Zachariassen 1987).
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::parameter::{Field, Value, choices};

@@ -1,4 +1,4 @@
-//! `dump_restore`: a tree copied by `dump | restore` (seed 001), two processes
+//! `dump_restore`: a tree copied by `dump | restore` (Zachariassen 1987), two processes
 //! joined by a pipe.
 //!
 //! On a model dump reads the drive of the mounted file system past every cache,
@@ -45,7 +45,7 @@ impl Default for DumpRestore {
 
 impl Default for Work {
     fn default() -> Self {
-        // Seed 001 prints 60 s of user time for both programs together, some
+        // Zachariassen 1987 prints 60 s of user time for both programs together, some
         // 100,000 records and 6000 inodes that each of them handles. It does not
         // say on what: half of it is given to the records, which restore
         // copies one by one, 0.3 ms each, and half to the inodes, 2.5 ms in

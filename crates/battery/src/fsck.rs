@@ -1,5 +1,5 @@
 //! `fsck`: reads a populated file system past every cache as fsck of 4.2BSD
-//! does (seed 001), in one process or in several that start one after the
+//! does (Zachariassen 1987), in one process or in several that start one after the
 //! other.
 //!
 //! On a model it reads the drive of the mounted file system, where its parts
@@ -28,7 +28,7 @@ pub(crate) struct Fsck {
     pub(crate) read_us: u64,
 }
 
-/// Bytes of the files with which the file system of seed 001 is as full as
+/// Bytes of the files with which the file system of Zachariassen 1987 is as full as
 /// printed: 90,838 KB with their directories and what blocks waste.
 pub(crate) const USUAL_BYTES: u64 = 90_000_000;
 
@@ -39,9 +39,9 @@ impl Default for Fsck {
             // "4 parallel fsck's, offset 5 secs each".
             offset_ms: 5000,
             tree_seed: 1,
-            // Of the 280,395 sectors of seed 001's partition.
+            // Of the 280,395 sectors of Zachariassen 1987's partition.
             used_share: 0.63,
-            // Seed 001 prints 8 s of user time for 320 blocks of inodes: 24 ms
+            // Zachariassen 1987 prints 8 s of user time for 320 blocks of inodes: 24 ms
             // each, and next to nothing for the other 1600 reads. A Sun 3/180
             // is taken as twice as fast as the machine that these are for.
             inode_block_us: 48_000,

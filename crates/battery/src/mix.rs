@@ -1,4 +1,4 @@
-//! `random_mix`: DEC's indirect approach (seed 000, section 3), which replays
+//! `random_mix`: DEC's indirect approach (Kridle and McKusick 1983, section 3), which replays
 //! the measured mix of a system's requests instead of running its programs.
 //!
 //! The mix that DEC measured under VMS is not printed. The default here is a

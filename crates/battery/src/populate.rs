@@ -1,4 +1,4 @@
-//! `populate`: makes the populated file system of seed 001: a tree of files of
+//! `populate`: makes the populated file system of Zachariassen 1987: a tree of files of
 //! all sizes, each created, written and closed, directory by directory. `fsck`
 //! and `dump_restore` work on the same tree.
 
@@ -15,7 +15,7 @@ pub(crate) struct Populate {
     pub(crate) tree_seed: u64,
 }
 
-/// Files are written in calls of the block size of seed 001's file systems.
+/// Files are written in calls of the block size of Zachariassen 1987's file systems.
 pub(crate) const CALL_BYTES: u64 = 8192;
 
 /// Which tree it is, where there is one.

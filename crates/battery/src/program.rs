@@ -51,7 +51,7 @@ pub(crate) enum Kind {
     DumpRestore(DumpRestore),
 }
 
-/// A track and a cylinder of seed 004's drive: 17 sectors of 512 bytes, 6
+/// A track and a cylinder of Piziali and Zam 1991's drive: 17 sectors of 512 bytes, 6
 /// tracks.
 pub(crate) const TRACK_BYTES: u64 = 17 * 512;
 pub(crate) const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;

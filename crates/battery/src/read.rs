@@ -1,4 +1,4 @@
-//! `read_8192`: one sequential pass over a file, a block at a time (seed 000,
+//! `read_8192`: one sequential pass over a file, a block at a time (Kridle and McKusick 1983,
 //! appendix A).
 
 use crate::blocks::{ensure_file, read_block};

@@ -1,5 +1,5 @@
 //! `read_files`: one file after the other, all of one size, on a file system
-//! that is fresh or that has aged: what seed 004 argues about, small and large
+//! that is fresh or that has aged: what Piziali and Zam 1991 argue about, small and large
 //! files, fragmented or not.
 //!
 //! A file system ages as files come and go: before the program makes its own

@@ -1,5 +1,5 @@
 //! `scan`: several readers of the same or of different areas, each started a
-//! while after the one before it (seed 001, the parallel fscks).
+//! while after the one before it (Zachariassen 1987, the parallel fscks).
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value, choices};

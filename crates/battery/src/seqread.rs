@@ -1,5 +1,5 @@
 //! `seqread`: the same bytes, read with calls of different sizes over
-//! different layers of the system (seed 002). Each layer adds one thing to the
+//! different layers of the system (Kirkendall 1989). Each layer adds one thing to the
 //! one before it, so that their differences say where the time of a call goes.
 
 use crate::blocks::{ensure_file, pause, read_block};

@@ -43,7 +43,7 @@ pub enum Needs {
 }
 
 /// Four tests, three runs, the first of them "to clear out any useful data in
-/// the cache" (seed 000, section 4).
+/// the cache" (Kridle and McKusick 1983, section 4).
 const THREE_RUNS: Protocol = Protocol {
     repetitions: 3,
     discarded: 1,
@@ -51,14 +51,14 @@ const THREE_RUNS: Protocol = Protocol {
     stop_below_share: None,
 };
 
-/// Enough for the differences of the layers to be told from noise. Seed 002
+/// Enough for the differences of the layers to be told from noise. Kirkendall 1989
 /// timed each once, by whole seconds.
 const FIVE_RUNS: Protocol = Protocol {
     repetitions: 5,
     ..THREE_RUNS
 };
 
-/// "The minima of several runs" (seed 001).
+/// "The minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
     discarded: 0,
@@ -74,10 +74,10 @@ const UNTIL_SURE: Protocol = Protocol {
     stop_below_share: Some(0.02),
 };
 
-/// The call sizes of seed 002.
+/// The call sizes of Kirkendall 1989.
 const SEQREAD_CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16384];
 
-/// "1 track" and "1 cylinder" of seed 001's drive: 67 and 1809 sectors of 512
+/// "1 track" and "1 cylinder" of Zachariassen 1987's drive: 67 and 1809 sectors of 512
 /// bytes. O_DIRECT wants multiples of a block, for which 512 is the smallest.
 const COPY_CALLS: [u64; 3] = [8192, 67 * 512, 1809 * 512];
 
@@ -197,7 +197,7 @@ fn ffs83() -> Vec<Step> {
     .collect()
 }
 
-/// The layers of seed 002: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and
+/// The layers of Kirkendall 1989: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and
 /// `/dev/hd2`.
 const LAYERS_OF_1989: [&str; 5] = ["dropped", "null", "bnull", "device_direct", "device"];
 
@@ -262,7 +262,7 @@ fn vme87() -> Vec<Step> {
             &[("readers", readers), ("areas", areas)],
         ));
     }
-    // Seed 001 starts them 5 s apart, as the program does by itself: most of
+    // Zachariassen 1987 starts them 5 s apart, as the program does by itself: most of
     // what a drive of today would then do is wait.
     let fscks: [&[(&str, &str)]; 2] = [
         &[("checkers", "1")],

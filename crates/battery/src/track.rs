@@ -1,5 +1,5 @@
 //! `track_read`: a drive by itself, past every cache, in order and over and
-//! over within an area such as a cylinder (seed 004). With calls of a track it
+//! over within an area such as a cylinder (Piziali and Zam 1991). With calls of a track it
 //! shows what the drive gives, with calls of a sector what turnaround and
 //! interleave leave of that.
 

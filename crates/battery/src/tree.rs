@@ -1,4 +1,4 @@
-//! The tree that the workloads of seed 001 work on: the directories and files
+//! The tree that the workloads of Zachariassen 1987 work on: the directories and files
 //! of a UNIX `/usr` of the 1980s, drawn from a seed.
 //!
 //! # Sizes
@@ -9,7 +9,7 @@
 //! fix it. The median is assumed, 2.8 KB, above the one or two KB of users'
 //! files that the second of these reports, since `/usr` holds programs and
 //! libraries. The spread then follows from the mean of 12 to 20 KB that the
-//! restore times of seed 001 lead to. About 75 % of the files are below 10 KB:
+//! restore times of Zachariassen 1987 lead to. About 75 % of the files are below 10 KB:
 //! Ousterhout et al. 1985 find 80 % of all accesses there.
 //!
 //! Nothing is read of real file systems: it is a likely tree, not a certain
@@ -32,7 +32,7 @@ const SPREAD: f64 = 1.96;
 const LARGEST_BYTES: f64 = 2_097_152.0;
 /// No file is a larger part of a small tree.
 const LARGEST_SHARE: f64 = 0.125;
-/// One directory for these many files: seed 001's 91 MB in about 500
+/// One directory for these many files: Zachariassen 1987's 91 MB in about 500
 /// directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
 /// A directory has fewer names than this on the way to it.
@@ -40,7 +40,7 @@ const DEEPEST: usize = 7;
 /// The random stream that trees are drawn from.
 const TREE_STREAM: u128 = 3;
 
-/// The drive of seed 001, a Fujitsu 2344 ("620 cylinders 27 heads 67
+/// The drive of Zachariassen 1987, a Fujitsu 2344 ("620 cylinders 27 heads 67
 /// sectors/track"), whose shape an image has that stands for it.
 const SHAPE: Shape = Shape {
     sectors_per_track: 67,

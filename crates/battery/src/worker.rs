@@ -66,7 +66,7 @@ impl Worker {
         }
     }
 
-    /// The file that the programs of seed 000 share, as in the paper's script:
+    /// The file that the programs of Kridle and McKusick 1983 share, as in the paper's script:
     /// what one writes another reads or writes over.
     pub(crate) fn shared_file(&self) -> String {
         self.file("tst2")

@@ -1,4 +1,4 @@
-//! The workloads of seed 001 on both worlds: what is restored is what was
+//! The workloads of Zachariassen 1987 on both worlds: what is restored is what was
 //! dumped, byte for byte, and fsck reads what there is to read.
 
 use diskperf_battery::{Medium, Other, PipeEnd, Program, Worker};

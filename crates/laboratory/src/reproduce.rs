@@ -2,7 +2,7 @@
 //! that a calibration asks for.
 //!
 //! A cell names its system, its file system, its program and how many drives
-//! ran it. The programs are the battery's, under the protocol of seed 000: a
+//! ran it. The programs are the battery's, under the protocol of Kridle and McKusick 1983: a
 //! fresh file system, four programs in the script's order, each three times,
 //! the first time to clear the cache. What two drives do depends on how their
 //! spindles stand to each other, so their figures are means over evenly
@@ -106,7 +106,7 @@ pub fn reproduce_with(
     filling::card(catalogue, options, &workshop)
 }
 
-/// The modelled KB/s and CPU share of these cells of seed 000, in the order
+/// The modelled KB/s and CPU share of these cells of Kridle and McKusick 1983, in the order
 /// asked for, with changes to every system that they are about. An id with
 /// `#cpu` is that of its cell.
 ///

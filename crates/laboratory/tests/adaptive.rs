@@ -1,4 +1,4 @@
-//! The author's wish of seed 001: a controller that chooses its cache bits and
+//! The author's wish of Zachariassen 1987: a controller that chooses its cache bits and
 //! its read-ahead by itself, beside fixed settings, on the seed's own workloads,
 //! on random ones and across changes in mid-run.
 //!

@@ -1,4 +1,4 @@
-//! Seed 002: the card of the Atari ST under Minix.
+//! Kirkendall 1989: the card of the Atari ST under Minix.
 
 use diskperf_laboratory::analysis::accuracy::{Card, Role};
 use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Statistic {
     /// The median elapsed time.
     Median,
-    /// The shortest elapsed time, as in seed 001.
+    /// The shortest elapsed time, as in Zachariassen 1987.
     Minimum,
 }
 

@@ -42,18 +42,18 @@ struct Asked {
     limit: Option<f64>,
 }
 
-/// Seed 000's document.
+/// Kridle and McKusick 1983's document.
 const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
-/// Seed 003's.
+/// Speck and Bass 1984's.
 const SPECK_BASS: &str = "speck-bass-1984";
 
-/// Seed 004's.
+/// Piziali and Zam 1991's.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-/// Seed 001's.
+/// Zachariassen 1987's.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-/// Seed 002's.
+/// Kirkendall 1989's.
 const KIRKENDALL: &str = "kirkendall-1989";
 
 const ASKED: [Asked; 9] = [

@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// The bytes that count for KB/s. `/dev/null` returns none: there the
-    /// bytes asked for count, as in seed 002.
+    /// bytes asked for count, as in Kirkendall 1989.
     pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
         match &self.kind {
             Kind::Read(_) | Kind::ReadFiles(_) | Kind::Scan(_) | Kind::TrackRead(_) => {

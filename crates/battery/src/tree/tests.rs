@@ -77,7 +77,7 @@ fn the_room_is_enough() {
     }
 }
 
-/// The file system of seed 001: 137,460 KB on 280,395 sectors, of which 90,838
+/// The file system of Zachariassen 1987: 137,460 KB on 280,395 sectors, of which 90,838
 /// to 95,010 are used. What is known of its fsck was fitted to ten times of it:
 /// 1940 reads, half of them of what was read before.
 #[test]

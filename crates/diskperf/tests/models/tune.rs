@@ -237,7 +237,7 @@ fn a_search_that_makes_no_sense_says_why() {
     .expect(2, &["--drives 5"]);
 }
 
-/// Seed 003: "After I do `tunefs -d 7` ..., the throughput almost doubles" on the
+/// Speck and Bass 1984: "After I do `tunefs -d 7` ..., the throughput almost doubles" on the
 /// 9775, whose default is 4 ms; on the Eagle "about half of the 4Kbyte transfers
 /// take more than 5 ms to set up".
 #[test]
@@ -257,7 +257,7 @@ fn the_rotdelay_of_the_si9900_is_one_above_the_cliff() {
     }
 }
 
-/// Seed 004: what suits a drive by itself suits no file read by blocks, and a
+/// Piziali and Zam 1991: what suits a drive by itself suits no file read by blocks, and a
 /// gap at the start of each cylinder makes up for the seek.
 #[test]
 fn the_interleave_and_gap_of_the_st251_for_large_and_small_files() {
@@ -277,7 +277,7 @@ fn the_interleave_and_gap_of_the_st251_for_large_and_small_files() {
     }
 }
 
-/// Seed 001: fsck past the file system is fastest with what it has read kept in
+/// Zachariassen 1987: fsck past the file system is fastest with what it has read kept in
 /// the cache (29 to 37 s against 79 s); for dd its author settled on SEA|XHD with
 /// 100 sectors of read-ahead.
 #[test]

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// The directory that the script of seed 000 makes for its files.
+/// The directory that the script of Kridle and McKusick 1983 makes for its files.
 const FOLDER: &str = "foo/";
 
 /// How a machine is used.

@@ -140,7 +140,7 @@ fn plan_on(
         Ok(suite)
     };
     let asked = suite_of(match what {
-        // What seed 004 reads its drives with.
+        // What Piziali and Zam 1991 read their drives with.
         None if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }

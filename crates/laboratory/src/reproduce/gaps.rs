@@ -1,4 +1,4 @@
-//! What seed 004 argues about and nobody measured: the gap of mkfs in both
+//! What Piziali and Zam 1991 argues about and nobody measured: the gap of mkfs in both
 //! readings, beside the interleave of the drive, for files small and large,
 //! one behind the other or scattered.
 

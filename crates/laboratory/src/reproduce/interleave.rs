@@ -1,4 +1,4 @@
-//! Seed 004: a drive by itself, formatted with interleaves from 1:1 to 6:1,
+//! Piziali and Zam 1991: a drive by itself, formatted with interleaves from 1:1 to 6:1,
 //! read by whole tracks and by single sectors.
 
 use super::asking::{Asking, Values};

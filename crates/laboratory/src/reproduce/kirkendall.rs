@@ -1,4 +1,4 @@
-//! Seed 002: two megabytes, read with five sizes of call through five layers
+//! Kirkendall 1989: two megabytes, read with five sizes of call through five layers
 //! of Minix on an Atari ST, and once more with read-ahead in the driver.
 //!
 //! The document prints whole seconds, and speeds reckoned from them: a cell is

@@ -1,4 +1,4 @@
-//! What a cell of seed 000 was measured on, and the runs that it takes.
+//! What a cell of Kridle and McKusick 1983 was measured on, and the runs that it takes.
 
 use super::jobs::{Figure, Job, Workshop};
 use crate::error::LaboratoryError;
@@ -9,7 +9,7 @@ use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that each program of seed 000 moves.
+/// Bytes that each program of Kridle and McKusick 1983 moves.
 pub(crate) const SIZE_BYTES: u64 = 8 << 20;
 
 /// A file system on drives of a system: one machine runs all programs on it.

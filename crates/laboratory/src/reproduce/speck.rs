@@ -1,4 +1,4 @@
-//! Seed 003: a file of 6400 KB, read in a tight loop with calls of 2 to 64
+//! Speck and Bass 1984: a file of 6400 KB, read in a tight loop with calls of 2 to 64
 //! KiB, on a layout with a rotational delay of 4 ms and one of 7 ms.
 
 use super::asking::{Asking, Values, settings};

@@ -1,4 +1,4 @@
-//! What seed 000 says in words, each as runs that differ in one parameter.
+//! What Kridle and McKusick 1983 say in words, each as runs that differ in one parameter.
 
 use super::asking::{self, Asking};
 use super::setups::{Modelled, Place, Setup, figures};

@@ -1,4 +1,4 @@
-//! Seed 001: dd between partitions and files on a Sun 3/180 with two
+//! Zachariassen 1987: dd between partitions and files on a Sun 3/180 with two
 //! controllers, and on an Eagle beside them.
 
 mod statements;

@@ -1,5 +1,5 @@
 //! Serial lines that bring characters all the time: a load that interrupts
-//! whatever else is done (seed 003).
+//! whatever else is done (Speck and Bass 1984).
 
 use super::Kernel;
 use crate::event::Event;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// What every program moves, unless the user says otherwise: 1983's size. In
 /// virtual time it costs nothing to wait for.
 const MODEL_BYTES: u64 = 8 * MIB;
-/// The same on Minix: seed 002's.
+/// The same on Minix: Kirkendall 1989's.
 const MINIX_BYTES: u64 = 2 * MIB;
 
 /// A size that a program has of its own is halved this often at most: then it

@@ -1,4 +1,4 @@
-//! What seed 001 says in words: which controller is ahead of which, at what.
+//! What Zachariassen 1987 says in words: which controller is ahead of which, at what.
 
 use super::{
     BASELINE, CYLINDER_SECTORS, DOCUMENT, H, HEADS, PASSES, READ_FILE, ROWS, Row, SECTOR_BYTES,

@@ -172,7 +172,7 @@ fn a_routine_of_the_hp_driver_costs_the_same_at_every_date() {
 fn printed_facts_follow_from_the_geometry() {
     let catalogue = Catalogue::embedded();
     for (name, megabytes, media_kb_per_s, half_revolution_us) in [
-        // Seed 000's drive table prints the capacities in whole MB.
+        // Kridle and McKusick 1983's drive table prints the capacities in whole MB.
         ("eagle", Some((404, 20_000)), 1584, 7574),
         ("ra81", Some((456, 1_000_000)), 1530, 8333),
         ("cdc9775", None, 960, 8333),

@@ -1,5 +1,5 @@
 //! A policy that follows what is asked: nobody built it in 1987 ("adaptive
-//! algorithms would be nice", seed 001).
+//! algorithms would be nice", Zachariassen 1987).
 //!
 //! It remembers the last commands of a drive, and knows where the last reads and
 //! writes ended: a command that begins where one of them ended belongs to a sequence,

@@ -58,7 +58,7 @@ pub struct Policy {
     pub ahead_sectors: u32,
 }
 
-/// The most that such a controller reads ahead, in sectors (seed 001).
+/// The most that such a controller reads ahead, in sectors (Zachariassen 1987).
 pub const MOST_AHEAD_SECTORS: u32 = 244;
 
 impl Policy {
@@ -108,7 +108,7 @@ impl Policy {
     /// Whether reading ahead, once begun, goes to its end before a write that
     /// waits. Across cylinders the controller's processor moves the arm itself,
     /// between one operation of the drive and the next, and sees the write;
-    /// within a cylinder it is one operation (inferred: seed 001's copies of
+    /// within a cylinder it is one operation (inferred: Zachariassen 1987's copies of
     /// files keep what was read ahead, those of raw partitions lose it, and
     /// XCY is the bit by which the two differ).
     pub fn keeps_arm(&self) -> bool {
