@@ -97,13 +97,30 @@ impl ReadFiles {
             Err(error) => return Err(error.into()),
         };
         if !made {
-            self.age(system, worker).await?;
-            make_directories(system, &self.top(worker), files.len() as u64).await?;
+            self.begin(system, worker, files.len()).await?;
         }
         for (path, length) in &files {
-            ensure_file(system, worker, path, *length).await?;
+            match ensure_file(system, worker, path, *length).await {
+                // The files before it were made when the size was smaller.
+                Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
+                    self.begin(system, worker, files.len()).await?;
+                    ensure_file(system, worker, path, *length).await?;
+                }
+                result => result?,
+            }
         }
         Ok(())
+    }
+
+    /// What comes before so many files are made.
+    async fn begin(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+        files: usize,
+    ) -> Result<(), ProgramError> {
+        self.age(system, worker).await?;
+        make_directories(system, &self.top(worker), files as u64).await
     }
 
     /// Has small files come and go; none is left.

@@ -330,7 +330,11 @@ impl Execution<'_> {
         };
         let drives = bench.drives.iter().chain(bench.other);
         let room_bytes = drives.map(|drive| drive.pilot_bytes).min().unwrap_or(0);
-        let size_bytes = pilot::size(bench, typical, room_bytes, self.observer)?;
+        let fits = |size_bytes| {
+            let mut programs = group.iter().map(|step| &step.program);
+            programs.all(|program| program.file_bytes(size_bytes) <= room_bytes)
+        };
+        let size_bytes = pilot::size(bench, typical, fits, self.observer)?;
         self.sizes.insert(key, size_bytes);
         Ok(whole_calls(size_bytes))
     }

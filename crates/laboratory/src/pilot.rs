@@ -19,19 +19,18 @@ const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
 /// A pilot that is too short is followed by one of this many times its size.
 const GROWTH: u64 = 8;
 
-/// The size for a task, whose own size is not looked at. `room_bytes` is
-/// the most that the program's files may take together.
+/// The size for a task, whose own size is not looked at. `fits` tells whether
+/// every program that will move as much has the room for it.
 pub(crate) fn size(
     bench: &Bench<'_>,
     task: Task<'_>,
-    room_bytes: u64,
+    fits: impl Fn(u64) -> bool,
     observer: &mut dyn Observer,
 ) -> Result<u64, ProgramError> {
     let whole_calls = |bytes: u64| {
         let call_bytes = task.program.call_bytes();
         bytes.max(call_bytes) / call_bytes * call_bytes
     };
-    let fits = |bytes: u64| task.program.file_bytes(bytes) <= room_bytes;
     let mut size_bytes = SMALLEST_BYTES.max(task.program.call_bytes());
     // A file of the user's may be smaller than that.
     while size_bytes > task.program.call_bytes() && !fits(size_bytes) {

@@ -320,7 +320,7 @@ impl HostPlan {
     }
 
     /// The least that a step moves when its size is found by a pilot: 8 MB in
-    /// whole calls, or all of a smaller file or device.
+    /// whole calls, or what fits on a smaller file or device.
     pub(crate) fn smallest_size(&self, step: &Step) -> u64 {
         let call_bytes = step.program.call_bytes();
         let there = self
@@ -328,8 +328,11 @@ impl HostPlan {
             .iter()
             .filter(|target| target.medium != Medium::Directory);
         let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
-        let wanted = crate::pilot::SMALLEST_BYTES.min(room_bytes).max(call_bytes);
-        wanted / call_bytes * call_bytes
+        let mut wanted = crate::pilot::SMALLEST_BYTES.max(call_bytes);
+        while wanted > call_bytes && step.program.file_bytes(wanted) > room_bytes {
+            wanted /= 2;
+        }
+        wanted.max(call_bytes) / call_bytes * call_bytes
     }
 
     /// All targets, as the user named them.
