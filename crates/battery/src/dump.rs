@@ -44,7 +44,7 @@ enum Source {
 }
 
 /// Sectors are 512 bytes: a raw read is a multiple of that.
-const SECTOR_BYTES: usize = 512;
+pub(crate) const SECTOR_BYTES: usize = 512;
 
 impl Dump {
     /// What there is to dump: the tree, as it lies.

@@ -6,6 +6,7 @@ mod survey;
 
 use crate::blocks;
 use crate::copy::{Copy, Destination};
+use crate::dump;
 use crate::dump_restore::{self, DumpRestore};
 use crate::fsck::{self, Fsck};
 use crate::mix::RandomMix;
@@ -240,6 +241,15 @@ impl Program {
             Kind::Populate(_) | Kind::DumpRestore(_) => 1,
             Kind::Fsck(_) => fsck::UNIT_BYTES,
             _ => self.call_bytes(),
+        }
+    }
+
+    /// What offset and length of what it reads of a drive are multiples of, where
+    /// it reads a mounted file system past that, as dump does.
+    pub fn dump_unit_bytes(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::DumpRestore(_) => Some(dump::SECTOR_BYTES as u64),
+            _ => None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::support::User;
 
 const VAX: &str = "vax780-sc780-eagle";
 const SUN: &str = "sun3-rimfire-2344";
+const ATARI: &str = "atarist-supra";
 
 #[test]
 fn requests_that_make_no_sense_say_what_does() {
@@ -20,6 +21,58 @@ fn requests_that_make_no_sense_say_what_does() {
         (
             &["--on", "vax780-sc780-eagle:initial-arbitrasion"],
             &["did you mean", "initial-arbitration"],
+        ),
+        (
+            &["--on", ATARI, "--set", "drive.sector_bytes=129"],
+            &[
+                "blocks of 1024 bytes",
+                "whole sectors of 129",
+                "drive.sector_bytes",
+            ],
+        ),
+        (
+            &[
+                "seqread",
+                "--on",
+                ATARI,
+                "--set",
+                "program.layer=device_direct",
+                "--set",
+                "program.call_bytes=512",
+                "--set",
+                "drive.sector_bytes=1024",
+                "--set",
+                "drive.sectors_per_track=8",
+                "--set",
+                "drive.partition_sectors=9000",
+            ],
+            &[
+                "calls of 512 bytes",
+                "whole sectors of 1024",
+                "program.call_bytes",
+            ],
+        ),
+        (
+            &[
+                "dump_restore",
+                "--on",
+                VAX,
+                "--set",
+                "drive.sector_bytes=1024",
+                "--set",
+                "drive.sectors_per_track=12",
+                "--set",
+                "drive.partition_sectors=40000",
+                "--set",
+                "drive.partition_start_cylinder=0",
+                "--size",
+                "1M",
+            ],
+            &[
+                "calls of 512 bytes",
+                "whole sectors of 1024",
+                "drive.sector_bytes",
+            ],
         ),
         (
             &["--on", SUN, "--set", "controller.raw_cache_bits=SEA|XCY"],

@@ -103,6 +103,14 @@ pub(super) fn read_filesystem(
         ) as u32,
     };
     for partition in drives.iter().flat_map(|drive| &drive.partitions) {
+        let sector_bytes = partition.label.sector_bytes as usize;
+        if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
+            let message = format!(
+                "its blocks of {BLOCK_BYTES} bytes are not whole sectors of {sector_bytes}, as the drive has them (drive.sector_bytes)"
+            );
+            reader.fail("kind", &message);
+            break;
+        }
         if let Err(error) = room_bytes(partition.bytes(), parameters) {
             reader.fail("kind", &error.to_string());
             break;

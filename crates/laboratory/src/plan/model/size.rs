@@ -5,6 +5,7 @@ use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Medium, Step};
+use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::{MIB, format_size};
 use std::collections::BTreeMap;
 
@@ -77,28 +78,33 @@ impl ModelPlan {
         ));
     }
 
-    /// A drive by itself moves whole sectors.
+    /// A drive by itself moves whole sectors, also where it has a file system
+    /// beside that.
     pub(super) fn check_sectors(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
-        if computer.medium() == Medium::Directory {
-            return Ok(());
-        }
+        let unit_bytes = |step: &Step| {
+            let program = &step.program;
+            let direct = program.cache_mode(self.cache) == CacheMode::Direct;
+            let moves_sectors = match computer.medium() {
+                Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
+                Medium::Directory => program.names_its_device() && direct,
+                Medium::Device | Medium::File => program.touches_target(),
+            };
+            moves_sectors.then(|| program.unit_bytes(self.size(step)))
+        };
         let sector_bytes = u64::from(
             computer.specification.volumes[0]
                 .partition
                 .label
                 .sector_bytes,
         );
-        for step in self
-            .suite
-            .steps
-            .iter()
-            .filter(|step| step.program.touches_target())
-        {
-            let unit = step.program.unit_bytes(self.size(step));
+        for step in &self.suite.steps {
+            let Some(unit) = unit_bytes(step) else {
+                continue;
+            };
             if !unit.is_multiple_of(sector_bytes) {
                 return Err(LaboratoryError::Request(format!(
-                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes",
+                    "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes, or another drive.sector_bytes",
                     title(step)
                 )));
             }
