@@ -268,9 +268,9 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             "ext4:size=900T",
             &["not enough space", "needed", "available"],
         ),
-        ("ext4:mkfs=--nonsense", &["mkfs.ext4", "failed"]),
+        ("ext4:mkfs=-m 99", &["mkfs.ext4", "failed"]),
         (
-            "ext4:size=32M,mount=nonsense",
+            "ext4:size=32M,mount=data=nonsense",
             &["mount", "nonsense", "failed"],
         ),
     ] {

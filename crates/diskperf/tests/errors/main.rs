@@ -3,6 +3,7 @@
 
 mod command_line;
 mod devices;
+mod fresh;
 mod storage;
 mod stores;
 #[path = "../support/mod.rs"]

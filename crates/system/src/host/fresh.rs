@@ -3,6 +3,7 @@
 //! newfs.
 
 mod mounted;
+mod options;
 mod spec;
 
 pub use mounted::enter_private_mounts;

@@ -1,5 +1,6 @@
 //! What kind of file system to make: `ext4:block_bytes=1024,size=512M`.
 
+use super::options::{check_mkfs, check_mount};
 use diskperf_timeline::units::{MIB, SizeError, parse_size};
 use std::fmt;
 use std::str::FromStr;
@@ -117,6 +118,30 @@ pub enum SpecError {
         /// What is wrong with its value.
         source: SizeError,
     },
+    /// An argument of mkfs that may name a device or a file.
+    #[error(
+        "mkfs=`{written}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
+    )]
+    MkfsArgument {
+        /// The kind.
+        kind: FreshKind,
+        /// As written.
+        written: String,
+        /// What may be written in its place.
+        allowed: String,
+    },
+    /// A mount option that may name a device or a file.
+    #[error(
+        "mount=`{written}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
+    )]
+    MountOption {
+        /// The kind.
+        kind: FreshKind,
+        /// As written.
+        written: String,
+        /// What may be written in its place.
+        allowed: String,
+    },
     /// A block size that the kind does not have here.
     #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", listed(.allowed))]
     BlockBytes {
@@ -146,7 +171,7 @@ const DEFAULT_BLOCK_BYTES: u64 = 4096;
 /// `block_bytes`, `size` (of the image), `mkfs` (further arguments of mkfs,
 /// split at blanks; an option given here replaces diskperf's own where mkfs
 /// takes it only once) and `mount` (mount options). The last two may be
-/// repeated.
+/// repeated; what could name a device or a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshSpec {
     /// Its kind.
@@ -191,6 +216,24 @@ impl FreshSpec {
         }
         Ok(size_bytes)
     }
+
+    fn check_mkfs(&self) -> Result<(), SpecError> {
+        let kind = self.kind;
+        check_mkfs(kind, &self.mkfs_arguments).map_err(|refused| SpecError::MkfsArgument {
+            kind,
+            written: refused.written,
+            allowed: refused.allowed,
+        })
+    }
+
+    fn check_mount(&self, option: &str) -> Result<(), SpecError> {
+        let kind = self.kind;
+        check_mount(kind, option).map_err(|refused| SpecError::MountOption {
+            kind,
+            written: refused.written,
+            allowed: refused.allowed,
+        })
+    }
 }
 
 impl FromStr for FreshSpec {
@@ -224,7 +267,10 @@ impl FromStr for FreshSpec {
                 "mkfs" => spec
                     .mkfs_arguments
                     .extend(value.split_ascii_whitespace().map(str::to_owned)),
-                "mount" => spec.mount_options.push(value.to_owned()),
+                "mount" => {
+                    spec.check_mount(value)?;
+                    spec.mount_options.push(value.to_owned());
+                }
                 key => {
                     return Err(SpecError::UnknownKey {
                         key: key.to_owned(),
@@ -232,6 +278,7 @@ impl FromStr for FreshSpec {
                 }
             }
         }
+        spec.check_mkfs()?;
         Ok(spec)
     }
 }
@@ -312,6 +359,12 @@ mod tests {
                 &["`nodiratime`", "KEY=VALUE"],
             ),
             ("ext4:size=1X", &["size", "`1X` is not a size"]),
+            (
+                "xfs:mkfs=-l logdev=/dev/loop2",
+                &["`-l logdev=/dev/loop2`", "mkfs.xfs", "-l with agnum"],
+            ),
+            ("btrfs:mkfs=/dev/loop2", &["`/dev/loop2`", "--label"]),
+            ("ext4:mount=loop=a", &["`loop=a`", "data_err", "noatime"]),
         ] {
             let message = text.parse::<FreshSpec>().unwrap_err().to_string();
             for part in parts {

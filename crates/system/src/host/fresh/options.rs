@@ -1,0 +1,522 @@
+//! Which options of mkfs and of mount a user may give: those that name no
+//! device, no file and no directory. diskperf has mkfs write without asking, so
+//! that a device named here would be overwritten unseen.
+
+use super::FreshKind;
+
+/// What may stand behind an option of mkfs.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// Nothing.
+    Nothing,
+    /// A number or a word.
+    Word,
+    /// `KEY` or `KEY=VALUE`, with one of these keys.
+    Keys(&'static [&'static str]),
+}
+
+/// An option of mkfs: its letter, its long name if it has one, and its value.
+type MkfsOption = (char, &'static str, Takes);
+
+const EXT: &[MkfsOption] = &[
+    ('b', "", Takes::Word),
+    ('C', "", Takes::Word),
+    ('D', "", Takes::Nothing),
+    (
+        'E',
+        "",
+        Takes::Keys(&[
+            "assume_storage_prezeroed",
+            "desc_size",
+            "discard",
+            "encoding",
+            "encoding_flags",
+            "hash_seed",
+            "lazy_itable_init",
+            "lazy_journal_init",
+            "mmp_update_interval",
+            "no_copy_xattrs",
+            "nodiscard",
+            "num_backup_sb",
+            "orphan_file_size",
+            "packed_meta_blocks",
+            "quotatype",
+            "resize",
+            "root_owner",
+            "stride",
+            "stripe_width",
+        ]),
+    ),
+    ('e', "", Takes::Word),
+    ('G', "", Takes::Word),
+    ('g', "", Takes::Word),
+    ('I', "", Takes::Word),
+    ('i', "", Takes::Word),
+    (
+        'J',
+        "",
+        Takes::Keys(&["fast_commit_size", "location", "size"]),
+    ),
+    ('j', "", Takes::Nothing),
+    ('L', "", Takes::Word),
+    ('m', "", Takes::Word),
+    ('N', "", Takes::Word),
+    ('O', "", Takes::Word),
+    ('o', "", Takes::Word),
+    ('q', "", Takes::Nothing),
+    ('r', "", Takes::Word),
+    ('T', "", Takes::Word),
+    ('U', "", Takes::Word),
+    ('v', "", Takes::Nothing),
+];
+
+const XFS: &[MkfsOption] = &[
+    ('b', "", Takes::Keys(&["size"])),
+    (
+        'd',
+        "",
+        Takes::Keys(&[
+            "agcount",
+            "agsize",
+            "cowextsize",
+            "extszinherit",
+            "noalign",
+            "projinherit",
+            "sectsize",
+            "su",
+            "sunit",
+            "sw",
+            "swidth",
+        ]),
+    ),
+    (
+        'i',
+        "",
+        Takes::Keys(&[
+            "attr",
+            "exchange",
+            "maxpct",
+            "nrext64",
+            "perblock",
+            "projid32bit",
+            "size",
+            "sparse",
+        ]),
+    ),
+    ('K', "", Takes::Nothing),
+    ('L', "", Takes::Word),
+    (
+        'l',
+        "",
+        Takes::Keys(&[
+            "agnum",
+            "internal",
+            "lazy-count",
+            "sectsize",
+            "size",
+            "su",
+            "sunit",
+            "version",
+        ]),
+    ),
+    (
+        'm',
+        "",
+        Takes::Keys(&[
+            "autofsck",
+            "bigtime",
+            "crc",
+            "finobt",
+            "inobtcount",
+            "metadir",
+            "reflink",
+            "rmapbt",
+            "uuid",
+        ]),
+    ),
+    (
+        'n',
+        "",
+        Takes::Keys(&["ftype", "parent", "size", "version"]),
+    ),
+    ('q', "", Takes::Nothing),
+    ('s', "", Takes::Keys(&["size"])),
+];
+
+const BTRFS: &[MkfsOption] = &[
+    ('d', "data", Takes::Word),
+    ('K', "nodiscard", Takes::Nothing),
+    ('L', "label", Takes::Word),
+    ('M', "mixed", Takes::Nothing),
+    ('m', "metadata", Takes::Word),
+    ('n', "nodesize", Takes::Word),
+    ('O', "features", Takes::Word),
+    ('q', "quiet", Takes::Nothing),
+    ('R', "runtime-features", Takes::Word),
+    ('s', "sectorsize", Takes::Word),
+    ('U', "uuid", Takes::Word),
+    ('v', "verbose", Takes::Nothing),
+];
+
+/// Options of mount that every file system has.
+const MOUNT: &[&str] = &[
+    "async",
+    "atime",
+    "defaults",
+    "dev",
+    "diratime",
+    "dirsync",
+    "discard",
+    "exec",
+    "lazytime",
+    "noatime",
+    "nodev",
+    "nodiratime",
+    "nodiscard",
+    "noexec",
+    "nolazytime",
+    "norelatime",
+    "nostrictatime",
+    "nosuid",
+    "relatime",
+    "rw",
+    "strictatime",
+    "suid",
+    "sync",
+];
+
+const MOUNT_EXT: &[&str] = &[
+    "acl",
+    "auto_da_alloc",
+    "barrier",
+    "block_validity",
+    "bsddf",
+    "bsdgroups",
+    "commit",
+    "data",
+    "data_err",
+    "dax",
+    "delalloc",
+    "dioread_lock",
+    "dioread_nolock",
+    "errors",
+    "grpid",
+    "init_itable",
+    "inode_readahead_blks",
+    "journal_async_commit",
+    "journal_checksum",
+    "journal_ioprio",
+    "max_batch_time",
+    "max_dir_size_kb",
+    "mb_optimize_scan",
+    "min_batch_time",
+    "minixdf",
+    "no_mbcache",
+    "no_prefetch_block_bitmaps",
+    "noacl",
+    "noauto_da_alloc",
+    "nobarrier",
+    "noblock_validity",
+    "nodelalloc",
+    "nodioread_nolock",
+    "nogrpid",
+    "noinit_itable",
+    "nojournal_checksum",
+    "noquota",
+    "nouser_xattr",
+    "oldalloc",
+    "orlov",
+    "prefetch_block_bitmaps",
+    "resgid",
+    "resuid",
+    "stripe",
+    "sysvgroups",
+    "user_xattr",
+];
+
+const MOUNT_XFS: &[&str] = &[
+    "allocsize",
+    "attr2",
+    "dax",
+    "filestreams",
+    "grpid",
+    "ikeep",
+    "inode32",
+    "inode64",
+    "largeio",
+    "lifetime",
+    "logbsize",
+    "logbufs",
+    "noalign",
+    "noattr2",
+    "nogrpid",
+    "noikeep",
+    "nolargeio",
+    "nolifetime",
+    "noquota",
+    "nouuid",
+    "sunit",
+    "swalloc",
+    "swidth",
+    "wsync",
+];
+
+const MOUNT_BTRFS: &[&str] = &[
+    "acl",
+    "autodefrag",
+    "barrier",
+    "clear_cache",
+    "commit",
+    "compress",
+    "compress-force",
+    "datacow",
+    "datasum",
+    "enospc_debug",
+    "fatal_errors",
+    "flushoncommit",
+    "max_inline",
+    "metadata_ratio",
+    "noacl",
+    "noautodefrag",
+    "nobarrier",
+    "nodatacow",
+    "nodatasum",
+    "noenospc_debug",
+    "noflushoncommit",
+    "nospace_cache",
+    "nossd",
+    "nossd_spread",
+    "notreelog",
+    "space_cache",
+    "ssd",
+    "ssd_spread",
+    "thread_pool",
+    "treelog",
+    "user_subvol_rm_allowed",
+];
+
+/// What is not passed on, and what may be written in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotPassedOn {
+    /// As the user wrote it.
+    pub(super) written: String,
+    /// What may be written there.
+    pub(super) allowed: String,
+}
+
+impl NotPassedOn {
+    fn new(written: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self {
+            written: written.into(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+/// Checks further arguments of mkfs, which are options with their values and
+/// nothing else: mkfs takes a word by itself for one more device.
+pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), NotPassedOn> {
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let Some((option, attached)) = found(kind, word) else {
+            return Err(NotPassedOn::new(word, listed_options(kind)));
+        };
+        let (takes, name) = (option.2, shown(option));
+        let value = match (takes, attached) {
+            (Takes::Nothing, None) => continue,
+            (Takes::Nothing, Some(_)) => {
+                let allowed = format!("{name} by itself");
+                return Err(NotPassedOn::new(word, allowed));
+            }
+            (Takes::Word | Takes::Keys(_), Some(value)) => value,
+            (Takes::Word | Takes::Keys(_), None) => words.next().unwrap_or(""),
+        };
+        let whole = match attached {
+            Some(_) => word.to_owned(),
+            None => format!("{word} {value}"),
+        };
+        match takes {
+            Takes::Nothing => {}
+            Takes::Word if is_plain(value) => {}
+            Takes::Word => {
+                let allowed = format!("{name} with a number or a word, without `/`");
+                return Err(NotPassedOn::new(whole, allowed));
+            }
+            Takes::Keys(keys) if value.split(',').all(|part| is_of(keys, part)) => {}
+            Takes::Keys(keys) => {
+                let allowed = format!("{name} with {}", keys.join(", "));
+                return Err(NotPassedOn::new(whole, allowed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks one option of mount.
+pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), NotPassedOn> {
+    let own = mount_options(kind);
+    if option
+        .split(',')
+        .all(|part| is_of(MOUNT, part) || is_of(own, part))
+    {
+        return Ok(());
+    }
+    let allowed: Vec<&str> = own.iter().chain(MOUNT).copied().collect();
+    Err(NotPassedOn::new(option, allowed.join(", ")))
+}
+
+fn mkfs_options(kind: FreshKind) -> &'static [MkfsOption] {
+    match kind {
+        FreshKind::Ext2 | FreshKind::Ext4 => EXT,
+        FreshKind::Xfs => XFS,
+        FreshKind::Btrfs => BTRFS,
+    }
+}
+
+fn mount_options(kind: FreshKind) -> &'static [&'static str] {
+    match kind {
+        FreshKind::Ext2 | FreshKind::Ext4 => MOUNT_EXT,
+        FreshKind::Xfs => MOUNT_XFS,
+        FreshKind::Btrfs => MOUNT_BTRFS,
+    }
+}
+
+/// The option that a word is, with the value in the same word if there is one:
+/// `-b`, `-b1024`, `--label` or `--label=a`. Not several letters in one word,
+/// and no long name cut short.
+fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&str>)> {
+    let options = mkfs_options(kind);
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = match long.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (long, None),
+        };
+        let option = options.iter().find(|(_, known, _)| *known == name)?;
+        return (!name.is_empty()).then_some((option, value));
+    }
+    let mut letters = word.strip_prefix('-')?.chars();
+    let letter = letters.next()?;
+    let option = options.iter().find(|(known, ..)| *known == letter)?;
+    let value = letters.as_str();
+    Some((option, (!value.is_empty()).then_some(value)))
+}
+
+/// Whether `KEY` or `KEY=VALUE` has one of these keys, and a plain value.
+fn is_of(keys: &[&str], part: &str) -> bool {
+    match part.split_once('=') {
+        Some((key, value)) => keys.contains(&key) && is_plain(value),
+        None => keys.contains(&part),
+    }
+}
+
+/// Whether it is a number or a word, which leads to no other file. A word that
+/// begins with `-` would be the next option to some versions of mkfs.
+fn is_plain(value: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:+^-".contains(letter);
+    !value.is_empty() && !value.starts_with('-') && value.chars().all(plain)
+}
+
+fn shown((letter, long, _): &MkfsOption) -> String {
+    match *long {
+        "" => format!("-{letter}"),
+        long => format!("-{letter} (--{long})"),
+    }
+}
+
+fn listed_options(kind: FreshKind) -> String {
+    let options: Vec<String> = mkfs_options(kind).iter().map(shown).collect();
+    options.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mkfs(kind: FreshKind, line: &str) -> Result<(), NotPassedOn> {
+        let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
+        check_mkfs(kind, &words)
+    }
+
+    #[test]
+    fn options_with_numbers_and_words_are_passed_on() {
+        for (kind, line) in [
+            (FreshKind::Ext4, "-m 0 -i 65536 -O ^has_journal -L scratch"),
+            (FreshKind::Ext4, "-m0 -E stride=16 -J size=16"),
+            (FreshKind::Ext2, "-E stride=16,stripe_width=64 -v"),
+            (
+                FreshKind::Xfs,
+                "-m reflink=0 -d agcount=2 -lsize=64m -i size=512",
+            ),
+            (FreshKind::Xfs, "-l internal"),
+            (FreshKind::Btrfs, "-d single --metadata dup --label=a -M"),
+        ] {
+            assert_eq!(mkfs(kind, line), Ok(()), "{kind} {line}");
+        }
+        for (kind, option) in [
+            (FreshKind::Ext4, "noatime"),
+            (FreshKind::Ext4, "data=journal"),
+            (FreshKind::Xfs, "logbufs=8"),
+            (FreshKind::Btrfs, "compress=zstd:3"),
+        ] {
+            assert_eq!(check_mount(kind, option), Ok(()), "{kind} {option}");
+        }
+    }
+
+    #[test]
+    fn what_may_lead_to_a_device_or_a_file_is_not() {
+        use FreshKind::{Btrfs, Ext2, Ext4, Xfs};
+        for (kind, line) in [
+            (Btrfs, "/dev/loop2"),
+            (Btrfs, "loop2"),
+            (Btrfs, "-- loop2"),
+            (Btrfs, "-M loop2"),
+            (Btrfs, "-d single ../dev/loop2"),
+            (Btrfs, "--rootdir /etc"),
+            (Btrfs, "--root=/etc"),
+            (Btrfs, "-r etc"),
+            (Btrfs, "--lab a"),
+            (Btrfs, "-qK"),
+            (Btrfs, "--nodiscard=a"),
+            (Btrfs, "-L"),
+            (Btrfs, "-L -d"),
+            (Xfs, "-l logdev=/dev/loop2"),
+            (Xfs, "-llogdev=loop2"),
+            (Xfs, "-l size=64m,logdev=loop2"),
+            (Xfs, "-l internal,name=x"),
+            (Xfs, "-r rtdev=/proc/self/fd/3"),
+            (Xfs, "-d name=loop2"),
+            (Xfs, "-d agcount=/dev/loop2"),
+            (Xfs, "-p proto"),
+            (Xfs, "-c options=file"),
+            (Xfs, "-Kl logdev=loop2"),
+            (Ext4, "-J device=/dev/loop2"),
+            (Ext4, "-Jdevice=UUID=12"),
+            (Ext4, "-J size=4,device=loop2"),
+            (Ext4, "-d /etc"),
+            (Ext4, "-l badblocks"),
+            (Ext4, "-z undo"),
+            (Ext4, "-E offset=1048576"),
+            (Ext4, "-L /dev/loop2"),
+            (Ext2, "4096"),
+        ] {
+            assert!(mkfs(kind, line).is_err(), "{kind} {line}");
+        }
+        for (kind, option) in [
+            (Ext4, "journal_path=/dev/loop2"),
+            (Ext4, "journal_dev=0x702"),
+            (Ext4, "usrjquota=file"),
+            (Ext4, "loop=loop2"),
+            (Ext4, "bind"),
+            (Ext4, "remount"),
+            (Ext4, "X-mount.mkdir"),
+            (Ext4, "noatime,loop"),
+            (Xfs, "logdev=loop2"),
+            (Xfs, "rtdev=../dev/loop2"),
+            (Btrfs, "device=/dev/loop2"),
+            (Btrfs, "subvol=a/b"),
+            (Ext4, ""),
+        ] {
+            assert!(check_mount(kind, option).is_err(), "{kind} {option}");
+        }
+    }
+}
