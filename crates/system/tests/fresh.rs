@@ -8,7 +8,9 @@ use diskperf_system::host::mounts::Mounts;
 use diskperf_system::host::workspace::Workspace;
 use std::fs::File;
 use std::path::Path;
-use support::{Needs, Scratch, Undo, can_run, checksum, expect_no_loops_in, fill, mounts_in, run};
+use support::{
+    LoopDevice, Needs, Scratch, Undo, can_run, checksum, expect_no_loops_in, fill, mounts_in, run,
+};
 
 const MIB: u64 = 1 << 20;
 const PAYLOAD_BYTES: u64 = 8 * MIB;
@@ -297,4 +299,37 @@ fn without_root_the_plain_form_is_named() {
     }
     workspace.remove().unwrap();
     expect_nothing_left(&scratch);
+}
+
+/// What a former user of the loop device left would be parts of the image: who
+/// opens one would read and write in the midst of the file system.
+#[test]
+fn partitions_of_a_former_user_are_not_those_of_the_image() {
+    const NAME: &str = "partitions_of_a_former_user_are_not_those_of_the_image";
+    const ATTEMPTS: usize = 10;
+    let tools = ["sfdisk", "partx"].map(Needs::Tool);
+    if !can_run(NAME, &[needs("ext2"), tools.to_vec()].concat()) {
+        return;
+    }
+    for _ in 0..ATTEMPTS {
+        let (elsewhere, scratch) = (Scratch::new(), Scratch::new());
+        let left = LoopDevice::left_with_partitions(&elsewhere);
+        let workspace = Workspace::create(&scratch.path(), 0, |_| ()).unwrap();
+        let fresh = make(&workspace, "ext2:size=16M").unwrap();
+        let mounts = Mounts::read().unwrap();
+        let mount = mounts.of_path(fresh.directory()).unwrap().unwrap();
+        let device = BlockDevice::from_path(&mount.source).unwrap();
+        assert_eq!(device.partitions().unwrap(), []);
+        assert!(fresh.finish().unwrap().clean());
+        workspace.remove().unwrap();
+        if device.path() == left {
+            return;
+        }
+        // Somebody else was first, with a device that is not as it should be.
+        let _ = std::process::Command::new("partx")
+            .arg("--delete")
+            .arg(&left)
+            .output();
+    }
+    eprintln!("SKIPPED {NAME}: in {ATTEMPTS} attempts somebody else was first");
 }

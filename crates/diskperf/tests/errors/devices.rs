@@ -1,7 +1,7 @@
 //! A device is written only if the user said so and nobody uses it: through
 //! the command line, with the device's bytes compared before and after.
 
-use crate::support::machine::{LoopDevice, Needs, Undo, can_run, checksum, retry, run};
+use crate::support::machine::{LoopDevice, Needs, Undo, can_run, checksum, fill, retry, run};
 use crate::support::{MOUNTS, User};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -236,6 +236,52 @@ fn a_device_is_written_only_where_it_is_named() {
     let ignore = ["--destroy-data-on", &on, "--ignore-signature"];
     user.run(&[&write[..], &ignore].concat()).expect(0, &[]);
     assert_ne!(checksum(&ours.path), signed);
+}
+
+/// A former user of a loop device may leave partitions, which the kernel shows
+/// of whatever the device shows next.
+#[test]
+fn partitions_of_a_former_user() {
+    let needs = [MOUNTS, &[Needs::Tool("sfdisk"), Needs::Tool("partx")]].concat();
+    if !can_run("partitions_of_a_former_user", &needs) {
+        return;
+    }
+    let user = User::new();
+    let device = retry(|| left_with_partitions(&user));
+    let text = device.text();
+    assert_eq!(device.partitions(), [format!("{}p1", device.name())]);
+    let says = [
+        "p1 of no table on it",
+        "partx --delete",
+        "--ignore-signature",
+    ];
+    let destroy = ["--on", &text, "--destroy-data-on", &text];
+    expect_refusal(&user, &device, &destroy, &says, "left partitions");
+
+    device.forget_partitions();
+    assert_eq!(device.partitions(), [""; 0]);
+    let write = ["run", "write_8192", "--size", "1M", "--runs", "1"];
+    user.run(&[&write[..], &destroy].concat()).expect(0, &[]);
+}
+
+/// A blank device which shows a partition of a former user's. Another test may
+/// take the device before this one.
+fn left_with_partitions(user: &User) -> Result<LoopDevice, String> {
+    let left = LoopDevice {
+        path: LoopDevice::left_with_partitions(user.scratch()),
+    };
+    let image = user.file("next");
+    fill(&image, 16, 0);
+    let words = [left.text(), image.display().to_string()];
+    let attached = Command::new("losetup").args(words).output();
+    match attached {
+        Ok(output) if output.status.success() => Ok(left),
+        other => {
+            // It is somebody else's now.
+            std::mem::forget(left);
+            Err(format!("losetup: {other:?}"))
+        }
+    }
 }
 
 #[test]

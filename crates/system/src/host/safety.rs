@@ -103,7 +103,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     found.extend(
         partitions
             .iter()
-            .map(|partition| format!("partition {}", partition.name())),
+            .map(|partition| format!("partition {}{stale}", partition.name())),
     );
     if found.is_empty() {
         return Ok(());
@@ -119,6 +119,14 @@ fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
     let list = Tool::Wipefs.run_well(&arguments)?;
+    // Partitions of no table are what a former user of a loop device left.
+    let stale = match found.is_empty() {
+        true => format!(
+            " of no table on it (`partx --delete {}` has the kernel forget it)",
+            device.path().display()
+        ),
+        false => String::new(),
+    };
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

@@ -153,9 +153,11 @@ impl LoopDevice {
         arguments.extend(options.iter().map(OsStr::new));
         arguments.push(file.as_os_str());
         let printed = retry(|| try_run("losetup", &arguments));
-        Self {
+        let device = Self {
             path: PathBuf::from(printed.trim()),
-        }
+        };
+        device.forget_partitions();
+        device
     }
 
     /// Over a new image of `mib` MiB.
@@ -176,6 +178,45 @@ impl LoopDevice {
         self.path.display().to_string()
     }
 
+    /// The node of a free device of which the kernel shows a partition, as a
+    /// former user leaves it: one of a table that was on another file. The next
+    /// who attaches a file has it, unless another test is first.
+    pub(crate) fn left_with_partitions(scratch: &Scratch) -> PathBuf {
+        let former = Self::blank(scratch, 16);
+        let path = former.path.clone();
+        let line = format!(
+            "echo ,,L | sfdisk --quiet --label dos --no-reread --no-tell-kernel {}",
+            path.display()
+        );
+        run("sh", &["-c", &line]);
+        former.add_partitions();
+        assert_eq!(former.partitions().len(), 1, "the table has one");
+        std::mem::forget(former);
+        run("losetup", &[OsStr::new("--detach"), path.as_os_str()]);
+        path
+    }
+
+    /// Has the kernel forget the partitions that it shows: those that a former
+    /// user of the device had it show stay when the device is detached.
+    pub(crate) fn forget_partitions(&self) {
+        let names = self.partitions();
+        if !names.is_empty() {
+            let _ = try_often(|| try_run("partx", &["--delete", &self.text()]));
+            assert_eq!(self.partitions(), [""; 0], "left of a former user");
+        }
+    }
+
+    /// The partitions that the kernel shows, by name.
+    pub(crate) fn partitions(&self) -> Vec<String> {
+        let name = self.name();
+        let entries = std::fs::read_dir(format!("/sys/block/{name}"));
+        let entries = entries.into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|entry| entry.starts_with(&format!("{name}p")))
+            .collect()
+    }
+
     /// Has the kernel show the partitions of the table on it.
     pub(crate) fn add_partitions(&self) {
         retry(|| try_run("partx", &["--update", &self.text()]));
@@ -185,8 +226,7 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         // The kernel does not take partitions away that partx made known.
-        let partitions = format!("/sys/block/{0}/{0}p1", self.name());
-        if Path::new(&partitions).exists() {
+        if !self.partitions().is_empty() {
             let _ = try_often(|| try_run("partx", &["--delete", &self.text()]));
         }
         if let Err(message) = try_run("losetup", &["--detach", &self.text()]) {

@@ -42,6 +42,17 @@ pub enum LoopError {
         /// The image.
         image: PathBuf,
     },
+    /// The kernel shows partitions on it, which are a former user's.
+    #[error(
+        "{device} still shows partitions of whoever used it before: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
+        .partitions.join(", ")
+    )]
+    Partitions {
+        /// The loop device.
+        device: PathBuf,
+        /// The kernel's names of them.
+        partitions: Vec<String>,
+    },
     /// Somebody else holds it.
     #[error(
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
@@ -102,7 +113,27 @@ impl LoopDevice {
                 image: path.to_owned(),
             });
         }
-        Ok(Self { device, held })
+        let attached = Self { device, held };
+        attached.forget_partitions()?;
+        Ok(attached)
+    }
+
+    /// Has the kernel forget partitions that it was told of for another file:
+    /// they stay when that is detached, and would be parts of this one.
+    fn forget_partitions(&self) -> Result<(), LoopError> {
+        let device = &self.device;
+        if device.partitions()?.is_empty() {
+            return Ok(());
+        }
+        Tool::Partx.run(&[OsStr::new("--delete"), device.path().as_os_str()])?;
+        let left = device.partitions()?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(LoopError::Partitions {
+            device: device.path().to_owned(),
+            partitions: left.iter().map(|part| part.name().to_owned()).collect(),
+        })
     }
 
     /// The block device.

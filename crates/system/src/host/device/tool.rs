@@ -15,6 +15,8 @@ pub enum Tool {
     /// Finds signatures.
     Wipefs,
     /// Makes ext2.
+    /// Has the kernel forget partitions.
+    Partx,
     MkfsExt2,
     /// Makes ext4.
     MkfsExt4,
@@ -72,6 +74,7 @@ impl Tool {
             Self::MkfsExt4 => "mkfs.ext4",
             Self::MkfsXfs => "mkfs.xfs",
             Self::MkfsBtrfs => "mkfs.btrfs",
+            Self::Partx => "partx",
             Self::E2fsck => "e2fsck",
             Self::XfsRepair => "xfs_repair",
             Self::Btrfs => "btrfs",
@@ -82,7 +85,7 @@ impl Tool {
     pub fn package(self) -> &'static str {
         match self {
             Self::Losetup | Self::Mount => "mount",
-            Self::Wipefs => "util-linux",
+            Self::Wipefs | Self::Partx => "util-linux",
             Self::MkfsExt2 | Self::MkfsExt4 | Self::E2fsck => "e2fsprogs",
             Self::MkfsXfs | Self::XfsRepair => "xfsprogs",
             Self::MkfsBtrfs | Self::Btrfs => "btrfs-progs",
