@@ -20,6 +20,7 @@ use crate::arguments::{
 use crate::listing::Listing;
 use crate::output::{print, say, width};
 use crate::progress::Progress;
+use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::{comparison, report};
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
@@ -30,8 +31,6 @@ use diskperf_laboratory::timeline::Run;
 use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 type Outcome = Result<ExitCode, LaboratoryError>;
 
@@ -79,15 +78,6 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     }
 }
 
-/// Whether whoever started this (`nohup`) had it ignore the end of the
-/// terminal, which is then to be left so.
-fn hang_up_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
-}
-
 pub(crate) fn request(arguments: &RunArguments) -> Request {
     Request {
         what: arguments.what.clone().or_else(|| arguments.suite.clone()),
@@ -109,23 +99,6 @@ pub(crate) fn request(arguments: &RunArguments) -> Request {
         label: arguments.label.clone(),
         command_line: arguments.command_line.clone(),
     }
-}
-
-/// The first signal ends the run in order; a second one ends the process at
-/// once, and leaves the rest to `diskperf clean`.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    let hang_up = (!hang_up_is_ignored()).then_some(SIGHUP);
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
-        let registered =
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
-        registered.map_err(|error| {
-            LaboratoryError::Work(format!("cannot watch for signal {signal}: {error}"))
-        })?;
-    }
-    Ok(stop)
 }
 
 /// Stored runs by name.

@@ -8,6 +8,7 @@ mod drawing;
 mod listing;
 mod output;
 mod progress;
+mod signals;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -24,7 +25,7 @@ pub fn run(words: &[OsString]) -> u8 {
         run.command_line = plain.collect();
     }
     let store = store.as_deref();
-    let outcome = match command {
+    let outcome = signals::outlive_file_size_limit().and_then(|()| match command {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
@@ -36,10 +37,11 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),
         Command::Clean(clean) => commands::clean(&clean, store),
-    };
+    });
     match outcome {
         Ok(code) => u8::from(code != ExitCode::SUCCESS),
         Err(error) => {
+            let error = error.or_limit();
             output::say(&error.to_string());
             error.exit_code()
         }

@@ -118,7 +118,9 @@ impl Bar {
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
             let (bar, moved, done) = (bar.clone(), Arc::clone(&moved), Arc::clone(&done));
-            std::thread::spawn(move || {
+            // Where no thread can be had, the bar stays where it is.
+            let thread = std::thread::Builder::new();
+            let mover = thread.spawn(move || {
                 while !done.load(Ordering::Relaxed) {
                     if stop.load(Ordering::Relaxed) {
                         bar.set_style(style("{prefix}  {msg}"));
@@ -127,14 +129,15 @@ impl Bar {
                     bar.set_position(lock(&moved).bytes());
                     std::thread::sleep(PERIOD);
                 }
-            })
+            });
+            mover.ok()
         };
         Self {
             bar,
             moved,
             rate: String::new(),
             done,
-            mover: Some(mover),
+            mover,
         }
     }
 

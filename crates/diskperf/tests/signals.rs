@@ -55,6 +55,29 @@ fn a_run_ends_in_order() {
     }
 }
 
+/// Whatever else ends a process by default does so in order too, unless whoever
+/// started it had it ignored.
+#[test]
+fn a_run_ends_in_order_whatever_the_signal() {
+    for signal in [
+        Signal::QUIT,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::USR1,
+        Signal::USR2,
+    ] {
+        let user = User::new();
+        let mut process = user.start(&words(&endless("")));
+        user.wait_for_repetitions(&mut process, 1);
+        process.signal(signal);
+        let outcome = process.finish().expect(130, &["interrupted"]);
+        let when = format!("{signal:?}: {outcome:?}");
+        user.assert_nothing_left(&when);
+        assert_eq!(user.stored()[0].state, RunState::Interrupted, "{when}");
+    }
+}
+
 /// Several programs, several targets: the first signal ends all of it.
 #[test]
 fn a_suite_ends_in_order() {

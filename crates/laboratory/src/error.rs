@@ -2,6 +2,7 @@
 
 use diskperf_battery::{ParameterError, ProgramError};
 use diskperf_store::StoreError;
+use diskperf_system::host::limits::is_cpu_time_used_up;
 use std::path::PathBuf;
 
 /// An error, with the remedy in its text.
@@ -59,6 +60,16 @@ impl LaboratoryError {
             | Self::File { .. } => 2,
             Self::Program { .. } | Self::Work(_) => 1,
             Self::Interrupted => 130,
+        }
+    }
+
+    /// The limit that ended the run, where it was none of the user's doing.
+    pub fn or_limit(self) -> Self {
+        match self {
+            Self::Interrupted if is_cpu_time_used_up() => Self::work(
+                "the limit of CPU time is used up: raise it (`ulimit -t`), or measure less (--size, --runs)",
+            ),
+            error => error,
         }
     }
 
@@ -135,6 +146,8 @@ impl Names {
 fn remedy(error: &str) -> &'static str {
     if error.contains("ENOSPC") {
         "; free some space or give a smaller --size"
+    } else if error.contains("EFBIG") {
+        "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
     } else if error.contains("drop_caches") {
         "; only root may drop the caches of the whole machine: use sudo, or leave --drop-caches away"
     } else if error.contains("O_DIRECT") {

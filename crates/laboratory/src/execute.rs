@@ -112,6 +112,7 @@ fn finished(
     observer: &mut dyn Observer,
     recorder: &mut Recorder,
 ) -> Executed {
+    let error = error.map(LaboratoryError::or_limit);
     run.state = match &error {
         None => RunState::Finished,
         Some(LaboratoryError::Interrupted) => RunState::Interrupted,

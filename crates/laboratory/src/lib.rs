@@ -38,6 +38,8 @@ pub use plan::Plan;
 pub use recorder::Recorder;
 pub use request::{Request, SizeChoice};
 
+pub use diskperf_system::host::limits::why_not_started;
+
 pub use diskperf_analysis as analysis;
 pub use diskperf_battery as battery;
 pub use diskperf_machine as machine;

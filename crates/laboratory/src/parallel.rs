@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 
-/// Does something for each number below `count`, on so many threads; the results
-/// in the order of the numbers, whoever did which.
+/// Does something for each number below `count`, on so many threads, or on fewer
+/// where the system does not let so many be; the results in the order of the
+/// numbers, whoever did which.
 ///
 /// # Panics
 ///
@@ -27,7 +29,8 @@ pub(crate) fn in_parallel<T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(some)).collect();
+        let helpers = (1..threads.min(count)).map(|_| Builder::new().spawn_scoped(scope, some));
+        let helpers: Vec<_> = helpers.map_while(Result::ok).collect();
         some();
         for helper in helpers {
             helper

@@ -6,12 +6,14 @@ use crate::observer::{Event, Observer};
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{Counters, TrafficMeter};
+use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, ReadAhead, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
 use diskperf_timeline::{DeviceTraffic, Repetition};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Builder;
 
 /// What all repetitions of a run share.
 pub(crate) struct Bench<'a> {
@@ -63,17 +65,24 @@ impl Bench<'_> {
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         std::thread::scope(|scope| {
-            let threads: Vec<_> = assignments
-                .iter()
-                .zip(&moved_bytes)
-                .zip(ends)
-                .map(|((assignment, moved), end)| {
-                    let control = self.control(moved, &rendezvous, &abandoned);
-                    scope.spawn(move || self.work(assignment, control, end))
-                })
-                .collect();
+            let mut threads = Vec::new();
+            let mut refused = None;
+            for ((assignment, moved), end) in assignments.iter().zip(&moved_bytes).zip(ends) {
+                let control = self.control(moved, &rendezvous, &abandoned);
+                // Also where it cannot be started, the others must not wait for it.
+                let absence = Absence::of(&control);
+                let body = move || self.work(assignment, control, end, absence);
+                match Builder::new().spawn_scoped(scope, body) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => refused = refused.or(Some(error)),
+                }
+            }
             let before = self.watch(&rendezvous, &meters, observer);
             let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
+            if let Some(error) = refused {
+                let why = why_not_started(&error);
+                return Err(Error::NoThread(format!("{error}{why}")).into());
+            }
             self.tell(&numbers, &outcomes, observer);
             Ok(Repetition {
                 discarded: false,
@@ -118,11 +127,14 @@ impl Bench<'_> {
         assignment: &Assignment,
         control: Control,
         pipe_end: Option<OwnedFd>,
+        mut absence: Absence,
     ) -> (Option<u32>, Result<Outcome, ProgramError>) {
         let thread = self
             .block_events
             .and_then(|events| events.watch_this_thread().ok());
-        (thread, self.measure(assignment, control, pipe_end))
+        let outcome = self.measure(assignment, control, pipe_end);
+        absence.came = outcome.is_ok();
+        (thread, outcome)
     }
 
     fn measure(
@@ -131,21 +143,13 @@ impl Bench<'_> {
         control: Control,
         pipe_end: Option<OwnedFd>,
     ) -> Result<Outcome, ProgramError> {
-        // Also when this thread panics, the others must not wait for it.
-        let mut absence = Absence {
-            rendezvous: Arc::clone(&control.rendezvous),
-            abandoned: Arc::clone(&control.abandoned),
-            came: false,
-        };
         let mut ports = self
             .ports()
             .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
         ports.pipe_ends.extend(pipe_end.map(Some));
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let mut buffer = assignment.program.buffer(&assignment.worker);
-        let outcome = run_ready(measured(&mut system, assignment, &mut buffer))?;
-        absence.came = true;
-        Ok(outcome)
+        run_ready(measured(&mut system, assignment, &mut buffer))
     }
 
     /// How many of the drives are directories: the mount behind them is the
@@ -259,11 +263,22 @@ enum Meeting {
     Start,
 }
 
-/// Ends the repetition for the other workers, unless this one came to its end.
+/// Ends the repetition for the other workers, unless this one came to its end:
+/// it failed, it panicked, or it never began.
 struct Absence {
     rendezvous: Arc<Rendezvous>,
     abandoned: Arc<AtomicBool>,
     came: bool,
+}
+
+impl Absence {
+    fn of(control: &Control) -> Self {
+        Self {
+            rendezvous: Arc::clone(&control.rendezvous),
+            abandoned: Arc::clone(&control.abandoned),
+            came: false,
+        }
+    }
 }
 
 impl Drop for Absence {

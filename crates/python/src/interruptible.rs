@@ -1,5 +1,7 @@
 //! Work without the interpreter's lock that Ctrl-C ends.
 
+use crate::errors::named;
+use diskperf_laboratory::why_not_started;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,26 +24,34 @@ pub(crate) fn interruptible<T: Send>(
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let (done, outcome) = channel();
-    let (result, signal) = py.detach(move || {
-        std::thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                // Dropped at the end of the work, also if it panics.
-                let _done = done;
-                work(&stop)
-            });
-            let mut signal = None;
-            while outcome.recv_timeout(PERIOD) == Err::<(), _>(RecvTimeoutError::Timeout) {
-                if signal.is_none() {
-                    signal = Python::attach(|py| py.check_signals()).err();
-                    stop.store(signal.is_some(), Ordering::Relaxed);
+    let (result, signal) = py
+        .detach(move || {
+            std::thread::scope(|scope| {
+                let worker = std::thread::Builder::new().spawn_scoped(scope, || {
+                    // Dropped at the end of the work, also if it panics.
+                    let _done = done;
+                    work(&stop)
+                })?;
+                let mut signal = None;
+                while outcome.recv_timeout(PERIOD) == Err::<(), _>(RecvTimeoutError::Timeout) {
+                    if signal.is_none() {
+                        signal = Python::attach(|py| py.check_signals()).err();
+                        stop.store(signal.is_some(), Ordering::Relaxed);
+                    }
                 }
-            }
-            (worker.join(), signal)
+                Ok((worker.join(), signal))
+            })
         })
-    });
+        .map_err(|error: std::io::Error| not_started(py, &error))?;
     match (result, signal) {
         (_, Some(signal)) => Err(signal),
         (Ok(result), None) => Ok(result),
         (Err(panic), None) => std::panic::resume_unwind(panic),
     }
+}
+
+fn not_started(py: Python<'_>, error: &std::io::Error) -> PyErr {
+    let why = why_not_started(error);
+    let text = format!("the thread that does the work could not be started: {error}{why}");
+    named(py, "RunError", text)
 }

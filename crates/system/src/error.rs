@@ -17,6 +17,9 @@ pub enum Error {
     /// Another worker of the run failed, so that there is nothing to wait for.
     #[error("another worker of this run failed")]
     PeerFailed,
+    /// The system does not let the worker have a thread.
+    #[error("a worker's thread could not be started: {0}")]
+    NoThread(String),
 }
 
 /// A call that the system refused or failed.
@@ -45,7 +48,7 @@ impl Error {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Failed(failure) => Some(failure.errno),
-            Self::Interrupted | Self::PeerFailed => None,
+            Self::Interrupted | Self::PeerFailed | Self::NoThread(_) => None,
         }
     }
 }

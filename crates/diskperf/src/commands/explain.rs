@@ -1,10 +1,11 @@
 //! `diskperf explain`.
 
-use super::{Outcome, stop_on_signals};
+use super::Outcome;
 use crate::again::{only_model, plan_of};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::{MachinesProgress, Progress};
+use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;

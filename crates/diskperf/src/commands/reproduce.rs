@@ -1,9 +1,10 @@
 //! `diskperf reproduce`.
 
-use super::{Outcome, stop_on_signals};
+use super::Outcome;
 use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
+use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};

@@ -1,9 +1,10 @@
 //! `diskperf tune`.
 
-use super::{Outcome, stop_on_signals};
+use super::Outcome;
 use crate::arguments::TuneArguments;
 use crate::output::{print, say, width};
 use crate::progress::MachinesProgress;
+use crate::signals::stop_on_signals;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report;

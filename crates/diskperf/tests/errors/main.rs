@@ -4,6 +4,7 @@
 mod command_line;
 mod devices;
 mod fresh;
+mod limits;
 mod storage;
 mod stores;
 #[path = "../support/mod.rs"]

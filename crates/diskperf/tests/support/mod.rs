@@ -89,6 +89,12 @@ impl User {
         if !rustix::process::geteuid().is_root() {
             return self.run(arguments);
         }
+        self.run_as(NOBODY, &[], arguments)
+    }
+
+    /// Runs diskperf as another user, by the command `before` if there is one;
+    /// only root may.
+    pub(crate) fn run_as(&self, id: u32, before: &[&str], arguments: &[&str]) -> Outcome {
         // The build directory may be where only root can go.
         let elsewhere = tempfile::tempdir().expect("there is a directory for temporary files");
         open_to_all(elsewhere.path());
@@ -97,13 +103,28 @@ impl User {
         // writing cannot be executed.
         let built = assert_cmd::cargo::cargo_bin!("diskperf");
         run("cp", &[built.as_os_str(), binary.as_os_str()]);
-        let mut command = Command::new(binary);
+        let binary = binary.display().to_string();
+        let words = [before, &[&binary], arguments].concat();
+        let mut command = Command::new(words[0]);
         command
-            .args(arguments)
+            .args(&words[1..])
             .current_dir(self.home())
             .env("XDG_DATA_HOME", self.home().join("data"))
-            .uid(NOBODY)
-            .gid(NOBODY);
+            .uid(id)
+            .gid(id);
+        Outcome::of(command, arguments)
+    }
+
+    /// Runs diskperf to its end by another command, which is given its path and
+    /// its words as the last ones.
+    pub(crate) fn run_by(&self, before: &[&str], arguments: &[&str]) -> Outcome {
+        let mut command = Command::new(before[0]);
+        command
+            .args(&before[1..])
+            .arg(assert_cmd::cargo::cargo_bin!("diskperf"))
+            .args(arguments)
+            .current_dir(self.home())
+            .env("XDG_DATA_HOME", self.home().join("data"));
         Outcome::of(command, arguments)
     }
 

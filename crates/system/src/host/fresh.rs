@@ -14,6 +14,7 @@ use super::device::tool::{Tool, ToolError, what_it_said};
 use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
 use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
 use super::workspace::{Workspace, WorkspaceError, available_bytes, path_through, require_space};
+use diskperf_timeline::units::format_size;
 use mounted::Mounted;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -47,6 +48,17 @@ pub enum FreshError {
     /// The loop device failed.
     #[error(transparent)]
     Loop(#[from] LoopError),
+    /// No file of the image's size may be made.
+    #[error(
+        "{path}: no file of {} may be made there: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
+        format_size(*.bytes)
+    )]
+    TooLarge {
+        /// The image.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
     /// It was made, but its files have less room than they need.
     #[error(
         "the fresh {kind} has {available_bytes} bytes for files where {needed_bytes} are needed: make its image larger (`size=`)"
@@ -325,8 +337,14 @@ fn allocate_image(
     bytes: u64,
     notes: &mut Vec<String>,
 ) -> Result<File, FreshError> {
-    let failed =
-        |error: io::Error| FreshError::io("write the image", &folder.path.join(IMAGE), error);
+    let path = folder.path.join(IMAGE);
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::FileTooLarge => FreshError::TooLarge {
+            path: path.clone(),
+            bytes,
+        },
+        _ => FreshError::io("write the image", &path, error),
+    };
     let mut image = File::options()
         .read(true)
         .write(true)

@@ -7,6 +7,7 @@ mod clock;
 pub mod device;
 pub mod environment;
 pub mod fresh;
+pub mod limits;
 pub mod mounts;
 mod names;
 pub mod page_cache;

@@ -1,6 +1,7 @@
 //! The system's own tools (losetup, mkfs, wipefs, ...), which know their
 //! subject better than a second implementation would.
 
+use crate::host::limits::why_not_started;
 use std::ffi::OsStr;
 use std::io;
 use std::process::{Command, ExitStatus, Output, Stdio};
@@ -14,9 +15,9 @@ pub enum Tool {
     Mount,
     /// Finds signatures.
     Wipefs,
-    /// Makes ext2.
     /// Has the kernel forget partitions.
     Partx,
+    /// Makes ext2.
     MkfsExt2,
     /// Makes ext4.
     MkfsExt4,
@@ -44,7 +45,10 @@ pub enum ToolError {
         package: &'static str,
     },
     /// The kernel could not start it.
-    #[error("`{command}` could not be started: {source}")]
+    #[error(
+        "`{command}` could not be started: {source}{}",
+        why_not_started(source)
+    )]
     Start {
         /// The command line.
         command: String,
@@ -70,11 +74,11 @@ impl Tool {
             Self::Losetup => "losetup",
             Self::Mount => "mount",
             Self::Wipefs => "wipefs",
+            Self::Partx => "partx",
             Self::MkfsExt2 => "mkfs.ext2",
             Self::MkfsExt4 => "mkfs.ext4",
             Self::MkfsXfs => "mkfs.xfs",
             Self::MkfsBtrfs => "mkfs.btrfs",
-            Self::Partx => "partx",
             Self::E2fsck => "e2fsck",
             Self::XfsRepair => "xfs_repair",
             Self::Btrfs => "btrfs",

@@ -1,0 +1,114 @@
+//! What the system allows this process, for those who run into it: every limit
+//! with its figure and its name, so that it can be raised.
+
+use rustix::process::{Resource, getrlimit};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The clock that the limit of CPU time goes by: the ticks of the scheduler's
+/// clock that found this process at work (`CPUCLOCK_PROF`), not the exact time
+/// that `CLOCK_PROCESS_CPUTIME_ID` tells.
+const TICKS_OF_THIS_PROCESS: libc::clockid_t = !0 << 3;
+
+/// Whether this process has used up the CPU time that it may take: the kernel
+/// says so with SIGXCPU, raises the limit by a second each time that it does, and
+/// kills the process at last.
+pub fn is_cpu_time_used_up() -> bool {
+    let raised_s = getrlimit(Resource::Cpu).current;
+    raised_s.is_some_and(|raised_s| ticks_s() + 1 >= raised_s)
+}
+
+/// CPU time of this process, in whole seconds.
+#[allow(unsafe_code)]
+fn ticks_s() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a structure of the kernel's layout that outlives
+    // the call; a clock that the kernel does not know leaves it as it is.
+    unsafe { libc::clock_gettime(TICKS_OF_THIS_PROCESS, &raw mut time) };
+    time.tv_sec as u64
+}
+
+/// The words behind an error of starting a process or a thread, where a limit
+/// may be why: what limits there are, and what to do.
+pub fn why_not_started(error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::WouldBlock {
+        return String::new();
+    }
+    let user = getrlimit(Resource::Nproc).current;
+    let user = user.map(|most| format!("{most} for this user (`ulimit -u`)"));
+    let container = pids_max().map(|most| format!("{most} for this container (pids.max)"));
+    let limits: Vec<String> = user.into_iter().chain(container).collect();
+    let limits = match limits.is_empty() {
+        true => "the machine's own, kernel.threads-max".to_owned(),
+        false => limits.join(", "),
+    };
+    format!(
+        ": the limit of processes and threads is reached: {limits}; raise it, or run fewer workers at once"
+    )
+}
+
+/// The least pids.max of the control groups that this process is in.
+fn pids_max() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().filter_map(pids_group);
+    own.flat_map(|(root, group)| {
+        let above: Vec<PathBuf> = group.ancestors().map(|part| root.join(part)).collect();
+        above
+    })
+    .filter_map(|directory| std::fs::read_to_string(directory.join("pids.max")).ok())
+    .filter_map(|most| most.trim().parse().ok())
+    .min()
+}
+
+/// The place where control groups are mounted that count processes, and the
+/// group below it, of a line of /proc/PID/cgroup: `8:pids:/a` or `0::/a`.
+fn pids_group(line: &str) -> Option<(&'static Path, PathBuf)> {
+    let mut fields = line.splitn(3, ':');
+    let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
+    let root = match controllers {
+        "" => "/sys/fs/cgroup",
+        "pids" => "/sys/fs/cgroup/pids",
+        _ => return None,
+    };
+    Some((
+        Path::new(root),
+        PathBuf::from(group.trim_start_matches('/')),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_count_processes_are_found() {
+        for (line, expected) in [
+            (
+                "8:pids:/docker/ab",
+                Some(("/sys/fs/cgroup/pids", "docker/ab")),
+            ),
+            ("0::/user.slice", Some(("/sys/fs/cgroup", "user.slice"))),
+            ("0::/", Some(("/sys/fs/cgroup", ""))),
+            ("7:blkio:/", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|(root, group)| (Path::new(root), PathBuf::from(group)));
+            assert_eq!(pids_group(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_limit_is_told_as_one() {
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        assert_eq!(why_not_started(&missing), "");
+        let refused = io::Error::from_raw_os_error(libc::EAGAIN);
+        let told = why_not_started(&refused);
+        assert!(
+            told.contains("processes and threads") && told.contains("fewer"),
+            "{told}"
+        );
+    }
+}
