@@ -74,7 +74,10 @@ impl Drive {
         Ok(Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
-            notes: cached_below(device).into_iter().collect(),
+            notes: cached_below(device)
+                .into_iter()
+                .chain(claim.as_ref().and_then(ClaimedDevice::note))
+                .collect(),
             meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
             queues: device.own_queues().unwrap_or_default(),
             ground: Ground::Device {

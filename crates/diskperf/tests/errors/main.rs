@@ -5,6 +5,7 @@ mod command_line;
 mod devices;
 mod fresh;
 mod limits;
+mod shown;
 mod storage;
 mod stores;
 #[path = "../support/mod.rs"]

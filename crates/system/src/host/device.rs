@@ -372,7 +372,7 @@ pub(super) fn node_number(path: &Path) -> io::Result<Option<DeviceNumber>> {
     Ok(number_in(&rustix::fs::stat(path)?))
 }
 
-fn number_in(status: &Stat) -> Option<DeviceNumber> {
+pub(super) fn number_in(status: &Stat) -> Option<DeviceNumber> {
     let is_block = FileType::from_raw_mode(status.st_mode).is_block_device();
     is_block.then(|| DeviceNumber::from_raw(status.st_rdev))
 }

@@ -1,8 +1,11 @@
 //! Whether a block device may be written: only the one that the user named
 //! for it, and only if it is provably idle. Nothing here writes a byte.
 
+mod backing;
+mod extents;
 mod refusal;
 mod usage;
+mod writers;
 
 pub use refusal::Refusal;
 
@@ -20,6 +23,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
+    unseen: Vec<String>,
     /// The exclusive open of it, which is the claim.
     _claim: OwnedFd,
 }
@@ -28,6 +32,19 @@ impl ClaimedDevice {
     /// The device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
+    }
+
+    /// What could not be found out of it, if anything.
+    pub fn note(&self) -> Option<String> {
+        let (first, others) = self.unseen.split_first()?;
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(" and {count} others"),
+        };
+        Some(format!(
+            "the system does not say what process {first}{others} have open: make sure that nothing there writes to {}",
+            self.device.path().display()
+        ))
     }
 }
 
@@ -64,11 +81,13 @@ pub fn claim_for_writing(
             source,
         },
     })?;
+    let unseen = usage::require_no_writer(device)?;
     if !ignore_signature {
         require_no_signature(device)?;
     }
     Ok(ClaimedDevice {
         device: device.clone(),
+        unseen,
         _claim: claim,
     })
 }
@@ -100,6 +119,14 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     let partitions = device
         .partitions()
         .map_err(|error| not_proven(error.to_string()))?;
+    // Partitions of no table are what a former user of a loop device left.
+    let stale = match found.is_empty() {
+        true => format!(
+            " of no table on it (`partx --delete {}` has the kernel forget it)",
+            device.path().display()
+        ),
+        false => String::new(),
+    };
     found.extend(
         partitions
             .iter()
@@ -119,14 +146,6 @@ fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
     let list = Tool::Wipefs.run_well(&arguments)?;
-    // Partitions of no table are what a former user of a loop device left.
-    let stale = match found.is_empty() {
-        true => format!(
-            " of no table on it (`partx --delete {}` has the kernel forget it)",
-            device.path().display()
-        ),
-        false => String::new(),
-    };
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

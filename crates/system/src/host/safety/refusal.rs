@@ -98,6 +98,33 @@ pub enum Refusal {
         /// The other loop device.
         loop_device: PathBuf,
     },
+    /// Its bytes are a file's that is active as swap.
+    #[error(
+        "{device} is not written: {part} shows {file}, which is swap (/proc/swaps): `swapoff {file}`, or name another device"
+    )]
+    ShowsSwap {
+        /// The device.
+        device: PathBuf,
+        /// The loop device that shows the file.
+        part: PathBuf,
+        /// The file.
+        file: PathBuf,
+    },
+    /// Another process may write to it at any moment.
+    #[error(
+        "{device} is not written: process {process} ({command}) has {part} open for writing: end that process, or name another device"
+    )]
+    OpenForWriting {
+        /// The device.
+        device: PathBuf,
+        /// The device itself, one that it is entangled with, or the file that
+        /// it shows.
+        part: PathBuf,
+        /// The process's number.
+        process: i32,
+        /// Its name.
+        command: String,
+    },
     /// Something has it open exclusively, and is none of the above.
     #[error(
         "{device} is not written: the kernel says that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"

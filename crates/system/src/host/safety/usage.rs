@@ -1,41 +1,47 @@
 //! Whether the system uses a device, or anything that is made of it.
 
 use super::Refusal;
+use super::backing::{Sameness, ShownFile};
+use super::writers::Watched;
 use crate::host::device::{
-    BackingFiles, BlockDevice, DeviceError, attached_backing_files, losetup_backing_files,
-    node_number,
+    BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files,
+    losetup_backing_files, node_number,
 };
 use crate::host::mounts::{Mounts, unescaped_path};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Refuses a device that is mounted, swap, held or shown by a loop device, or
-/// whose partitions, disk or holders are; and a loop device whose file is.
+/// whose partitions, disk or holders are; and a loop device whose file is swap,
+/// or is shown a second time.
 pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     let not_proven = |why: String| Refusal::NotProven {
         device: device.path().to_owned(),
         why,
     };
     let parts = entangled(device).map_err(|error| not_proven(error.to_string()))?;
+    let shown = Shown::by(device).map_err(not_proven)?;
     let mounts = Mounts::read().map_err(|error| not_proven(error.to_string()))?;
     let swaps = std::fs::read("/proc/swaps")
         .map_err(|error| not_proven(format!("/proc/swaps: {error}")))?;
     let mut others =
         attached_backing_files().map_err(|error| not_proven(format!("/sys/block: {error}")))?;
     others.retain(|(loop_device, _)| part_at(&parts, loop_device).is_none());
-    let device = device.path().to_owned();
 
     if let Some((part, mount_point)) = mounted(&parts, &mounts) {
         return Err(Refusal::Mounted {
-            device,
+            device: device.path().to_owned(),
             part,
             mount_point,
         });
     }
     for swap in swap_paths(&swaps) {
         if let Some(part) = part_at(&parts, &swap) {
+            let device = device.path().to_owned();
             return Err(Refusal::Swap { device, part });
         }
+        shown.require_no_swap(device, swap)?;
     }
     for part in &parts {
         let holders = part
@@ -43,7 +49,7 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
             .map_err(|error| not_proven(error.to_string()))?;
         if let Some(holder) = holders.first() {
             return Err(Refusal::Held {
-                device,
+                device: device.path().to_owned(),
                 part: part.path().to_owned(),
                 holder: holder.path().to_owned(),
             });
@@ -52,60 +58,186 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
     for (loop_device, file) in &others {
         if let Some(part) = part_at(&parts, file) {
             return Err(Refusal::BacksLoop {
-                device,
+                device: device.path().to_owned(),
                 part,
                 loop_device: loop_device.clone(),
             });
         }
     }
-    require_shown_once(device, &parts, &others)
+    shown.require_shown_once(device, &others)
 }
 
-/// Refuses a loop device whose file another loop device shows as well: the
-/// kernel sees two devices there, and what uses the one does not hold the
-/// other. `others` are the loop devices that are no part, with their files.
-fn require_shown_once(
-    device: PathBuf,
-    parts: &[BlockDevice],
-    others: &[(PathBuf, PathBuf)],
-) -> Result<(), Refusal> {
-    let shown: Vec<(&BlockDevice, PathBuf)> = parts
-        .iter()
-        .filter_map(|part| Some((part, part.backing_file()?)))
-        .collect();
-    if shown.is_empty() || others.is_empty() {
-        return Ok(());
-    }
-    let numbers = match losetup_backing_files() {
-        Ok(numbers) => numbers,
-        Err(error) => {
-            let why = error.to_string();
-            return Err(Refusal::NotProven { device, why });
-        }
+/// Refuses a device that another process can write to as well, by whatever
+/// device or file: what is measured, and what that process writes, would both
+/// be spoilt. Gives the processes that could not be looked at.
+pub(super) fn require_no_writer(device: &BlockDevice) -> Result<Vec<String>, Refusal> {
+    let not_proven = |why: String| Refusal::NotProven {
+        device: device.path().to_owned(),
+        why,
     };
-    for (part, file) in shown {
-        // The user may have named it by a node of another name.
-        let node = Path::new("/dev").join(part.name());
-        for (loop_device, other_file) in others {
-            if is_one_file(&numbers, (&node, &file), (loop_device, other_file)) {
-                return Err(Refusal::ShownTwice {
-                    device,
-                    part: part.path().to_owned(),
-                    file,
-                    loop_device: loop_device.clone(),
-                });
+    let parts = entangled(device).map_err(|error| not_proven(error.to_string()))?;
+    let shown = Shown::by(device).map_err(not_proven)?;
+    let name = |part: &BlockDevice| (part.number(), part.path().to_owned());
+    let files = shown.files.iter();
+    let watched = Watched {
+        devices: parts.iter().chain(&shown.below).map(name).collect(),
+        files: files
+            .filter_map(|(_, file)| Some((file.number?, file.path.clone())))
+            .collect(),
+    };
+    let look = watched
+        .look()
+        .map_err(|error| not_proven(format!("/proc: {error}")))?;
+    match look.writer {
+        None => Ok(look.unseen),
+        Some(writer) => Err(Refusal::OpenForWriting {
+            device: device.path().to_owned(),
+            part: writer.part,
+            process: writer.process,
+            command: writer.command,
+        }),
+    }
+}
+
+/// What a device's bytes end up in.
+struct Shown {
+    /// The device, and all that it is made of.
+    below: Vec<BlockDevice>,
+    /// The files that loop devices among these show.
+    files: Vec<(BlockDevice, ShownFile)>,
+}
+
+impl Shown {
+    /// Down from a device: the disk of a partition, what device mapper and md
+    /// have made it of, and what a loop device shows.
+    fn by(device: &BlockDevice) -> Result<Self, String> {
+        let mut shown = Self {
+            below: Vec::new(),
+            files: Vec::new(),
+        };
+        let mut numbers = None;
+        let mut waiting = vec![device.clone()];
+        while let Some(device) = waiting.pop() {
+            let failed = |error: DeviceError| error.to_string();
+            let disk = device.whole_disk().map_err(failed)?;
+            waiting.extend(disk.slaves().map_err(failed)?);
+            waiting.extend(shown_device(&disk));
+            if let Some(path) = disk.backing_file() {
+                let numbers = match &mut numbers {
+                    Some(numbers) => numbers,
+                    none => none.insert(losetup_backing_files().map_err(|e| e.to_string())?),
+                };
+                let file = file_of_loop(numbers, &disk, path);
+                shown.files.push((disk.clone(), file));
+            }
+            shown.below.push(disk);
+        }
+        Ok(shown)
+    }
+
+    /// Refuses a loop device whose file is active as swap.
+    fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
+        if self.files.is_empty() || node_number(&swap).is_ok_and(|number| number.is_some()) {
+            return Ok(());
+        }
+        let number = rustix::fs::stat(&swap).ok();
+        let swap = ShownFile {
+            path: swap,
+            number: number.as_ref().map(FileNumber::in_status),
+            writable: true,
+        };
+        for (part, file) in &self.files {
+            match file.sameness(&swap) {
+                Sameness::Different => {}
+                Sameness::Same => {
+                    return Err(Refusal::ShowsSwap {
+                        device: device.path().to_owned(),
+                        part: part.path().to_owned(),
+                        file: swap.path,
+                    });
+                }
+                Sameness::Unknown => return Err(cannot_tell(device, (part, file), &swap, "swap")),
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Refuses a loop device whose file another loop device shows as well: the
+    /// kernel sees two devices there, and what uses the one does not hold the
+    /// other. `others` are the loop devices that are no part, with their files.
+    fn require_shown_once(
+        &self,
+        device: &BlockDevice,
+        others: &[(PathBuf, PathBuf)],
+    ) -> Result<(), Refusal> {
+        let is_below = |node: &Path| {
+            let name = node.file_name();
+            let mut below = self.below.iter();
+            below.any(|part| Some(OsStr::new(part.name())) == name)
+        };
+        let mut others = others.iter().filter(|(node, _)| !is_below(node)).peekable();
+        if self.files.is_empty() || others.peek().is_none() {
+            return Ok(());
+        }
+        let numbers = losetup_backing_files().map_err(|error| Refusal::NotProven {
+            device: device.path().to_owned(),
+            why: error.to_string(),
+        })?;
+        for (loop_device, path) in others {
+            let Ok(shower) = BlockDevice::from_path(loop_device) else {
+                // It has gone.
+                continue;
+            };
+            let other = file_of_loop(&numbers, &shower, path.clone());
+            for (part, file) in &self.files {
+                match file.sameness(&other) {
+                    Sameness::Different => {}
+                    // It shows something else by now, or nothing.
+                    Sameness::Unknown if shower.backing_file().as_ref() != Some(path) => {}
+                    Sameness::Same => {
+                        return Err(Refusal::ShownTwice {
+                            device: device.path().to_owned(),
+                            part: part.path().to_owned(),
+                            file: file.path.clone(),
+                            loop_device: loop_device.clone(),
+                        });
+                    }
+                    Sameness::Unknown => {
+                        let by = loop_device.display().to_string();
+                        return Err(cannot_tell(device, (part, file), &other, &by));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Whether two loop devices, each with the path of its file, show one file.
-fn is_one_file(numbers: &BackingFiles, one: (&Path, &Path), other: (&Path, &Path)) -> bool {
-    match (numbers.get(one.0), numbers.get(other.0)) {
-        (Some(one), Some(other)) => one == other,
-        // losetup could not look at one of them.
-        _ => one.1 == other.1,
+/// The file of a loop device, whose name the kernel gives.
+fn file_of_loop(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> ShownFile {
+    // The user may have named it by a node of another name.
+    let node = Path::new("/dev").join(device.name());
+    ShownFile {
+        path,
+        number: numbers.get(&node).copied(),
+        writable: !device.is_read_only(),
+    }
+}
+
+fn cannot_tell(
+    device: &BlockDevice,
+    (part, file): (&BlockDevice, &ShownFile),
+    other: &ShownFile,
+    by: &str,
+) -> Refusal {
+    Refusal::NotProven {
+        device: device.path().to_owned(),
+        why: format!(
+            "{}, which {} shows, may be the same file as {}, in use by {by}: end that use, or lay the image on a file system of a disk by itself (no overlay, FUSE or NFS)",
+            file.path.display(),
+            part.path().display(),
+            other.path.display(),
+        ),
     }
 }
 
@@ -193,7 +325,6 @@ fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::device::FileNumber;
 
     #[test]
     fn swaps_are_read() {
@@ -262,26 +393,45 @@ mod tests {
     }
 
     #[test]
-    fn files_are_compared_by_number_and_else_by_path() {
-        let file = |inode| FileNumber {
-            device: "254:0".parse().unwrap(),
-            inode,
-        };
-        let numbers: BackingFiles = [("/dev/loop0", 1), ("/dev/loop1", 1), ("/dev/loop2", 2)]
-            .map(|(device, inode)| (PathBuf::from(device), file(inode)))
-            .into();
-        for (one, other, is_one) in [
-            (("/dev/loop0", "/a"), ("/dev/loop1", "/b"), true),
-            (("/dev/loop0", "/a"), ("/dev/loop2", "/a"), false),
-            (("/dev/loop0", "/a"), ("/dev/loop3", "/a"), true),
-            (("/dev/loop3", "/a"), ("/dev/loop4", "/b"), false),
+    fn files_below_partitions_and_volumes_are_found() {
+        let sysfs = tempfile::tempdir().unwrap();
+        let at = |name: &str| sysfs.path().join(name);
+        // A volume on the partition of one loop device, and on another.
+        for (name, number, is_partition) in [
+            ("loop1", "4000:0", false),
+            ("loop1/part", "4000:1", true),
+            ("loop2", "4000:2", false),
+            ("volume", "4001:0", false),
         ] {
-            let found = is_one_file(
-                &numbers,
-                (Path::new(one.0), Path::new(one.1)),
-                (Path::new(other.0), Path::new(other.1)),
-            );
-            assert_eq!(found, is_one, "{one:?} {other:?}");
+            sysfs_device(&at(name), number, is_partition);
+        }
+        for name in ["loop1", "loop2"] {
+            std::fs::create_dir(at(name).join("loop")).unwrap();
+            let file = format!("/no such/{name}\n");
+            std::fs::write(at(name).join("loop/backing_file"), file).unwrap();
+        }
+        std::fs::create_dir(at("volume/slaves")).unwrap();
+        for (to, from) in [
+            ("loop1/part", "volume/slaves/part"),
+            ("loop2", "volume/slaves/loop2"),
+        ] {
+            std::os::unix::fs::symlink(at(to), at(from)).unwrap();
+        }
+        for (name, expected) in [
+            ("volume", &["/no such/loop1", "/no such/loop2"][..]),
+            ("loop1/part", &["/no such/loop1"]),
+            ("loop2", &["/no such/loop2"]),
+        ] {
+            let device = BlockDevice::from_sysfs(&at(name)).unwrap();
+            let shown = Shown::by(&device).unwrap();
+            let mut files: Vec<_> = shown
+                .files
+                .iter()
+                .map(|(_, file)| file.path.as_path())
+                .collect();
+            files.sort();
+            let expected: Vec<_> = expected.iter().map(Path::new).collect();
+            assert_eq!(files, expected, "{name}");
         }
     }
 }

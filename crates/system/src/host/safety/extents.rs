@@ -1,0 +1,143 @@
+//! Where the bytes of a file lie on its disk.
+
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// `FS_IOC_FIEMAP`.
+const FIEMAP: libc::c_ulong = 0xc020_660b;
+/// `FIEMAP_FLAG_SYNC`: what was written gets its place first.
+const SYNC: u32 = 1;
+/// `FIEMAP_EXTENT_LAST`.
+const LAST: u32 = 1;
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and `_DATA_INLINE`: no place of their own.
+const NOWHERE: u32 = 0x2 | 0x4 | 0x200;
+const PER_CALL: usize = 128;
+
+/// `struct fiemap_extent`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved: [u64; 2],
+    flags: u32,
+    more_reserved: [u32; 3],
+}
+
+/// `struct fiemap` with room for some extents.
+#[repr(C)]
+struct Request {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [Extent; PER_CALL],
+}
+
+/// The places of a file's bytes on what its file system lies on, each from its
+/// first byte to behind its last, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Extents(Vec<(u64, u64)>);
+
+impl Extents {
+    /// Of an open file.
+    ///
+    /// # Errors
+    /// Its file system does not tell.
+    pub(super) fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut places = Vec::new();
+        let mut start = 0;
+        loop {
+            let request = map(file, start)?;
+            let mapped = &request.extents[..(request.mapped as usize).min(PER_CALL)];
+            let with_place = mapped.iter().filter(|extent| extent.flags & NOWHERE == 0);
+            places.extend(with_place.map(|extent| {
+                let end = extent.physical.saturating_add(extent.length);
+                (extent.physical, end)
+            }));
+            match mapped.last() {
+                Some(last) if last.flags & LAST == 0 => {
+                    start = last.logical.saturating_add(last.length);
+                }
+                _ => break,
+            }
+        }
+        places.sort_unstable();
+        Ok(Self(places))
+    }
+
+    /// Whether the file has no bytes on the disk.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether some place is of both.
+    pub(super) fn overlap(&self, other: &Self) -> bool {
+        let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(&&(start, end)), Some(&&(other_start, other_end))) =
+            (own.peek(), others.peek())
+        {
+            if start < other_end && other_start < end {
+                return true;
+            }
+            if end <= other_start {
+                own.next();
+            } else {
+                others.next();
+            }
+        }
+        false
+    }
+}
+
+#[allow(unsafe_code)]
+fn map(file: BorrowedFd<'_>, start: u64) -> io::Result<Box<Request>> {
+    let mut request = Box::new(Request {
+        start,
+        length: u64::MAX - start,
+        flags: SYNC,
+        mapped: 0,
+        room: PER_CALL as u32,
+        reserved: 0,
+        extents: [Extent::default(); PER_CALL],
+    });
+    loop {
+        // SAFETY: the descriptor is open for as long as it is borrowed, and the
+        // pointer is to a structure of the kernel's layout, which says itself
+        // how many extents it has room for, and outlives the call.
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP, &raw mut *request) };
+        if result == 0 {
+            return Ok(request);
+        }
+        let error = io::Error::last_os_error();
+        if Errno::from_io_error(&error) != Some(Errno::INTR) {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_touch_do_not_overlap() {
+        let extents = |places: &[(u64, u64)]| Extents(places.to_vec());
+        for (one, other, overlap) in [
+            (&[(0, 4), (8, 12)][..], &[(4, 8)][..], false),
+            (&[(0, 4), (8, 12)], &[(4, 9)], true),
+            (&[(10, 20)], &[(0, 5), (5, 11)], true),
+            (&[(10, 20)], &[(0, 5), (20, 30)], false),
+            (&[(10, 20)], &[(12, 13)], true),
+            (&[], &[(0, 5)], false),
+            (&[], &[], false),
+        ] {
+            assert_eq!(extents(one).overlap(&extents(other)), overlap);
+            assert_eq!(extents(other).overlap(&extents(one)), overlap);
+        }
+    }
+}
