@@ -4,6 +4,7 @@
 //! [`Machine`] is a computer built from a system of the [`catalogue`];
 //! [`Session`] is a process on it, with the system calls that it may make.
 
+mod budget;
 pub mod catalogue;
 mod event;
 pub mod hardware;
@@ -16,6 +17,7 @@ mod standstill;
 mod what_if;
 mod written;
 
+pub use budget::{Budget, Exceeded};
 pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};

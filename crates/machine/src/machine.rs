@@ -1,5 +1,6 @@
 //! A computer, built and running.
 
+use crate::budget::{Budget, Exceeded};
 use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
@@ -12,15 +13,16 @@ use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
 use crate::hardware::{Hardware, Surroundings};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
-use crate::kernel::ffs::{CheckSummary, FileSystem, Parameters, Problem};
+use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::medium::Medium;
 use crate::kernel::minix::{Minix, MinixCheck};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
-use crate::kernel::v7::{self, V7, V7Check};
+use crate::kernel::v7::{V7, V7Check};
 use crate::kernel::{Kernel, Mount};
 use crate::specification::{
-    ControllerSpecification, DriveSpecification, DriverSpecification, Specification, Volume,
+    ControllerSpecification, DriveSpecification, DriverSpecification, FEWEST_BUFFERS,
+    Specification, Volume,
 };
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
@@ -52,6 +54,8 @@ pub struct Circumstances {
     pub trace: bool,
     /// What is supposed of it that its catalogue does not have.
     pub what_if: WhatIf,
+    /// What it may take.
+    pub budget: Budget,
 }
 
 impl Default for Circumstances {
@@ -65,6 +69,7 @@ impl Default for Circumstances {
             tie_break: TieBreak::Insertion,
             trace: false,
             what_if: WhatIf::default(),
+            budget: Budget::USUAL,
         }
     }
 }
@@ -72,6 +77,9 @@ impl Default for Circumstances {
 /// A computer in virtual time.
 pub struct Machine {
     kernel: Rc<Kernel>,
+    budget: Budget,
+    /// Memory that it was built with.
+    built_bytes: u64,
 }
 
 impl Machine {
@@ -90,7 +98,7 @@ impl Machine {
         );
         let sim: Rc<Sim<Event>> = Rc::new(Sim::new(circumstances.tie_break));
         let streams = Streams::new(circumstances.seed);
-        let buffers = buffers(specification);
+        let buffers = cache(specification);
         let (controllers, drivers) = attached(specification, streams, circumstances.what_if);
         let hardware = Hardware {
             drives: drives(specification, circumstances),
@@ -141,7 +149,11 @@ impl Machine {
             halted: RefCell::default(),
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         });
-        let machine = Self { kernel };
+        let machine = Self {
+            kernel,
+            budget: circumstances.budget,
+            built_bytes: specification.memory(circumstances.volumes).bytes(),
+        };
         machine.start();
         machine.kernel.start_serial(streams);
         machine
@@ -201,17 +213,23 @@ impl Machine {
         self.run_unless(&AtomicBool::new(false))
     }
 
-    /// The same, unless `stop` is set: at the next tick of the modelled clock the
-    /// machine stands still, whatever its processes are at.
+    /// The same, unless `stop` is set, or the machine takes more than its
+    /// [`Budget`]: at the next tick of the modelled clock it stands still, whatever
+    /// its processes are at.
     ///
     /// # Errors
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &AtomicBool) -> Result<(), Standstill> {
         let kernel = &self.kernel;
+        let since = (kernel.sim.events(), kernel.sim.now());
         let outcome = kernel.sim.run(|event| {
-            if matches!(event, Event::Tick) && stop.load(Ordering::Relaxed) {
-                kernel.halt(Standstill::Stopped);
+            if matches!(event, Event::Tick) {
+                if stop.load(Ordering::Relaxed) {
+                    kernel.halt(Standstill::Stopped);
+                } else if let Some(exceeded) = self.exceeded(since) {
+                    kernel.halt(Standstill::Exceeded(exceeded));
+                }
             }
             kernel.handle(event);
         });
@@ -222,6 +240,30 @@ impl Machine {
                 self.assert_physics();
                 Ok(())
             }
+        }
+    }
+
+    /// What has grown beyond the budget since so many events and that moment.
+    fn exceeded(&self, (events, began): (u64, Time)) -> Option<Exceeded> {
+        let kernel = &self.kernel;
+        let events = kernel.sim.events() - events;
+        let time = kernel.sim.now() - began;
+        let (made, recorded) = kernel.memory_bytes();
+        let bytes = self.built_bytes + made + recorded;
+        if events > self.budget.events {
+            let stage = kernel.longest_stage();
+            Some(Exceeded::Events {
+                events,
+                time,
+                stage,
+            })
+        } else if time > self.budget.time {
+            let stage = kernel.longest_stage();
+            Some(Exceeded::Time { time, stage })
+        } else if bytes > self.budget.bytes {
+            Some(Exceeded::Memory { bytes, recorded })
+        } else {
+            None
         }
     }
 
@@ -341,12 +383,12 @@ impl Machine {
             in_handlers <= busy && busy <= now,
             "a processor is busy at most all the time"
         );
-        for drive in self.drives_busy() {
-            // A transfer is booked when it starts; the last may go on.
-            let most = now + Time::from_millis(1000);
+        for drive in &self.kernel.hardware.borrow().drives {
+            // What it does is booked when it starts; the last of it may go on.
+            let (busy, most) = (drive.busy(), now + drive.booked_last());
             assert!(
-                drive.positioning + drive.latency + drive.transfer <= most,
-                "a drive does one thing at a time: {drive:?} by {now}"
+                busy.positioning + busy.latency + busy.transfer <= most,
+                "a drive does one thing at a time: {busy:?} by {now}"
             );
         }
         let memory = self.kernel.buffers.borrow().memory();
@@ -387,23 +429,17 @@ impl Kernel {
     }
 }
 
-/// A buffer for each two kilobytes of the cache, as 4.2BSD has it, and at
-/// least these many.
-const FEWEST_BUFFERS: u32 = 16;
-
-fn buffers(specification: &Specification) -> Buffers {
+fn cache(specification: &Specification) -> Buffers {
     let memory = specification.kernel.cache_bytes;
+    let headers = specification.buffers();
     if specification.v7_filesystem.is_some() {
-        // One of a block each, which never trade memory: a click is the least
-        // that a header can have.
-        let headers = (memory / v7::BLOCK_BYTES as u32).max(FEWEST_BUFFERS);
+        // A click is the least that a header can have.
         return Buffers::new(headers, headers * CLICK, CLICK).with_raw(specification.volumes.len());
     }
-    let headers = (memory / 2048).max(FEWEST_BUFFERS);
     let blocks = specification
         .volumes
         .iter()
-        .map(|volume| block_sizes(volume).0);
+        .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
     Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
         .with_raw(specification.volumes.len())
@@ -496,21 +532,11 @@ fn driver_of(specification: &Specification) -> Vec<usize> {
     (0..specification.drives.len()).map(of).collect()
 }
 
-/// Bytes of a block and of a fragment; without a file system, of what the
-/// contents of a drive are kept in.
-fn block_sizes(volume: &Volume) -> (u32, u32) {
-    let of = |parameters: &Parameters| (parameters.block_bytes, parameters.fragment_bytes);
-    volume.filesystem.as_ref().map_or((4096, 512), of)
-}
-
 fn mounts(specification: &Specification, volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
     let medium = |volume: &Volume| {
-        let (block_bytes, fragment_bytes) = match specification.v7_filesystem {
-            Some(_) => (v7::BLOCK_BYTES as u32, v7::BLOCK_BYTES as u32),
-            None => block_sizes(volume),
-        };
+        let (block_bytes, fragment_bytes) = specification.block_sizes(volume);
         let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
-        Medium::new(fragments as u32, (block_bytes, fragment_bytes))
+        Medium::new(fragments, (block_bytes, fragment_bytes))
     };
     let mount = |volume: &Volume| {
         let parameters = volume.filesystem?;

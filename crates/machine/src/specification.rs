@@ -3,17 +3,19 @@
 mod controller;
 mod drive;
 mod kernel;
+mod memory;
 mod minix;
 mod v7;
 
 pub use controller::ControllerSpecification;
 pub use drive::{DriveSpecification, PartitionSpecification};
 pub use kernel::{DriverSpecification, KernelKind, KernelSpecification};
+pub use memory::Memory;
 
 use crate::catalogue::{Component, Errors, Parameter, System};
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::MinixParameters;
-use crate::kernel::v7::V7Parameters;
+use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -125,6 +127,26 @@ impl Specification {
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))
+    }
+
+    /// Bytes of a volume's blocks and of its fragments; without a file system, of
+    /// what the contents of a drive are kept in.
+    pub(crate) fn block_sizes(&self, volume: &Volume) -> (u32, u32) {
+        if self.v7_filesystem.is_some() {
+            return (V7_BLOCK_BYTES as u32, V7_BLOCK_BYTES as u32);
+        }
+        let of = |parameters: &Parameters| (parameters.block_bytes, parameters.fragment_bytes);
+        volume.filesystem.as_ref().map_or((4096, 512), of)
+    }
+
+    /// Buffers of the cache: one for each block of the seventh edition's, which never
+    /// trade memory; one for each two kilobytes, as 4.2BSD has it; and at least some.
+    pub(crate) fn buffers(&self) -> u32 {
+        let bytes_each = match self.v7_filesystem {
+            Some(_) => V7_BLOCK_BYTES as u32,
+            None => 2048,
+        };
+        (self.kernel.cache_bytes / bytes_each).max(FEWEST_BUFFERS)
     }
 
     /// How files are laid out on the first volume.
@@ -277,6 +299,9 @@ fn read_filesystem(
     reader.finish();
     Some(parameters)
 }
+
+/// Buffers of the smallest cache.
+pub(crate) const FEWEST_BUFFERS: u32 = 16;
 
 /// What is said of a file system besides its kind.
 const FILESYSTEM_KEYS: [&str; 8] = [

@@ -1,5 +1,6 @@
 //! Why a machine stands still although its processes have not ended.
 
+use crate::budget::Exceeded;
 use diskperf_sim::{Deadlock, Time};
 
 /// Why [`crate::Machine::run`] came back before its processes had ended.
@@ -11,6 +12,8 @@ pub enum Standstill {
     HardError(HardError),
     /// Whoever runs the machine ended it.
     Stopped,
+    /// It took more than it may.
+    Exceeded(Exceeded),
 }
 
 /// A transfer that failed as often as its driver tries it. 4.2BSD prints `hard
@@ -49,6 +52,7 @@ impl std::fmt::Display for Standstill {
             Self::Deadlock(deadlock) => deadlock.fmt(formatter),
             Self::HardError(error) => error.fmt(formatter),
             Self::Stopped => formatter.write_str("stopped"),
+            Self::Exceeded(exceeded) => exceeded.fmt(formatter),
         }
     }
 }

@@ -55,6 +55,12 @@ impl Turns {
         }
     }
 
+    /// How many were handed out.
+    #[inline]
+    pub(crate) fn given(&self) -> u64 {
+        self.given.get()
+    }
+
     #[inline]
     pub(crate) fn give(&self, at: Time, rank: Rank) -> Turn {
         let given = self.given.get();

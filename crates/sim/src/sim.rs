@@ -112,6 +112,13 @@ impl<E, C: Clock> Sim<E, C> {
         self.now.get()
     }
 
+    /// How often something was made due so far, whether it still is or not: what a
+    /// simulation has cost, and the same wherever it runs.
+    #[inline]
+    pub fn events(&self) -> u64 {
+        self.turns.given()
+    }
+
     /// Has `event` handed to the handler of [`Sim::run`] at the moment `at`.
     ///
     /// # Panics

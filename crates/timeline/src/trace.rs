@@ -207,6 +207,11 @@ impl Tiling {
         }
     }
 
+    /// Memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.parts.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
+    }
+
     /// The spans in their order, those of the same stage joined.
     ///
     /// # Panics

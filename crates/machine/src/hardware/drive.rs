@@ -11,7 +11,7 @@ mod rotation;
 mod seek;
 mod streaming;
 
-pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Zone};
+pub use geometry::{Geometry, GeometryError, HeadGroups, Place, Revectored, Zone};
 pub use passage::{Busy, Move, Passage};
 pub use rotation::{Angle, CIRCLE, FASTEST_RPM, Rotation, Slots};
 pub use seek::{SeekCurve, SeekError};
@@ -47,6 +47,8 @@ pub struct Drive {
     /// Its last transfer.
     last: Option<Commanded>,
     busy: Busy,
+    /// How long that takes which was booked last.
+    booked_last: Time,
     what_if: WhatIf,
 }
 
@@ -84,6 +86,7 @@ impl Drive {
             head: 0,
             last: None,
             busy: Busy::default(),
+            booked_last: Time::ZERO,
             what_if: WhatIf::default(),
         }
     }
@@ -123,6 +126,12 @@ impl Drive {
         self.busy
     }
 
+    /// How long that takes which it was told to do last. All of it is booked
+    /// when it begins.
+    pub fn booked_last(&self) -> Time {
+        self.booked_last
+    }
+
     /// The number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
         let slots = self.mechanics.geometry.division(self.cylinder);
@@ -134,6 +143,7 @@ impl Drive {
         let arm = self.way(cylinder, self.head, write);
         self.cylinder = cylinder;
         self.busy.positioning += arm.total();
+        self.booked_last = arm.total();
         arm
     }
 
@@ -169,6 +179,7 @@ impl Drive {
         self.busy.book(&passage);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
+        self.booked_last = passage.total();
         self.last = Some(Commanded {
             at: now,
             sector,

@@ -63,6 +63,9 @@ pub(crate) struct Buffer {
     chain_next: u32,
 }
 
+/// What a header takes.
+pub(crate) const HEADER_BYTES: u64 = size_of::<Buffer>() as u64;
+
 const NONE: u32 = u32::MAX;
 
 /// Hash chains, as 4.2BSD has them.

@@ -11,16 +11,28 @@ pub(crate) struct Medium {
     block_bytes: u32,
     fragment_bytes: u32,
     blocks: Vec<Option<Page>>,
+    /// Bytes of the blocks that were made here, of parts of them: what is written
+    /// whole is shared with who wrote it.
+    made_bytes: u64,
 }
 
+/// What the place of a block takes before anything is written to it.
+pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
+
 impl Medium {
-    pub(crate) fn new(fragments: u32, (block_bytes, fragment_bytes): (u32, u32)) -> Self {
-        let blocks = u64::from(fragments) * u64::from(fragment_bytes) / u64::from(block_bytes) + 1;
+    pub(crate) fn new(fragments: u64, (block_bytes, fragment_bytes): (u32, u32)) -> Self {
+        let blocks = fragments * u64::from(fragment_bytes) / u64::from(block_bytes) + 1;
         Self {
             block_bytes,
             fragment_bytes,
             blocks: vec![None; blocks as usize],
+            made_bytes: 0,
         }
+    }
+
+    /// See [`Medium::made_bytes`].
+    pub(crate) fn made_bytes(&self) -> u64 {
+        self.made_bytes
     }
 
     fn place(&self, fragment: u32) -> (usize, usize) {
@@ -70,7 +82,10 @@ impl Medium {
             let run = (self.block_bytes as usize - within).min(data.len() - done);
             let mut contents = match self.blocks[block].take() {
                 Some(page) => page.to_vec(),
-                None => vec![0; self.block_bytes as usize],
+                None => {
+                    self.made_bytes += u64::from(self.block_bytes);
+                    vec![0; self.block_bytes as usize]
+                }
             };
             contents[within..within + run].copy_from_slice(&data[done..done + run]);
             self.blocks[block] = Some(contents.into());

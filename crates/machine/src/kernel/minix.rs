@@ -39,6 +39,7 @@ use super::process::Process;
 use crate::event::Event;
 use crate::hardware::controller::acsi::Acsi;
 use crate::hardware::{Parts, TransferId};
+pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
 use diskperf_sim::{Sim, Time};
 use inodes::InodeTable;

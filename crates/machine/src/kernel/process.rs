@@ -160,6 +160,12 @@ impl Process {
         (self.opened.get(), self.tiling.borrow().clone(), work)
     }
 
+    /// Memory that its record takes.
+    pub(crate) fn traced_bytes(&self) -> usize {
+        let work = self.work.borrow().capacity() * size_of::<TracedWork>();
+        work + self.tiling.borrow().bytes()
+    }
+
     /// What was booked to a stage so far.
     pub(crate) fn booked(&self, stage: Stage) -> Time {
         Time(self.ledger[stage.index()].get())
@@ -438,6 +444,21 @@ impl Kernel {
 
 /// The clock.
 impl Kernel {
+    /// What processes have been at for longest since their accounts were opened.
+    pub(crate) fn longest_stage(&self) -> Option<Stage> {
+        let processes = self.processes.borrow();
+        let booked = |stage: Stage| {
+            let of_all = processes.iter().map(|process| process.booked(stage).0);
+            (of_all.sum::<u64>(), stage)
+        };
+        // Of the like, the first.
+        let all = Stage::ALL.into_iter().rev().map(booked);
+        let longest = all
+            .filter(|(time, _)| *time > 0)
+            .max_by_key(|(time, _)| *time);
+        longest.map(|(_, stage)| stage)
+    }
+
     /// A tick: charges it to the process that has the processor, at whatever
     /// level it is interrupted; while it idles, to nobody.
     pub(crate) fn tick(&self) {

@@ -2,15 +2,16 @@
 
 use super::Kernel;
 use super::buffers::BufferId;
+use super::medium::Medium;
 use super::process::Process;
 use crate::hardware::controller::Controller;
 use crate::hardware::drive::{CIRCLE, Drive};
 use crate::hardware::{Transfer, TransferId, moment};
 use diskperf_sim::{Time, Usage};
-use diskperf_timeline::Stage;
 use diskperf_timeline::trace::{
     Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
+use diskperf_timeline::{Nanoseconds, Span, Stage};
 
 /// What was recorded so far.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Tracing {
     trace: Trace,
     /// Of each transfer's place, the last request that completed there.
     latest: Vec<Option<usize>>,
+    /// Bytes of what requests have for themselves.
+    nested_bytes: usize,
 }
 
 impl Tracing {
@@ -27,7 +30,30 @@ impl Tracing {
             self.latest.resize(place + 1, None);
         }
         self.latest[place] = Some(self.trace.requests.len());
+        self.nested_bytes += size_of_val(&request.spans[..]);
         self.trace.requests.push(request);
+    }
+
+    /// Memory that the record takes.
+    fn bytes(&self) -> usize {
+        let Trace {
+            requests,
+            processes,
+            handlers,
+            busy,
+            ticks,
+            ..
+        } = &self.trace;
+        let of_processes = processes.iter().map(|process| {
+            size_of::<Span>() * process.spans.capacity()
+                + size_of::<TracedWork>() * process.work.capacity()
+        });
+        self.nested_bytes
+            + size_of::<TracedRequest>() * requests.capacity()
+            + size_of::<TracedWork>() * handlers.capacity()
+            + size_of::<TracedBusy>() * busy.capacity()
+            + size_of::<Nanoseconds>() * ticks.capacity()
+            + of_processes.sum::<usize>()
     }
 }
 
@@ -40,6 +66,17 @@ impl Kernel {
         let counted = |controller: &Controller| Some(controller.busy(self.sim.now())?.0);
         taken.controllers = hardware.controllers.iter().map(counted).collect();
         Some(taken)
+    }
+
+    /// Memory of blocks that were made on the media, and of what is recorded.
+    pub(crate) fn memory_bytes(&self) -> (u64, u64) {
+        let made = self.media.borrow().iter().map(Medium::made_bytes).sum();
+        let Some(tracing) = &self.tracing else {
+            return (made, 0);
+        };
+        let processes = self.processes.borrow();
+        let of_processes: usize = processes.iter().map(|one| one.traced_bytes()).sum();
+        (made, (tracing.borrow().bytes() + of_processes) as u64)
     }
 
     /// A transfer completed.
@@ -78,8 +115,13 @@ impl Kernel {
     /// A process has got a block that a transfer brought.
     pub(crate) fn trace_use(&self, id: BufferId, process: &Process) {
         let Some(tracing) = &self.tracing else { return };
-        let Tracing { trace, latest } = &mut *tracing.borrow_mut();
+        let Tracing {
+            trace,
+            latest,
+            nested_bytes,
+        } = &mut *tracing.borrow_mut();
         if let Some(Some(request)) = latest.get(id.0 as usize) {
+            *nested_bytes += size_of::<TracedUse>();
             trace.requests[*request].uses.push(TracedUse {
                 process: process.pid as u32,
                 at: moment(self.sim.now()),

@@ -1,7 +1,7 @@
 //! A drive, as the catalogue describes it.
 
 use crate::catalogue::Reader;
-use crate::hardware::drive::{Geometry, HeadGroups, Mechanics, SeekCurve, Zone};
+use crate::hardware::drive::{Geometry, HeadGroups, Mechanics, Revectored, SeekCurve, Zone};
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_sim::Time;
@@ -137,10 +137,7 @@ fn read_partitions(
                 "partitions that lie beside each other",
             );
         }
-        let taken = geometry
-            .stand_ins()
-            .find(|sector| (first_sector..first_sector + length).contains(sector));
-        if let Some(sector) = taken {
+        if let Some(sector) = geometry.stand_in_among(first_sector..first_sector + length) {
             let message =
                 format!("the partition has sector {sector}, where the data of a bad one is");
             reader.fail_allowing(
@@ -254,13 +251,15 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
             .collect()
     };
     let per_track = u64::from(per_track);
-    let from_tracks = tracks.iter().flat_map(|[from, to]| {
-        (0..per_track).map(move |sector| (from * per_track + sector, to * per_track + sector))
+    let of_tracks = tracks.iter().map(|[from, to]| Revectored {
+        from: from * per_track,
+        to: to * per_track,
+        sectors: per_track,
     });
     let moved: Vec<_> = moved
         .iter()
-        .map(|[from, to]| (*from, *to))
-        .chain(from_tracks)
+        .map(|[from, to]| Revectored::from((*from, *to)))
+        .chain(of_tracks)
         .collect();
     let built = Geometry::zoned((cylinders, heads), zones, sector_bytes)
         .map(|geometry| {

@@ -2,7 +2,9 @@
 //! or a slipped slot is used, or when a skew is applied to the wrong side of
 //! a track's end.
 
-use diskperf_machine::hardware::drive::{Geometry, GeometryError, HeadGroups, Place, Zone};
+use diskperf_machine::hardware::drive::{
+    Geometry, GeometryError, HeadGroups, Place, Revectored, Zone,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -277,4 +279,104 @@ proptest! {
             }
         }
     }
+}
+
+/// The slots of a track as a formatter chooses them, one after the other.
+fn formatted(sectors: u32, interleave: u32) -> Vec<u32> {
+    let mut taken = vec![false; sectors as usize];
+    let mut slot = 0;
+    (0..sectors)
+        .map(|_| {
+            while taken[slot as usize] {
+                slot = (slot + 1) % sectors;
+            }
+            taken[slot as usize] = true;
+            let chosen = slot;
+            slot = (slot + interleave) % sectors;
+            chosen
+        })
+        .collect()
+}
+
+#[test]
+fn slots_are_those_that_a_formatter_chooses() {
+    for sectors in 1..=48 {
+        for spare in [0, 3] {
+            for interleave in 1..=sectors + spare {
+                let drive = plain((1, 1, sectors), spare, interleave);
+                let slots: Vec<u32> = (0..u64::from(sectors))
+                    .map(|sector| drive.locate(sector).slot)
+                    .collect();
+                let expected = formatted(sectors, interleave);
+                assert_eq!(slots, expected, "{sectors} + {spare}, {interleave}");
+            }
+        }
+    }
+}
+
+/// Eight thousand bad tracks of a hundred thousand sectors: a table of the sectors
+/// would take 13 GB, and a search through it hours.
+#[test]
+fn bad_tracks_are_kept_as_tracks() {
+    let (sectors, tracks) = (100_000, 8_000);
+    let whole = plain((20_000, 1, sectors as u32), 0, 1);
+    let track = |number| Revectored {
+        from: 2 * number * sectors,
+        to: (2 * number + 1) * sectors,
+        sectors,
+    };
+    let drive = whole
+        .clone()
+        .revectoring((0..tracks).map(track).collect())
+        .expect("on the drive");
+    let bad = 2 * 7_000 * sectors + 17;
+    assert_eq!(at(drive.locate(bad)), at(whole.locate(bad + sectors)));
+    assert_eq!(drive.locate(bad).contiguous, 1);
+    assert_eq!(drive.stand_in_among(0..sectors), None);
+    assert_eq!(drive.stand_in_among(0..sectors + 1), Some(sectors));
+    let last = 2 * tracks * sectors;
+    assert_eq!(drive.stand_in_among(last - 1..last + 1), Some(last - 1));
+    assert_eq!(drive.stand_in_among(last..last + sectors), None);
+}
+
+#[test]
+fn places_of_bad_sectors_do_not_contradict_each_other() {
+    let whole = plain((10, 1, 10), 0, 1);
+    let run = |from, to| Revectored {
+        from,
+        to,
+        sectors: 10,
+    };
+    let refused = |runs: Vec<Revectored>| {
+        let made = whole.clone().revectoring(runs);
+        made.expect_err("they contradict each other")
+    };
+    assert_eq!(
+        refused(vec![run(0, 80), (5, 95).into()]),
+        GeometryError::Twice(5)
+    );
+    assert_eq!(
+        refused(vec![run(0, 80), (20, 85).into()]),
+        GeometryError::Shared(85)
+    );
+    assert_eq!(
+        refused(vec![run(0, 80), (85, 30).into()]),
+        GeometryError::Shared(85)
+    );
+    assert_eq!(refused(vec![run(0, 95)]), GeometryError::Beyond(100));
+}
+
+/// Sectors that stand in for others are numbered as if they were none, past those
+/// that slip.
+#[test]
+fn stand_ins_are_counted_past_slipped_sectors() {
+    let drive = plain((1, 1, 100), 0, 1)
+        .slipping(vec![10, 20, 30])
+        .expect("on the drive")
+        .revectoring(vec![(5, 25), (6, 90)])
+        .expect("on the drive");
+    assert_eq!(drive.stand_in_among(0..100), Some(23));
+    assert_eq!(drive.stand_in_among(24..100), Some(87));
+    assert_eq!(drive.stand_in_among(23..24), Some(23));
+    assert_eq!(drive.stand_in_among(24..87), None);
 }

@@ -3,6 +3,7 @@
 //! do, and by how much.
 
 mod accounts;
+mod budgets;
 mod catalogue;
 mod cpu;
 mod layout;

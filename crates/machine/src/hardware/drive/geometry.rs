@@ -1,6 +1,7 @@
 //! Where a drive's sectors are.
 
 use super::rotation::Slots;
+use std::ops::Range;
 
 /// A disk's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,36 @@ pub struct Geometry {
     /// Physical slots that hold no data, ascending: logical sectors slip past
     /// them. Counted from the first slot of the drive's first data track.
     slipped: Vec<u64>,
-    /// Logical sectors whose data lives elsewhere, with where.
-    revectored: Vec<(u64, u64)>,
+    /// Logical sectors whose data lives elsewhere, with where, ascending.
+    revectored: Vec<Revectored>,
+}
+
+/// Bad sectors that follow each other, and where their data is instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revectored {
+    /// The first bad one.
+    pub from: u64,
+    /// The first of those that have their data.
+    pub to: u64,
+    /// How many.
+    pub sectors: u64,
+}
+
+impl From<(u64, u64)> for Revectored {
+    fn from((from, to): (u64, u64)) -> Self {
+        let sectors = 1;
+        Self { from, to, sectors }
+    }
+}
+
+impl Revectored {
+    fn bad(&self) -> Range<u64> {
+        self.from..self.from + self.sectors
+    }
+
+    fn instead(&self) -> Range<u64> {
+        self.to..self.to + self.sectors
+    }
 }
 
 /// Cylinders with tracks of one size.
@@ -34,8 +63,8 @@ pub struct Zone {
     pub interleave: u32,
     /// The first logical sector of the zone.
     first_sector: u64,
-    /// The slot of each sector of a track.
-    slot_of_sector: Vec<u32>,
+    /// Sectors laid out before the next one meets the first and moves on by a slot.
+    per_round: Slots,
     /// Its slots and its data sectors, to divide by.
     division: Slots,
     per_track: Slots,
@@ -74,6 +103,9 @@ pub enum GeometryError {
     /// Data of two sectors, or of a bad one, would lie at the same place.
     #[error("sector {0} would hold the data of two others, or is bad itself")]
     Shared(u64),
+    /// A bad sector with two places for its data.
+    #[error("the data of sector {0} are to be in two places")]
+    Twice(u64),
 }
 
 /// Heads that settle together, and what a step to the next group turns a track.
@@ -137,7 +169,6 @@ impl Geometry {
             if zone.interleave == 0 || zone.interleave > zone.slots() {
                 return Err(GeometryError::Interleave);
             }
-            zone.lay_out();
             zone.first_sector = first_sector;
             let tracks = u64::from(next - zone.first_cylinder) * u64::from(heads);
             first_sector += tracks * u64::from(zone.sectors_per_track);
@@ -196,39 +227,58 @@ impl Geometry {
         Ok(self)
     }
 
-    /// With single logical sectors that live at another physical one.
+    /// With logical sectors that live at other physical ones.
     ///
     /// # Errors
     ///
-    /// [`GeometryError::Beyond`] for a sector that is not on the drive.
-    pub fn revectoring(mut self, mut sectors: Vec<(u64, u64)>) -> Result<Self, GeometryError> {
-        sectors.sort_unstable();
-        let beyond = sectors
-            .iter()
-            .flat_map(|(from, to)| [*from, *to])
-            .find(|sector| *sector >= self.raw_sectors());
-        if let Some(beyond) = beyond {
-            return Err(GeometryError::Beyond(beyond));
+    /// [`GeometryError::Beyond`] for a sector that is not on the drive,
+    /// [`GeometryError::Shared`] and [`GeometryError::Twice`] for places that
+    /// contradict each other.
+    pub fn revectoring<R: Into<Revectored>>(
+        mut self,
+        sectors: Vec<R>,
+    ) -> Result<Self, GeometryError> {
+        let mut moved: Vec<Revectored> = sectors.into_iter().map(Into::into).collect();
+        moved.sort_unstable();
+        let end = self.raw_sectors();
+        let mut all = moved.iter().flat_map(|run| [run.bad(), run.instead()]);
+        if let Some(beyond) = all.find(|sectors| sectors.end > end) {
+            return Err(GeometryError::Beyond(beyond.start.max(end)));
         }
-        let from = |sector: u64| sectors.iter().any(|(from, _)| *from == sector);
-        let mut targets: Vec<u64> = sectors.iter().map(|(_, to)| *to).collect();
-        targets.sort_unstable();
-        let shared = targets.windows(2).find(|pair| pair[0] == pair[1]);
-        let bad = targets.iter().find(|to| from(**to));
-        if let Some(shared) = shared.map(|pair| pair[0]).or(bad.copied()) {
+        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad).collect();
+        let mut instead: Vec<Range<u64>> = moved.iter().map(Revectored::instead).collect();
+        instead.sort_unstable_by_key(|sectors| sectors.start);
+        if let Some(shared) = shared_within(&instead) {
             return Err(GeometryError::Shared(shared));
         }
-        self.revectored = sectors;
+        if let Some(twice) = shared_within(&bad) {
+            return Err(GeometryError::Twice(twice));
+        }
+        if let Some(shared) = shared_between(&bad, &instead) {
+            return Err(GeometryError::Shared(shared));
+        }
+        self.revectored = moved;
         Ok(self)
     }
 
-    /// Sectors that hold the data of bad ones, by the numbers that they would
-    /// have by themselves: no data of their own may be on them.
-    pub fn stand_ins(&self) -> impl Iterator<Item = u64> + '_ {
-        let slipped_before = |to: u64| self.slipped.partition_point(|bad| *bad < to) as u64;
-        self.revectored
-            .iter()
-            .map(move |(_, to)| to - slipped_before(*to))
+    /// The first of these logical sectors that holds the data of a bad one, by the
+    /// number that it would have by itself: no data of its own may be on it.
+    pub fn stand_in_among(&self, sectors: Range<u64>) -> Option<u64> {
+        let own_number = |at: u64| at - self.slipped.partition_point(|bad| *bad < at) as u64;
+        let of_run = |run: &Revectored| {
+            // Own numbers ascend with the places.
+            let (mut low, mut high) = (run.to, run.instead().end);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match own_number(middle) < sectors.start {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            let first = (low < run.instead().end).then(|| own_number(low));
+            first.filter(|sector| sectors.contains(sector))
+        };
+        self.revectored.iter().filter_map(of_run).min()
     }
 
     /// Cylinders.
@@ -303,11 +353,10 @@ impl Geometry {
     }
 
     fn locate_around_defects(&self, sector: u64) -> Place {
-        if let Ok(index) = self
-            .revectored
-            .binary_search_by_key(&sector, |(from, _)| *from)
-        {
-            let mut place = self.locate_physical(self.revectored[index].1);
+        let next_moved = self.revectored.partition_point(|run| run.from <= sector);
+        let before = next_moved.checked_sub(1).map(|run| self.revectored[run]);
+        if let Some(run) = before.filter(|run| run.bad().contains(&sector)) {
+            let mut place = self.locate_physical(run.to + (sector - run.from));
             place.contiguous = 1;
             return place;
         }
@@ -324,12 +373,9 @@ impl Geometry {
         }
         let mut place = self.locate_physical(physical);
         let next_slipped = self.slipped.get(passed as usize);
-        let next_moved = self.revectored.partition_point(|(from, _)| *from < sector);
         let limits = [
             next_slipped.map(|slot| slot - physical),
-            self.revectored
-                .get(next_moved)
-                .map(|(from, _)| from - sector),
+            self.revectored.get(next_moved).map(|run| run.from - sector),
         ];
         for limit in limits.into_iter().flatten() {
             place.contiguous = place
@@ -353,7 +399,7 @@ impl Geometry {
             "sector {sector} is not on the drive"
         );
         let slots = zone.slots();
-        let mut slot = zone.slot_of_sector[on_track as usize];
+        let mut slot = zone.slot_of(on_track);
         let of_groups = self
             .head_groups
             .map_or(0, |groups| groups.turns(self.heads, (cylinder, head)));
@@ -395,7 +441,7 @@ impl Zone {
             spare_sectors,
             interleave,
             first_sector: 0,
-            slot_of_sector: Vec::new(),
+            per_round: Slots::new(sectors_per_round(sectors_per_track, interleave)),
             division: Slots::new((sectors_per_track + spare_sectors).max(1)),
             per_track: Slots::new(sectors_per_track.max(1)),
         }
@@ -405,20 +451,43 @@ impl Zone {
         self.sectors_per_track + self.spare_sectors
     }
 
-    /// Puts each sector `interleave` slots after the one before it, or into
-    /// the next free slot after that.
-    fn lay_out(&mut self) {
-        let slots = self.sectors_per_track as usize;
-        let mut taken = vec![false; slots];
-        self.slot_of_sector.clear();
-        let mut slot = 0;
-        for _ in 0..slots {
-            while taken[slot] {
-                slot = (slot + 1) % slots;
-            }
-            taken[slot] = true;
-            self.slot_of_sector.push(slot as u32);
-            slot = (slot + self.interleave as usize) % slots;
+    /// The slot of a sector of a track: each lies `interleave` slots after the one
+    /// before it, or in the next free slot after that, which it is when as many have
+    /// been laid out as a round has.
+    #[inline]
+    fn slot_of(&self, on_track: u32) -> u32 {
+        if self.interleave == 1 {
+            return on_track;
         }
+        let (rounds, step) = self.per_round.divide(u64::from(on_track));
+        let slots = u64::from(step) * u64::from(self.interleave);
+        self.per_track.divide(slots).1 + rounds as u32
     }
+}
+
+/// How many steps of `interleave` lead from a slot of a track back to it.
+fn sectors_per_round(sectors: u32, interleave: u32) -> u32 {
+    let sectors = sectors.max(1);
+    let (mut common, mut rest) = (sectors, interleave % sectors);
+    while rest > 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    sectors / common
+}
+
+/// The first sector that two of these have; they ascend.
+fn shared_within(ascending: &[Range<u64>]) -> Option<u64> {
+    let mut pairs = ascending.windows(2);
+    let shared = pairs.find(|pair| pair[0].end > pair[1].start);
+    shared.map(|pair| pair[1].start)
+}
+
+/// A sector that one of these has and one of the others; these ascend, and no two of
+/// them share one.
+fn shared_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
+    others.iter().find_map(|other| {
+        let before = ascending.partition_point(|one| one.start < other.end);
+        let last = &ascending[before.checked_sub(1)?];
+        (last.end > other.start).then(|| last.start.max(other.start))
+    })
 }

@@ -123,6 +123,7 @@ impl Drive {
             self.busy.latency += Time(more);
         }
         self.busy.bytes -= self.bytes(last.count - done);
+        self.booked_last = now - last.at;
         self.last = Some(Commanded { ends: now, ..last });
     }
 }

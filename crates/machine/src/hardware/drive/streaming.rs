@@ -43,6 +43,7 @@ impl Drive {
         self.busy.unbook(&old);
         self.busy.book(&new);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
+        self.booked_last = new.total();
         let ends = last.at + new.total();
         self.last = Some(Commanded {
             count,
@@ -86,6 +87,7 @@ impl Drive {
         self.busy.transfer += ends - begins;
         self.busy.bytes += self.bytes(sectors.len() as u32);
         self.busy.transfers += 1;
+        self.booked_last = ends - now;
         self.last = Some(Commanded {
             at: now,
             sector,

@@ -6,6 +6,7 @@ use super::group::{CylinderGroup, GroupSummary};
 use super::indirect::IndirectBlocks;
 use super::inode::{InodeKind, InodeNumber, InodeTable};
 use super::parameters::{Geometry, NewfsError, Parameters};
+use super::rotation::ROTATIONAL_POSITIONS;
 use super::superblock::{Fragment, Group, Superblock};
 
 /// Inodes 0 and 1 are never used: 0 means none, and 1 was the bad-block file.
@@ -23,6 +24,22 @@ impl FileSystem {
     /// The same.
     pub fn check_parameters(geometry: Geometry, parameters: Parameters) -> Result<(), NewfsError> {
         Superblock::new(geometry, parameters).map(drop)
+    }
+
+    /// Memory that such a file system takes when it is new.
+    ///
+    /// # Errors
+    /// Those of [`Self::newfs`].
+    pub fn memory_bytes(geometry: Geometry, parameters: Parameters) -> Result<u64, NewfsError> {
+        let superblock = Superblock::new(geometry, parameters)?;
+        let inodes = u64::from(superblock.inodes_per_group());
+        let fragments = u64::from(superblock.fragments_per_group());
+        let cylinders = u64::from(parameters.cylinders_per_group);
+        let by_cylinder = size_of::<u32>() + size_of::<[u16; ROTATIONAL_POSITIONS]>();
+        let maps = (inodes + fragments).div_ceil(8) + cylinders * by_cylinder as u64;
+        let itself = size_of::<CylinderGroup>() + size_of::<GroupSummary>();
+        let a_group = maps + inodes * size_of::<u32>() as u64 + itself as u64;
+        Ok(u64::from(superblock.groups()) * a_group)
     }
 
     /// Makes a file system with a root directory and its `lost+found`.

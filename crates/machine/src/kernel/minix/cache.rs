@@ -33,6 +33,13 @@ struct Buffer {
     stamp: i64,
 }
 
+/// Memory that a block of the cache takes.
+pub(crate) const CACHED_BLOCK_BYTES: u64 =
+    (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * PLACE_BYTES) as u64;
+
+/// A place in one of the two maps.
+const PLACE_BYTES: usize = 4 * size_of::<usize>();
+
 /// How useful a block will be that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {

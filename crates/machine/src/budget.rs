@@ -1,0 +1,207 @@
+//! What a modelled run may take, and what of it was too much.
+//!
+//! All of it is counted and nothing is timed: what ends a run on one computer ends
+//! it on every other at the same event, and no figure hangs on it.
+
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::fmt;
+
+/// The most that a machine may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Events in one [`crate::Machine::run`].
+    pub events: u64,
+    /// Virtual time that passes in one.
+    pub time: Time,
+    /// Bytes of memory: what the machine is built with, what its drives hold that
+    /// programs did not write in whole blocks, and what is recorded of it.
+    pub bytes: u64,
+}
+
+const DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
+
+impl Budget {
+    /// Far above what any suite takes on any system of the catalogue; an engine
+    /// that does some millions of events a second is at it for a minute.
+    pub const USUAL: Self = Self {
+        events: 200_000_000,
+        time: Time(7 * DAY.0),
+        bytes: 2 << 30,
+    };
+
+    /// No limit at all.
+    pub const NONE: Self = Self {
+        events: u64::MAX,
+        time: Time::NEVER,
+        bytes: u64::MAX,
+    };
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+/// What grew beyond its [`Budget`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// Events.
+    Events {
+        /// How many there were.
+        events: u64,
+        /// The virtual time in which they came.
+        time: Time,
+        /// What the programs were at for the longest part of it.
+        stage: Option<Stage>,
+    },
+    /// Virtual time.
+    Time {
+        /// How much passed.
+        time: Time,
+        /// What the programs were at for the longest part of it.
+        stage: Option<Stage>,
+    },
+    /// Memory, while the machine ran.
+    Memory {
+        /// How much it held.
+        bytes: u64,
+        /// Of that, what was recorded of it.
+        recorded: u64,
+    },
+    /// Memory that it would be built with.
+    Tables {
+        /// How much, in all.
+        bytes: u64,
+        /// What the largest part of it is for.
+        parameter: &'static str,
+        /// That part.
+        part: u64,
+        /// The most that it may be.
+        limit: u64,
+    },
+}
+
+impl Exceeded {
+    /// Whether that is known before the machine runs.
+    pub fn is_known_before(&self) -> bool {
+        matches!(self, Self::Tables { .. })
+    }
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Events {
+                events,
+                time,
+                stage,
+            } => write!(
+                formatter,
+                "the model was stopped after {events} events in {} of its time{}; give it less to do, with a smaller --size or fewer --serial-lines, or lift the limit with --no-budget",
+                Span(*time),
+                Most(*stage),
+            ),
+            Self::Time { time, stage } => write!(
+                formatter,
+                "the model was stopped after {} of its time in one repetition{}; make that faster, give a smaller --size, or lift the limit with --no-budget",
+                Span(*time),
+                Most(*stage),
+            ),
+            Self::Memory { bytes, recorded } => write!(
+                formatter,
+                "the model was stopped when it held {}, of which {} were a record of what happened; give a smaller --size, or lift the limit with --no-budget",
+                Mebibytes(*bytes),
+                Mebibytes(*recorded),
+            ),
+            Self::Tables {
+                bytes,
+                parameter,
+                part,
+                limit,
+            } => write!(
+                formatter,
+                "the model would take {} of memory, of which {parameter} takes {}, and up to {} is allowed; make {parameter} smaller, or lift the limit with --no-budget",
+                Mebibytes(*bytes),
+                Mebibytes(*part),
+                Mebibytes(*limit),
+            ),
+        }
+    }
+}
+
+/// Virtual time, in the unit that fits.
+struct Span(Time);
+
+impl fmt::Display for Span {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.seconds();
+        let (value, unit) = match seconds {
+            ..120.0 => (seconds, "seconds"),
+            ..7200.0 => (seconds / 60.0, "minutes"),
+            ..172_800.0 => (seconds / 3600.0, "hours"),
+            _ => (seconds / 86_400.0, "days"),
+        };
+        write!(formatter, "{value:.1} {unit}")
+    }
+}
+
+struct Mebibytes(u64);
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} MiB", self.0.div_ceil(1 << 20))
+    }
+}
+
+/// What took most of the time, and the parameters that it hangs on.
+struct Most(Option<Stage>);
+
+impl fmt::Display for Most {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(stage) = self.0 else { return Ok(()) };
+        write!(formatter, ", most of it in {}", stage.name())?;
+        match parameters_of(stage) {
+            Some(parameters) => write!(formatter, " ({parameters})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The parameters that the time of a stage hangs on first.
+fn parameters_of(stage: Stage) -> Option<&'static str> {
+    match stage {
+        Stage::User => Some("host.speed, program.think_ns"),
+        Stage::SystemCall | Stage::Allocate | Stage::CacheLookup => {
+            Some("the times of the kernel, as kernel.*_ms, and host.speed")
+        }
+        Stage::Copy => Some("host.copy_ms_per_kb"),
+        Stage::Clear => Some("host.clear_ms_per_kb"),
+        Stage::Driver => Some("the times of the driver, as driver.*_ms, and host.speed"),
+        Stage::Interrupt | Stage::Completion => Some(
+            "kernel.interrupt_ms, the times of the driver, host.clock_hz and host.serial_lines",
+        ),
+        Stage::MemoryContention => Some("bus.memory_contention_share"),
+        Stage::ChannelWait | Stage::BusWait | Stage::BusTransfer => Some("bus.bytes_per_s"),
+        Stage::ControllerQueue | Stage::Command | Stage::CacheHit => {
+            Some("the times of the controller, as controller.command_ms")
+        }
+        Stage::Seek => Some("drive.seek_*_ms"),
+        Stage::Settle => Some("drive.settle_ms"),
+        Stage::WriteSettle => Some("drive.write_settle_ms"),
+        Stage::HeadSwitch => Some("drive.head_switch_ms"),
+        Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer => {
+            Some("drive.spindle_rpm, drive.interleave")
+        }
+        Stage::CpuWait
+        | Stage::BufferWait
+        | Stage::DriverQueue
+        | Stage::FlashRead
+        | Stage::FlashProgram
+        | Stage::FlashErase
+        | Stage::Think
+        | Stage::Device
+        | Stage::Unattributed => None,
+    }
+}

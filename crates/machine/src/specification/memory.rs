@@ -1,0 +1,84 @@
+//! How much memory a machine takes, known before it is built.
+
+use super::{DriveSpecification, Specification, Volume};
+use crate::budget::{Budget, Exceeded};
+use crate::kernel::ffs::FileSystem;
+use crate::kernel::{buffers, medium, minix};
+
+/// What a machine of some specification is built with: of each part, the parameter
+/// that says how large it is.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    parts: Vec<(&'static str, u64)>,
+}
+
+impl Specification {
+    /// Memory of a machine that uses so many of the volumes, from the first on.
+    pub fn memory(&self, volumes: usize) -> Memory {
+        let used = self.volumes.iter().take(volumes);
+        let kernel = &self.kernel;
+        let headers = u64::from(self.buffers()) * buffers::HEADER_BYTES;
+        let minix = kernel.minix.as_ref();
+        let blocks = minix.map_or(0, |minix| u64::from(minix.cache_blocks));
+        let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
+        Memory {
+            parts: vec![
+                (
+                    "drive.partition_sectors",
+                    used.map(|volume| self.volume_bytes(volume)).sum(),
+                ),
+                ("drive.cylinders", of_drives.sum()),
+                ("host.memory_bytes", u64::from(kernel.cache_bytes) + headers),
+                ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
+            ],
+        }
+    }
+
+    /// The places of a volume's blocks, and what its file system keeps in core.
+    fn volume_bytes(&self, volume: &Volume) -> u64 {
+        let (block_bytes, _) = self.block_sizes(volume);
+        let blocks = volume.partition.bytes() / u64::from(block_bytes);
+        let made = volume.filesystem.map(|parameters| {
+            let made = FileSystem::memory_bytes(volume.partition.label, parameters);
+            made.expect("the specification was checked")
+        });
+        (blocks * medium::PLACE_BYTES).saturating_add(made.unwrap_or(0))
+    }
+}
+
+impl Memory {
+    /// All of it.
+    pub fn bytes(&self) -> u64 {
+        let parts = self.parts.iter().map(|(_, bytes)| *bytes);
+        parts.fold(0, u64::saturating_add)
+    }
+
+    /// Makes sure that it is within a budget.
+    ///
+    /// # Errors
+    ///
+    /// [`Exceeded`], with the parameter that takes most of it.
+    pub fn within(&self, budget: Budget) -> Result<(), Exceeded> {
+        let bytes = self.bytes();
+        if bytes <= budget.bytes {
+            return Ok(());
+        }
+        let parts = self.parts.iter().copied();
+        let (parameter, part) = parts
+            .max_by_key(|(_, bytes)| *bytes)
+            .expect("a machine has parts");
+        Err(Exceeded::Tables {
+            bytes,
+            parameter,
+            part,
+            limit: budget.bytes,
+        })
+    }
+}
+
+impl DriveSpecification {
+    /// Where its sectors are, and how its arm moves, by distance.
+    fn memory_bytes(&self) -> u64 {
+        u64::from(self.mechanics.geometry.cylinders()) * size_of::<u64>() as u64
+    }
+}

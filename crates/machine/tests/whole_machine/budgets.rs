@@ -1,0 +1,158 @@
+//! What a machine may take, and what it says when it took more. Nothing is timed.
+
+use super::*;
+use diskperf_machine::{Budget, Exceeded, Standstill};
+
+/// A machine that one process works on for some seconds of its time.
+fn ended_by(
+    specification: &Specification,
+    budget: Budget,
+    trace: bool,
+) -> (Time, Result<(), Standstill>) {
+    let circumstances = Circumstances {
+        budget,
+        trace,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(specification, circumstances);
+    start(&machine, 0, async |session: &mut Session| {
+        make(session, "/mnt0/file", 100).await
+    });
+    let outcome = machine.run();
+    (machine.now(), outcome)
+}
+
+#[test]
+fn events_beyond_the_budget_end_a_run_at_the_same_moment_each_time() {
+    let specification = specification(SC780, &[]);
+    let budget = Budget {
+        events: 500,
+        ..Budget::NONE
+    };
+    let (at, outcome) = ended_by(&specification, budget, false);
+    let Err(Standstill::Exceeded(exceeded)) = outcome.clone() else {
+        panic!("{outcome:?}")
+    };
+    let Exceeded::Events { events, time, .. } = exceeded else {
+        panic!("{exceeded}")
+    };
+    assert!((501..1000).contains(&events), "{events}");
+    assert_eq!(time, at, "the machine had done nothing before");
+    let text = exceeded.to_string();
+    assert!(
+        text.contains("--no-budget") && text.contains("events"),
+        "{text}"
+    );
+    assert_eq!(ended_by(&specification, budget, false), (at, outcome));
+}
+
+/// The kernel's time is what passes, and the message says so.
+#[test]
+fn virtual_time_beyond_the_budget_is_told_with_what_took_it() {
+    let slow = specification(SC780, &[("kernel.system_call_ms", "5000")]);
+    let budget = Budget {
+        time: Time::from_millis(60_000),
+        ..Budget::NONE
+    };
+    let (at, outcome) = ended_by(&slow, budget, false);
+    let Err(Standstill::Exceeded(exceeded)) = outcome else {
+        panic!("{outcome:?}")
+    };
+    let tick = Time(1_000_000_000 / 100);
+    assert_eq!(at, budget.time + tick, "the first tick after it");
+    let text = exceeded.to_string();
+    assert!(
+        text.contains("60.0 seconds") && text.contains("system_call (the times of the kernel"),
+        "{text}"
+    );
+}
+
+/// What is recorded is memory, and is counted while it grows.
+#[test]
+fn memory_of_a_record_ends_a_run() {
+    let specification = specification(SC780, &[]);
+    let built = specification.memory(1).bytes();
+    let budget = Budget {
+        bytes: built + 100_000,
+        ..Budget::NONE
+    };
+    let (_, unrecorded) = ended_by(&specification, budget, false);
+    assert_eq!(unrecorded, Ok(()));
+    let (_, outcome) = ended_by(&specification, budget, true);
+    let Err(Standstill::Exceeded(Exceeded::Memory { bytes, recorded })) = outcome else {
+        panic!("{outcome:?}")
+    };
+    // A vector grows to at most twice its length at a time.
+    assert!(bytes > budget.bytes && bytes < budget.bytes + 300_000);
+    assert!(recorded > 100_000);
+}
+
+#[test]
+fn what_a_machine_is_built_with_is_known_before() {
+    let case = |system: &str, settings: &[(&str, &str)]| {
+        let memory = specification(system, settings).memory(1);
+        memory.within(Budget::USUAL).map_err(|exceeded| {
+            assert!(exceeded.is_known_before());
+            exceeded.to_string()
+        })
+    };
+    assert_eq!(case(SC780, &[]), Ok(()));
+    let large = [
+        ("drive.cylinders", "1000000"),
+        ("drive.heads", "255"),
+        ("drive.sectors_per_track", "255"),
+        ("drive.sector_bytes", "4096"),
+        ("drive.partition_sectors", "4294967295"),
+        ("filesystem", "none"),
+    ];
+    let refused = case(SC780, &large).expect_err("17 TB");
+    assert!(
+        refused.contains("drive.partition_sectors") && refused.contains("--no-budget"),
+        "{refused}"
+    );
+    let cached = [("kernel.cache_blocks", "1000000")];
+    assert_eq!(case("atarist-supra", &cached), Ok(()));
+}
+
+/// A budget that is not reached is not seen.
+#[test]
+fn results_do_not_hang_on_the_budget() {
+    let specification = specification(SC780, &[]);
+    let of = |budget| ended_by(&specification, budget, true);
+    assert_eq!(of(Budget::USUAL), of(Budget::NONE));
+}
+
+/// No time of a drive is too long for what is asserted of all drives: the last
+/// transfer of one that turns once a second may go on for longer than that.
+#[test]
+fn a_slow_drive_may_be_at_its_last_transfer_when_a_run_ends() {
+    const SLOW: [&[(&str, &str)]; 4] = [
+        &[("drive.spindle_rpm", "60")],
+        &[("drive.head_switch_ms", "1000")],
+        &[
+            ("drive.settle_ms", "1000"),
+            ("drive.write_settle_ms", "1000"),
+        ],
+        &[
+            ("drive.seek_minimum_ms", "10000"),
+            ("drive.seek_average_ms", "10000"),
+            ("drive.seek_maximum_ms", "10000"),
+        ],
+    ];
+    for settings in SLOW {
+        for system in [SC780, UDA50, "sun3-rimfire-2344", "sun3-cheetah-2344"] {
+            let machine = machine(&specification(system, settings));
+            run(&machine, async |session| {
+                // Written behind, and read ahead.
+                let file = session.open("/mnt0/file", CREATE).await.expect("a file");
+                for _ in 0..4 {
+                    assert_eq!(session.write(file, &[7; BLOCK]).await, Ok(BLOCK));
+                }
+                session.close(file).await.expect("it is open");
+            });
+            run(&machine, async |session| {
+                read(session, "/mnt0/file").await;
+            });
+        }
+    }
+}
