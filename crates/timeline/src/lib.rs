@@ -6,9 +6,11 @@
 //! repetition becomes KB/s), and nothing else.
 
 pub mod block;
+pub mod check;
 pub mod environment;
 pub mod histogram;
 pub mod ledger;
+pub mod printable;
 pub mod protocol;
 pub mod repetition;
 pub mod request;
@@ -18,9 +20,11 @@ pub mod trace;
 pub mod units;
 
 pub use block::BlockTrace;
+pub use check::Impossible;
 pub use environment::{Device, Environment, Filesystem, Place};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use ledger::Ledger;
+pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic};
 pub use repetition::{ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
 pub use request::{Request, Span};

@@ -242,15 +242,11 @@ impl Repetition {
 
     /// Sums a figure over the drives.
     fn per_drive(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
-        (0..self.drives())
-            .map(|drive| {
-                let workers: Vec<_> = self
-                    .workers
-                    .iter()
-                    .filter(|worker| worker.drive == drive)
-                    .collect();
-                figure(&workers)
-            })
+        let mut workers: Vec<&WorkerMeasure> = self.workers.iter().collect();
+        workers.sort_by_key(|worker| worker.drive);
+        workers
+            .chunk_by(|one, other| one.drive == other.drive)
+            .map(figure)
             .sum()
     }
 }

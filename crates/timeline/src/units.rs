@@ -117,11 +117,17 @@ pub fn format_nanoseconds(span: Nanoseconds) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Writes a moment as `2026-11-21 02:20:00`, in UTC.
+/// The first millisecond of Unix time that is past the year 9999, which no
+/// calendar here can write.
+pub const PAST_CALENDAR_MS: u64 = 253_402_300_800_000;
+
+/// Writes a moment as `2026-11-21 02:20:00`, in UTC; one past the year 9999 as
+/// what it is.
 pub fn format_utc(unix_ms: u64) -> String {
-    let moment = UNIX_EPOCH
-        .checked_add(Duration::from_millis(unix_ms))
-        .unwrap_or(UNIX_EPOCH);
+    if unix_ms >= PAST_CALENDAR_MS {
+        return format!("{unix_ms} ms of Unix time");
+    }
+    let moment = UNIX_EPOCH + Duration::from_millis(unix_ms);
     humantime::format_rfc3339_seconds(moment)
         .to_string()
         .replace('T', " ")
@@ -156,6 +162,10 @@ mod tests {
         assert_eq!(format_utc(0), "1970-01-01 00:00:00");
         assert_eq!(format_utc(1_709_164_800_999), "2024-02-29 00:00:00");
         assert_eq!(format_utc(1_795_229_830_000), "2026-11-21 02:57:10");
+        assert_eq!(format_utc(PAST_CALENDAR_MS - 1), "9999-12-31 23:59:59");
+        for beyond in [PAST_CALENDAR_MS, 1 << 63, u64::MAX] {
+            assert_eq!(format_utc(beyond), format!("{beyond} ms of Unix time"));
+        }
     }
 
     #[test]

@@ -1,0 +1,324 @@
+//! Whether the figures of a run can be those of a measurement.
+//!
+//! Runs come from files and stores that anybody may have written. What passes
+//! here can be added up, compared and drawn without an overflow: no figure exceeds
+//! 2^60 when it is summed over its run, so that a few such sums may be added in
+//! turn. Nothing that a worker measures is refused.
+
+use crate::repetition::{ControllerCache, DeviceTraffic, Repetition, WorkerMeasure};
+use crate::run::{ProgramResult, Run};
+use crate::units::PAST_CALENDAR_MS;
+use std::collections::BTreeMap;
+
+/// A figure that no measurement has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path} {wrong}")]
+pub struct Impossible {
+    /// Which, from the run: `results[2].repetitions[1].workers[0].elapsed`.
+    pub path: String,
+    /// What is wrong with it.
+    pub wrong: String,
+}
+
+impl Impossible {
+    fn new(path: impl Into<String>, wrong: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            wrong: wrong.into(),
+        }
+    }
+
+    /// The same of something that contains what was checked.
+    pub fn within(mut self, outer: &str) -> Self {
+        self.path = format!("{outer}.{}", self.path);
+        self
+    }
+}
+
+/// The longest id that is taken for one; those of this diskperf have ten digits.
+pub const LONGEST_ID: usize = 64;
+
+/// More drives than any machine runs a program on at once.
+const MOST_DRIVES: u32 = 1 << 16;
+
+/// A latency's bucket ends at most here: the recorder counts what takes longer
+/// than 2^50 ns as that.
+const LONGEST_LATENCY_NS: u64 = 1 << 51;
+
+impl Run {
+    /// Makes sure that the figures are possible, alone and together.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not, with its place in the document.
+    pub fn check(&self) -> Result<(), Impossible> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if self.id.is_empty() || self.id.len() > LONGEST_ID || !self.id.bytes().all(is_digit) {
+            return Err(Impossible::new(
+                "id",
+                format!(
+                    "is `{}`: an id has lower-case hexadecimal digits",
+                    self.id.escape_debug()
+                ),
+            ));
+        }
+        if self.started_unix_ms >= PAST_CALENDAR_MS {
+            return Err(Impossible::new(
+                "started_unix_ms",
+                format!(
+                    "is {}: the last year of the calendar is 9999",
+                    self.started_unix_ms
+                ),
+            ));
+        }
+        not_negative(
+            "environment.load_average",
+            Some(self.environment.load_average),
+        )?;
+        let overhead = self.overhead.as_ref();
+        not_negative(
+            "overhead.null_call_ns",
+            overhead.map(|overhead| overhead.null_call_ns),
+        )?;
+        not_negative(
+            "overhead.timing_ns",
+            overhead.map(|overhead| overhead.timing_ns),
+        )?;
+        let mut sums = Sums::default();
+        for (number, result) in self.results.iter().enumerate() {
+            check_result(result, &mut sums)
+                .map_err(|wrong| wrong.within(&format!("results[{number}]")))?;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers that are rates, shares or times cannot be below 0.
+fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
+    match value {
+        Some(value) if !(0.0..=1e15).contains(&value) => Err(Impossible::new(
+            path,
+            format!("is {value:e}: it is from 0 to 1e15"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The most that a figure may come to over a run: 36 years in nanoseconds, an
+/// exbibyte.
+const LARGEST_SUM: u64 = 1 << 60;
+
+/// What each figure has come to over a run.
+#[derive(Default)]
+struct Sums(BTreeMap<&'static str, u64>);
+
+impl Sums {
+    fn add(&mut self, name: &'static str, value: u64) -> Result<(), Impossible> {
+        let sum = self.0.entry(name).or_default();
+        match sum.checked_add(value).filter(|sum| *sum <= LARGEST_SUM) {
+            Some(more) => {
+                *sum = more;
+                Ok(())
+            }
+            None => Err(Impossible::new(
+                name,
+                format!("is {value}: with those before it, the run has more than 2^60"),
+            )),
+        }
+    }
+}
+
+fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossible> {
+    if !(1..=MOST_DRIVES).contains(&result.drives) {
+        return Err(Impossible::new(
+            "drives",
+            format!("is {}: it is from 1 to {MOST_DRIVES}", result.drives),
+        ));
+    }
+    let protocol = &result.protocol;
+    if protocol.repetitions == 0 || protocol.discarded >= protocol.repetitions {
+        return Err(Impossible::new(
+            "protocol.discarded",
+            format!(
+                "is {} of {} repetitions: one at least counts",
+                protocol.discarded, protocol.repetitions
+            ),
+        ));
+    }
+    not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
+    for (number, repetition) in result.repetitions.iter().enumerate() {
+        check_repetition(repetition, result.drives, sums)
+            .map_err(|wrong| wrong.within(&format!("repetitions[{number}]")))?;
+    }
+    Ok(())
+}
+
+fn check_repetition(
+    repetition: &Repetition,
+    drives: u32,
+    sums: &mut Sums,
+) -> Result<(), Impossible> {
+    if repetition.workers.is_empty() {
+        return Err(Impossible::new("workers", "is empty: one at least ran"));
+    }
+    for (number, worker) in repetition.workers.iter().enumerate() {
+        check_worker(worker, drives, sums)
+            .map_err(|wrong| wrong.within(&format!("workers[{number}]")))?;
+    }
+    if let Some(found) = &repetition.residency {
+        sums.add("residency.file_bytes", found.file_bytes)?;
+        for (path, bytes) in [
+            ("residency.before_bytes", found.before_bytes),
+            ("residency.after_bytes", found.after_bytes),
+        ] {
+            at_most(path, bytes, ("residency.file_bytes", found.file_bytes))?;
+        }
+    }
+    for (number, device) in repetition.devices.iter().enumerate() {
+        check_device(device, sums).map_err(|wrong| wrong.within(&format!("devices[{number}]")))?;
+    }
+    for (number, cache) in repetition.controller_caches.iter().enumerate() {
+        check_cache(cache, sums)
+            .map_err(|wrong| wrong.within(&format!("controller_caches[{number}]")))?;
+    }
+    Ok(())
+}
+
+fn at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result<(), Impossible> {
+    match value <= most {
+        true => Ok(()),
+        false => Err(Impossible::new(
+            path,
+            format!("is {value}, and {whole} only {most}"),
+        )),
+    }
+}
+
+fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<(), Impossible> {
+    if worker.drive >= drives {
+        return Err(Impossible::new(
+            "drive",
+            format!(
+                "is {}: the result has {drives}, counted from 0",
+                worker.drive
+            ),
+        ));
+    }
+    let durable = worker.durable.unwrap_or(worker.elapsed);
+    for (name, value) in [
+        ("started", worker.started.0),
+        ("elapsed", worker.elapsed.0),
+        ("durable", durable.0),
+        ("cpu", worker.cpu.0),
+        ("user", worker.user.0),
+        ("system", worker.system.0),
+        ("cpu_wait", worker.cpu_wait.unwrap_or_default().0),
+        ("payload_bytes", worker.payload_bytes),
+        ("read_bytes", worker.read_bytes),
+        ("written_bytes", worker.written_bytes),
+        ("calls", worker.calls),
+        ("voluntary_switches", worker.voluntary_switches),
+        ("involuntary_switches", worker.involuntary_switches),
+        ("minor_faults", worker.minor_faults),
+        ("major_faults", worker.major_faults),
+        (
+            "storage_read_bytes",
+            worker.storage_read_bytes.unwrap_or_default(),
+        ),
+    ] {
+        sums.add(name, value)?;
+    }
+    if worker.elapsed.0 == 0 && (worker.payload_bytes > 0 || worker.calls > 0) {
+        return Err(Impossible::new(
+            "elapsed",
+            format!(
+                "is 0: {} bytes in {} calls take time",
+                worker.payload_bytes, worker.calls
+            ),
+        ));
+    }
+    if durable < worker.elapsed {
+        return Err(Impossible::new(
+            "durable",
+            format!(
+                "is {} ns, and elapsed, which is a part of it, {} ns",
+                durable.0, worker.elapsed.0
+            ),
+        ));
+    }
+    check_latencies(worker, sums)?;
+    check_ledger(worker)
+}
+
+fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Impossible> {
+    let mut timed = 0;
+    for (name, latencies) in [
+        ("read_latency", &worker.read_latency),
+        ("write_latency", &worker.write_latency),
+    ] {
+        for (latency_ns, count) in latencies.buckets() {
+            at_most(
+                name,
+                *latency_ns,
+                ("the longest there can be", LONGEST_LATENCY_NS),
+            )?;
+            sums.add(name, *count)?;
+        }
+        timed += latencies.count();
+    }
+    match timed <= worker.calls {
+        true => Ok(()),
+        false => Err(Impossible::new(
+            "calls",
+            format!("is {}, and {timed} were timed", worker.calls),
+        )),
+    }
+}
+
+fn check_ledger(worker: &WorkerMeasure) -> Result<(), Impossible> {
+    let ledger = &worker.ledger;
+    if ledger.is_empty() {
+        return Ok(());
+    }
+    let mut total: u64 = 0;
+    for (number, entry) in ledger.entries().iter().enumerate() {
+        let path = || format!("ledger[{number}]");
+        let before = &ledger.entries()[..number];
+        if before.iter().any(|other| other.stage == entry.stage) {
+            return Err(Impossible::new(
+                path(),
+                format!("is of {}, which has a line before", entry.stage.name()),
+            ));
+        }
+        total = total.checked_add(entry.ns.0).ok_or_else(|| {
+            Impossible::new(path(), format!("is {} ns: the sum overflows", entry.ns.0))
+        })?;
+    }
+    match total == worker.elapsed.0 {
+        true => Ok(()),
+        false => Err(Impossible::new(
+            "ledger",
+            format!("sums to {total} ns, and elapsed is {} ns", worker.elapsed.0),
+        )),
+    }
+}
+
+fn check_device(device: &DeviceTraffic, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("read_bytes", device.read_bytes)?;
+    sums.add("written_bytes", device.written_bytes)?;
+    sums.add("busy_ms", device.busy_ms)
+}
+
+fn check_cache(cache: &ControllerCache, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("reads", cache.reads)?;
+    sums.add("sectors", cache.sectors)?;
+    at_most("hits", cache.hits, ("reads", cache.reads))?;
+    at_most(
+        "sectors_held",
+        cache.sectors_held,
+        ("sectors", cache.sectors),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use crate::ledger::Ledger;
+use crate::{
+    CacheMode, ControllerCache, DeviceTraffic, Nanoseconds, Overhead, ProgramResult, Protocol,
+    Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
+};
+
+fn worker(drive: u32) -> WorkerMeasure {
+    let mut table = [0; Stage::COUNT];
+    table[Stage::Copy.index()] = 300;
+    table[Stage::Seek.index()] = 700;
+    WorkerMeasure {
+        drive,
+        elapsed: Nanoseconds(1000),
+        durable: Some(Nanoseconds(3000)),
+        payload_bytes: 8192,
+        written_bytes: 8192,
+        calls: 2,
+        write_latency: [Nanoseconds(400), Nanoseconds(500)].into_iter().collect(),
+        ledger: Ledger::from_table(&table),
+        ..WorkerMeasure::default()
+    }
+}
+
+/// One that passes, with all that is looked at.
+fn possible() -> Run {
+    let repetition = Repetition {
+        workers: vec![worker(0), worker(1)],
+        residency: Some(Residency {
+            file_bytes: 100,
+            before_bytes: 0,
+            after_bytes: 100,
+        }),
+        devices: vec![DeviceTraffic {
+            device: "vda".to_owned(),
+            read_bytes: 1,
+            written_bytes: 2,
+            busy_ms: 3,
+        }],
+        controller_caches: vec![ControllerCache {
+            controller: 1,
+            class: "raw".to_owned(),
+            reads: 4,
+            hits: 4,
+            sectors: 9,
+            sectors_held: 0,
+        }],
+        ..Repetition::default()
+    };
+    let result = ProgramResult {
+        program: "write_8192".to_owned(),
+        parameters: [].into(),
+        distinguishing: Vec::new(),
+        row: 0,
+        drives: 2,
+        filesystem: "ext4/4096".to_owned(),
+        size_bytes: u64::MAX,
+        cache: CacheMode::Cold,
+        protocol: Protocol {
+            repetitions: 3,
+            discarded: 1,
+            statistic: Statistic::Median,
+            stop_below_share: Some(0.02),
+        },
+        repetitions: vec![repetition.clone(), repetition],
+        notes: Vec::new(),
+    };
+    Run {
+        id: "3fa85f6457".to_owned(),
+        version: "0.1.0".to_owned(),
+        suite: "ffs83".to_owned(),
+        target: ".".to_owned(),
+        world: World::Host,
+        label: None,
+        seed: u64::MAX,
+        started_unix_ms: 0,
+        command_line: Vec::new(),
+        cache: CacheMode::Cold,
+        dropped_all_caches: false,
+        state: RunState::Finished,
+        environment: Default::default(),
+        model: None,
+        overhead: Some(Overhead::default()),
+        results: vec![result.clone(), result],
+        notes: Vec::new(),
+    }
+}
+
+fn second(run: &mut Run) -> &mut Repetition {
+    &mut run.results[1].repetitions[1]
+}
+
+/// A change that makes a run impossible, and what is said of it.
+type Case = (fn(&mut Run), &'static str);
+
+const OF_RUNS: &[Case] = &[
+    (|run| run.id.clear(), "id is ``"),
+    (|run| run.id = "../../etc".into(), "id is `../../etc`"),
+    (|run| run.id = "\u{1b}[2J".into(), "id is `\\u{1b}[2J`"),
+    (|run| run.id = "last".into(), "id is `last`"),
+    (|run| run.id = "a".repeat(65), "id is `aaa"),
+    (
+        |run| run.started_unix_ms = 253_402_300_800_000,
+        "started_unix_ms is 253402300800000: the last year",
+    ),
+    (
+        |run| run.environment.load_average = -0.5,
+        "environment.load_average is -5e-1",
+    ),
+    (
+        |run| run.environment.load_average = f64::NAN,
+        "environment.load_average is NaN",
+    ),
+    (
+        |run| run.overhead.as_mut().unwrap().timing_ns = f64::INFINITY,
+        "overhead.timing_ns is inf",
+    ),
+    (|run| run.results[1].drives = 0, "results[1].drives is 0"),
+    (
+        |run| run.results[1].drives = u32::MAX,
+        "results[1].drives is 4294967295",
+    ),
+    (
+        |run| run.results[0].protocol.discarded = 3,
+        "results[0].protocol.discarded is 3 of 3",
+    ),
+    (
+        |run| run.results[0].protocol.stop_below_share = Some(-1.0),
+        "results[0].protocol.stop_below_share is -1",
+    ),
+];
+
+const OF_REPETITIONS: &[Case] = &[
+    (
+        |run| second(run).workers.clear(),
+        "results[1].repetitions[1].workers is empty",
+    ),
+    (
+        |run| second(run).residency.as_mut().unwrap().before_bytes = 101,
+        "results[1].repetitions[1].residency.before_bytes is 101",
+    ),
+    (
+        |run| second(run).controller_caches[0].hits = 5,
+        "results[1].repetitions[1].controller_caches[0].hits is 5, and reads only 4",
+    ),
+    (
+        |run| second(run).devices[0].busy_ms = u64::MAX,
+        "results[1].repetitions[1].devices[0].busy_ms is 18446744073709551615",
+    ),
+    (
+        |run| second(run).workers[1].drive = 2,
+        "results[1].repetitions[1].workers[1].drive is 2",
+    ),
+    (
+        |run| second(run).workers[1].drive = u32::MAX,
+        "results[1].repetitions[1].workers[1].drive is 4294967295",
+    ),
+];
+
+const OF_WORKERS: &[Case] = &[
+    (
+        |run| second(run).workers[1].elapsed = Nanoseconds(u64::MAX),
+        "results[1].repetitions[1].workers[1].elapsed is 18446744073709551615: with those before",
+    ),
+    (
+        |run| second(run).workers[1].elapsed = Nanoseconds(0),
+        "results[1].repetitions[1].workers[1].elapsed is 0",
+    ),
+    (
+        |run| second(run).workers[1].durable = Some(Nanoseconds(999)),
+        "results[1].repetitions[1].workers[1].durable is 999 ns, and elapsed",
+    ),
+    (
+        |run| {
+            for result in &mut run.results {
+                result.repetitions[0].workers[0].payload_bytes = (1 << 59) + 1;
+            }
+        },
+        "results[1].repetitions[0].workers[0].payload_bytes is 576460752303423489: with those",
+    ),
+    (
+        |run| second(run).workers[0].calls = 1,
+        "results[1].repetitions[1].workers[0].calls is 1, and 2 were timed",
+    ),
+    (
+        |run| second(run).workers[0].write_latency = vec![(5, u64::MAX), (5, 7)].into(),
+        "results[1].repetitions[1].workers[0].write_latency is 18446744073709551615",
+    ),
+    (
+        |run| second(run).workers[0].write_latency = vec![(u64::MAX, 1)].into(),
+        "results[1].repetitions[1].workers[0].write_latency is 18446744073709551615",
+    ),
+    (
+        |run| second(run).workers[0].elapsed = Nanoseconds(999),
+        "results[1].repetitions[1].workers[0].ledger sums to 1000 ns, and elapsed is 999 ns",
+    ),
+    (
+        |run| {
+            let twice = r#"[{"stage": "seek", "ns": 500}, {"stage": "seek", "ns": 500}]"#;
+            second(run).workers[0].ledger = serde_json::from_str(twice).unwrap();
+        },
+        "results[1].repetitions[1].workers[0].ledger[1] is of seek, which has a line before",
+    ),
+    (
+        |run| {
+            let wrapping =
+                r#"[{"stage": "seek", "ns": 18446744073709551615}, {"stage": "copy", "ns": 1001}]"#;
+            second(run).workers[0].ledger = serde_json::from_str(wrapping).unwrap();
+        },
+        "results[1].repetitions[1].workers[0].ledger[1] is 1001 ns: the sum overflows",
+    ),
+];
+
+#[test]
+fn impossible_figures_are_named() {
+    assert_eq!(possible().check(), Ok(()));
+    for (change, said) in OF_RUNS.iter().chain(OF_REPETITIONS).chain(OF_WORKERS) {
+        let mut run = possible();
+        change(&mut run);
+        let error = run.check().expect_err(said).to_string();
+        assert!(error.starts_with(said), "{error}\ninstead of {said}");
+    }
+}
+
+/// What a killed or interrupted run leaves is a run too.
+#[test]
+fn a_run_that_did_not_get_far_is_possible() {
+    let mut run = possible();
+    run.state = RunState::Running;
+    run.results[1].repetitions.clear();
+    assert_eq!(run.check(), Ok(()));
+    run.results.clear();
+    run.overhead = None;
+    assert_eq!(run.check(), Ok(()));
+}

@@ -1,0 +1,102 @@
+//! Text from elsewhere (labels, targets, notes, names of files) as a terminal may
+//! have it.
+//!
+//! A terminal obeys control characters, and shows text in another order where it
+//! is told to: a label could clear the screen, or make a slow run look fast.
+
+use std::borrow::Cow;
+
+/// Text in which no character is an instruction: each is shown by its number, as
+/// `\u001b`. Ends of lines stay, as LF or CR LF.
+///
+/// JSON stays the same value: such a character stands only in its strings, where
+/// the number means the character.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    shown(text, |character, next| {
+        character == '\n' || (character == '\r' && next == Some('\n'))
+    })
+}
+
+/// The same on one line, as a cell of a table or a name within a sentence.
+pub fn printable_line(text: &str) -> Cow<'_, str> {
+    shown(text, |_, _| false)
+}
+
+/// Whether a character is an instruction to whoever shows it, and no text: a
+/// control character, an end of a line, or one that changes the order of others.
+pub fn is_instruction(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{061c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+        )
+}
+
+/// `stays` is asked about each instruction and the character behind it.
+fn shown(text: &str, stays: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(is_instruction) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if is_instruction(character) && !stays(character, characters.peek().copied()) {
+            out += &format!("\\u{:04x}", u32::from(character));
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_instruction_stays() {
+        for (text, all, line) in [
+            (
+                "plain, ü and 日本",
+                "plain, ü and 日本",
+                "plain, ü and 日本",
+            ),
+            (
+                "\u{1b}[2J\u{9b}31m\u{7f}",
+                "\\u001b[2J\\u009b31m\\u007f",
+                "\\u001b[2J\\u009b31m\\u007f",
+            ),
+            (
+                "a\nb\r\nc\rd",
+                "a\nb\r\nc\\u000dd",
+                "a\\u000ab\\u000d\\u000ac\\u000dd",
+            ),
+            (
+                "\u{202e}wols\u{2066}",
+                "\\u202ewols\\u2066",
+                "\\u202ewols\\u2066",
+            ),
+            ("\t\u{feff}", "\\u0009\\ufeff", "\\u0009\\ufeff"),
+        ] {
+            assert_eq!(printable(text), all, "{text:?}");
+            assert_eq!(printable_line(text), line, "{text:?}");
+            assert_eq!(printable(&printable(text)), all, "twice: {text:?}");
+        }
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let label = "\u{1b}]0;owned\u{7}\u{9d}\u{202e}\u{7f}\r\n\t";
+        let text = serde_json::to_string_pretty(&[label, "ü"]).unwrap();
+        let shown = printable(&text);
+        assert!(!shown.chars().any(|c| is_instruction(c) && c != '\n'));
+        let read: Vec<String> = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, [label, "ü"]);
+    }
+}
