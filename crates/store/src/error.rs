@@ -43,6 +43,11 @@ pub enum StoreErrorKind {
         "is locked by another program: try again when that has ended, or name another file with --store FILE"
     )]
     Locked,
+    /// The file at its name is another one, or none.
+    #[error(
+        "is not at its name any more: it was deleted, moved or replaced while it was in use; put it back, or name another file with --store FILE"
+    )]
+    Moved,
     /// A newer diskperf has changed the schema. Nothing was changed.
     #[error(
         "has schema version {found}, and this diskperf knows versions up to {known}: use the newer diskperf that wrote it, or name another file with --store FILE"
@@ -168,6 +173,10 @@ impl StoreErrorKind {
             // The shared index of the log could not be given its size.
             (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => Self::DiskFull,
             (ErrorCode::ReadOnly, _) => Self::ReadOnly,
+            (ErrorCode::TooBig, _) => Self::Malformed {
+                place: "a column".to_owned(),
+                detail: "it is longer than any that diskperf writes".to_owned(),
+            },
             (ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
                 Self::Unopenable { reason: detail }
             }

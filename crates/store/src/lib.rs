@@ -4,13 +4,18 @@
 //! A [`Store`] survives a kill at any moment: what a method has written is on
 //! the disk when it returns. Several processes may use one store at once; a
 //! reader never waits for a writer. A store that cannot be written can still
-//! be read, where the system lets it be read at all.
+//! be read, where the system lets it be read at all. A file that is deleted,
+//! moved or replaced while it is in use takes nothing more, and says so.
+//!
+//! What a store holds may have been written by anybody: a row that is no run is
+//! told by itself, and takes no other with it.
 //!
 //! This crate knows nothing of how a run is made or judged. Nothing but a
 //! laboratory compiles or links it.
 
 mod documents;
 mod error;
+mod identity;
 mod location;
 mod open;
 mod points;
@@ -20,9 +25,11 @@ mod workspaces;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
-pub use read::RunHeading;
+pub use read::{DamagedRun, RunHeading};
 pub use workspaces::DeviceSetting;
 
+use identity::FileIdentity;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +44,10 @@ const LOCK_WAIT: Duration = Duration::from_secs(30);
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// The file that is open; none where names of open files do not change.
+    file: Option<FileIdentity>,
+    /// Where the write-ahead log is, and which file it is once it was seen.
+    log: (PathBuf, Option<FileIdentity>),
 }
 
 impl Store {
@@ -61,12 +72,34 @@ impl Store {
     /// Those of [`Store::open`].
     pub fn open_with_lock_wait(path: &Path, lock_wait: Duration) -> Result<Self, StoreError> {
         match open::open(path, lock_wait) {
-            Ok((connection, path)) => Ok(Self { connection, path }),
+            Ok((connection, path)) => Ok(Self::opened(connection, path)),
             Err(kind) => Err(StoreError {
                 path: path.to_owned(),
                 kind,
             }),
         }
+    }
+
+    fn opened(connection: Connection, path: PathBuf) -> Self {
+        // SQLite follows links, and has its log beside the file itself.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let log = open::with_suffix(&real, "-wal");
+        Self {
+            file: FileIdentity::at(&path),
+            log: (log.clone(), FileIdentity::at(&log)),
+            connection,
+            path,
+        }
+    }
+
+    /// Lets every later call wait no longer than this for a lock.
+    ///
+    /// # Errors
+    ///
+    /// None that a store which is open has.
+    pub fn set_lock_wait(&self, lock_wait: Duration) -> Result<(), StoreError> {
+        let set = self.connection.busy_timeout(open::bounded(lock_wait));
+        self.named(set.map_err(StoreErrorKind::from))
     }
 
     /// Where the store is when nobody names another file:
@@ -100,8 +133,31 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
     ) -> Result<T, StoreError> {
-        let outcome = in_transaction(&mut self.connection, work);
+        let outcome = self.in_place().and_then(|()| {
+            let value = in_transaction(&mut self.connection, work)?;
+            // What went into a file that lost its name meanwhile is not stored.
+            self.in_place()?;
+            Ok(value)
+        });
         self.named(outcome)
+    }
+
+    /// Makes sure that the open file is the one at the store's name, and its log
+    /// the one beside it.
+    fn in_place(&mut self) -> Result<(), StoreErrorKind> {
+        let (log, known) = &mut self.log;
+        let now = FileIdentity::at(log);
+        // The log is made by the first write, and stays until all have closed.
+        let same_log = known.is_none() || now == *known;
+        *known = known.or(now);
+        if same_log && FileIdentity::at(&self.path) == self.file {
+            return Ok(());
+        }
+        // To close it would remove the log at the old name, which may be that of
+        // another store by now.
+        self.connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Err(StoreErrorKind::Moved)
     }
 
     /// Says of an error which store it befell.
@@ -110,6 +166,14 @@ impl Store {
             path: self.path.clone(),
             kind,
         })
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // It is about closing a file that was moved; there is nothing to do about
+        // one that cannot even be told that.
+        let _ = self.in_place();
     }
 }
 

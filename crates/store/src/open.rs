@@ -3,6 +3,7 @@
 use crate::error::StoreErrorKind;
 use crate::schema::{self, Identity};
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use std::fs;
 use std::io;
@@ -12,6 +13,10 @@ use std::time::{Duration, Instant};
 
 /// SQLite counts its lock wait in a 32-bit number of milliseconds.
 const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The largest column that is read or written. A document of all that one
+/// repetition measures has some 100 KB, and one of the whole catalogue 1 MB.
+const LARGEST_COLUMN: i32 = 64 << 20;
 
 /// Between two attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
@@ -28,13 +33,18 @@ pub(crate) fn open(
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(unopenable)?;
     }
-    let connection = match open_for_writing(&path, lock_wait.min(LONGEST_LOCK_WAIT)) {
+    let connection = match open_for_writing(&path, bounded(lock_wait)) {
         Err(StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly) => {
             open_for_reading(&path)?
         }
         outcome => outcome?,
     };
     Ok((connection, path))
+}
+
+/// A lock wait that SQLite can count.
+pub(crate) fn bounded(lock_wait: Duration) -> Duration {
+    lock_wait.min(LONGEST_LOCK_WAIT)
 }
 
 fn unopenable(error: io::Error) -> StoreErrorKind {
@@ -87,6 +97,7 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
+    trust_nothing(&connection)?;
     // The last connection to close moves the log into the file, which must
     // not happen to a file that is refused.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -102,6 +113,16 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     }
     Ok(connection)
+}
+
+/// A file may hold what no store has: no trigger or view of it runs, and no column
+/// is longer than a document can be.
+fn trust_nothing(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LARGEST_COLUMN)?;
+    Ok(())
 }
 
 /// Lets readers and a writer work at the same time. On a file system without
@@ -165,7 +186,9 @@ fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(file_uri(path) + "?immutable=1", flags)
+    let connection = Connection::open_with_flags(file_uri(path) + "?immutable=1", flags)?;
+    trust_nothing(&connection)?;
+    Ok(connection)
 }
 
 /// An absolute path as a `file:` URI, in which every byte that could mean
@@ -186,7 +209,7 @@ fn file_uri(path: &Path) -> String {
     uri
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -3,8 +3,10 @@
 use crate::Store;
 use crate::documents;
 use crate::error::{StoreError, StoreErrorKind};
+use diskperf_timeline::check::LONGEST_ID;
+use diskperf_timeline::units::PAST_CALENDAR_MS;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, Rows, params};
 
 /// What a list says of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,26 +31,49 @@ pub struct RunHeading {
     pub repetitions: u32,
 }
 
+/// A row among the runs that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedRun {
+    /// SQLite's number of the row, by which it can be removed.
+    pub row: i64,
+    /// What stands in place of its id, as far as that is text.
+    pub id: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
 impl Store {
     /// The stored runs, the newest first, without loading what they measured.
+    /// Rows that are no run are left to [`Store::damaged`].
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Corrupt`] and [`StoreErrorKind::Malformed`].
+    /// [`StoreErrorKind::Corrupt`].
     pub fn list(&self) -> Result<Vec<RunHeading>, StoreError> {
         self.reading(|connection| {
-            let mut statement = connection.prepare(
-                "SELECT id, started_unix_ms, suite, target, world, label, state, error,
-                     (SELECT count(*) FROM results WHERE run_id = id),
-                     (SELECT count(*) FROM repetitions WHERE run_id = id)
-                 FROM runs ORDER BY started_unix_ms DESC, rowid DESC",
-            )?;
-            let mut rows = statement.query([])?;
-            let mut headings = Vec::new();
-            while let Some(row) = rows.next()? {
-                headings.push(heading(row)?);
+            let mut found = Vec::new();
+            for row in rows_of_runs(connection)? {
+                if let Ok(heading) = heading(connection, row)? {
+                    found.push((heading.started_unix_ms, row, heading));
+                }
             }
-            Ok(headings)
+            found.sort_by_key(|(started_unix_ms, row, _)| (*started_unix_ms, *row));
+            Ok(found.into_iter().rev().map(|(_, _, one)| one).collect())
+        })
+    }
+
+    /// The rows among the runs that are none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`].
+    pub fn damaged(&self) -> Result<Vec<DamagedRun>, StoreError> {
+        self.reading(|connection| {
+            let mut found = Vec::new();
+            for row in rows_of_runs(connection)? {
+                found.extend(heading(connection, row)?.err());
+            }
+            Ok(found)
         })
     }
 
@@ -73,7 +98,19 @@ impl Store {
                 result.repetitions = repetitions(connection, id, ordinal)?;
                 run.results.push(result);
             }
-            Ok(run)
+            let malformed = |detail: String| StoreErrorKind::Malformed {
+                place: documents::place_of_run(id),
+                detail,
+            };
+            run.check()
+                .map_err(|impossible| malformed(impossible.to_string()))?;
+            match run.id == id {
+                true => Ok(run),
+                false => Err(malformed(format!(
+                    "its document is that of run `{}`",
+                    run.id
+                ))),
+            }
         })
     }
 
@@ -139,49 +176,105 @@ fn document<T: serde::de::DeserializeOwned>(
     documents::read(text, place)
 }
 
-fn heading(row: &Row<'_>) -> Result<RunHeading, StoreErrorKind> {
-    let id: String = row.get(0)?;
+/// The numbers of all rows among the runs. Nothing else of them is looked at,
+/// which could be anything.
+fn rows_of_runs(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
+    let mut statement = connection.prepare("SELECT rowid FROM runs NOT INDEXED")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What a list says of the run in this row, or what is wrong with it. A damaged
+/// file is the only error.
+fn heading(
+    connection: &Connection,
+    row: i64,
+) -> Result<Result<RunHeading, DamagedRun>, StoreErrorKind> {
+    match whole_heading(connection, row) {
+        Ok(heading) => Ok(Ok(heading)),
+        Err(StoreErrorKind::Malformed { detail, .. }) => Ok(Err(DamagedRun {
+            row,
+            id: id_of_row(connection, row),
+            problem: detail,
+        })),
+        Err(error) => Err(error),
+    }
+}
+
+fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreErrorKind> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, started_unix_ms, suite, target, world, label, state, error,
+             (SELECT count(*) FROM results WHERE run_id = id),
+             (SELECT count(*) FROM repetitions WHERE run_id = id)
+         FROM runs WHERE rowid = ?1",
+    )?;
+    let mut rows = statement.query([row])?;
+    let Some(row) = rows.next()? else {
+        return Err(malformed("its row is gone".to_owned()));
+    };
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
     let state: String = row.get(6)?;
-    let malformed = |column: &str, value: &str| StoreErrorKind::Malformed {
-        place: documents::place_of_run(&id),
-        detail: format!("its {column} is `{value}`"),
-    };
     Ok(RunHeading {
+        id: row.get(0)?,
         started_unix_ms: u64::try_from(started_unix_ms)
-            .map_err(|_| malformed("start", &started_unix_ms.to_string()))?,
+            .ok()
+            .filter(|started| *started < PAST_CALENDAR_MS)
+            .ok_or_else(|| {
+                malformed(format!(
+                    "its start is `{started_unix_ms}`, which is no moment from 1970 to 9999"
+                ))
+            })?,
         suite: row.get(2)?,
         target: row.get(3)?,
-        world: documents::world_of_column(&world).ok_or_else(|| malformed("world", &world))?,
+        world: documents::world_of_column(&world)
+            .ok_or_else(|| malformed(format!("its world is `{world}`")))?,
         label: row.get(5)?,
         state: documents::state_of_columns(&state, row.get(7)?)
-            .ok_or_else(|| malformed("state", &state))?,
+            .ok_or_else(|| malformed(format!("its state is `{state}`")))?,
         results: row.get(8)?,
         repetitions: row.get(9)?,
-        id,
     })
 }
 
+fn malformed(detail: String) -> StoreErrorKind {
+    StoreErrorKind::Malformed {
+        place: "a run".to_owned(),
+        detail,
+    }
+}
+
+/// What stands in the place of an id; nothing where that is not even text.
+fn id_of_row(connection: &Connection, row: i64) -> String {
+    let text = connection.query_row(
+        "SELECT CAST(substr(id, 1, 64) AS BLOB) FROM runs WHERE rowid = ?1",
+        [row],
+        |row| row.get::<_, Vec<u8>>(0),
+    );
+    String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+}
+
+/// The newest run with a repetition. One that starts past the calendar is none,
+/// and would be the newest for ever.
 fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
-    connection
-        .query_row(
-            "SELECT id FROM runs
-             WHERE EXISTS (SELECT * FROM repetitions WHERE run_id = id)
-             ORDER BY started_unix_ms DESC, rowid DESC LIMIT 1",
-            [],
-            |row| row.get(0),
-        )
-        .optional()?
-        .ok_or(StoreErrorKind::NoLastRun)
+    let mut statement = connection.prepare(
+        "SELECT id FROM runs
+         WHERE CASE WHEN octet_length(id) <= ?2 AND started_unix_ms BETWEEN 0 AND ?1
+             THEN EXISTS (SELECT * FROM repetitions WHERE run_id = id) END
+         ORDER BY started_unix_ms DESC, rowid DESC",
+    )?;
+    let rows = statement.query(params![PAST_CALENDAR_MS as i64 - 1, LONGEST_ID as i64])?;
+    let newest = ids(rows)?.into_iter().next();
+    newest.ok_or(StoreErrorKind::NoLastRun)
 }
 
 fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreErrorKind> {
-    let mut statement = connection
-        .prepare("SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id")?;
-    let candidates: Vec<String> = statement
-        .query_map([prefix], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    let mut statement = connection.prepare(
+        "SELECT id FROM runs NOT INDEXED
+         WHERE CASE WHEN octet_length(id) <= ?2 THEN substr(id, 1, length(?1)) END = ?1",
+    )?;
+    let mut candidates = ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
+    candidates.sort_unstable();
     match candidates.as_slice() {
         [id] if !prefix.is_empty() => Ok(id.clone()),
         // A full id is found even where it begins another one.
@@ -194,4 +287,13 @@ fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreError
             run: prefix.to_owned(),
         }),
     }
+}
+
+/// The ids in the first column, without what is no text.
+fn ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        ids.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));
+    }
+    Ok(ids)
 }

@@ -132,17 +132,32 @@ impl Store {
     ///
     /// Those of [`Store::begin_run`].
     pub fn insert_run(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.writing(|connection| insert_all(connection, run))
+    }
+
+    /// Stores a whole run in place of what there is of it, if anything.
+    ///
+    /// # Errors
+    ///
+    /// Those of any write; what there was is then still there.
+    pub fn replace_run(&mut self, run: &Run) -> Result<(), StoreError> {
         self.writing(|connection| {
-            insert_run(connection, run)?;
-            for (ordinal, result) in (0..).zip(&run.results) {
-                insert_result(connection, &run.id, ordinal, result)?;
-                for (number, repetition) in (0..).zip(&result.repetitions) {
-                    insert_repetition(connection, &run.id, ordinal, number, repetition)?;
-                }
-            }
-            Ok(())
+            // Its results and repetitions go with it.
+            connection.execute("DELETE FROM runs WHERE id = ?1", [&run.id])?;
+            insert_all(connection, run)
         })
     }
+}
+
+fn insert_all(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> {
+    insert_run(connection, run)?;
+    for (ordinal, result) in (0..).zip(&run.results) {
+        insert_result(connection, &run.id, ordinal, result)?;
+        for (number, repetition) in (0..).zip(&result.repetitions) {
+            insert_repetition(connection, &run.id, ordinal, number, repetition)?;
+        }
+    }
+    Ok(())
 }
 
 fn no_such_result(run_id: &str, ordinal: u32) -> StoreErrorKind {

@@ -6,6 +6,9 @@ mod concurrent;
 mod full;
 mod killed;
 #[cfg(unix)]
+mod moved;
+mod old_version;
+#[cfg(unix)]
 mod permission;
 mod refused;
 mod round_trip;

@@ -29,6 +29,15 @@ fn contents(folder: &Path) -> BTreeMap<OsString, u64> {
 fn read_all(path: &Path) -> Result<Vec<Run>, StoreError> {
     let store = Store::open(path)?;
     store.workspaces()?;
+    if let Some(damaged) = store.damaged()?.into_iter().next() {
+        return Err(StoreError {
+            path: path.to_owned(),
+            kind: StoreErrorKind::Malformed {
+                place: format!("run `{}`", damaged.id),
+                detail: damaged.problem,
+            },
+        });
+    }
     let headings = store.list()?;
     headings.iter().map(|run| store.load(&run.id)).collect()
 }
@@ -232,7 +241,10 @@ fn a_malformed_row_is_named() {
         ("UPDATE runs SET world = 'moon'", "its world is `moon`"),
         ("UPDATE runs SET state = 'lost'", "its state is `lost`"),
         ("UPDATE runs SET started_unix_ms = -1", "its start is `-1`"),
-        ("UPDATE runs SET suite = CAST(x'ff' AS TEXT)", "a column"),
+        (
+            "UPDATE runs SET suite = CAST(x'ff' AS TEXT)",
+            "run `00c0ffee00` in a form that this diskperf cannot read",
+        ),
     ] {
         let (_folder, path, _) = store_with_a_run();
         Connection::open(&path)
@@ -246,6 +258,170 @@ fn a_malformed_row_is_named() {
         );
         assert!(error.to_string().contains(place), "{damage}: {error}");
     }
+}
+
+/// One bad row beside a good one: whatever it holds, the good one is listed, is
+/// `last`, and loads.
+#[test]
+fn a_bad_row_takes_no_other_with_it() {
+    let bad = "id = '00000bad00'";
+    for (damage, problem) in [
+        (
+            "started_unix_ms = 253402300800000",
+            "its start is `253402300800000`",
+        ),
+        (
+            "started_unix_ms = 9223372036854775807",
+            "its start is `9223372036854775807`",
+        ),
+        ("started_unix_ms = -1", "its start is `-1`"),
+        ("world = 'moon'", "its world is `moon`"),
+        ("state = ''", "its state is ``"),
+        ("state = 'failed'", "its state is `failed`"),
+        ("label = CAST(x'ff1b' AS TEXT)", "invalid utf-8"),
+        ("target = hex(zeroblob(40000000))", "longer than any"),
+        ("label = printf('%.*c', 70000000, 'x')", "longer than any"),
+        ("id = printf('%.*c', 70000000, 'x')", "longer than any"),
+        ("id = CAST(x'fffe' AS TEXT)", "invalid utf-8"),
+    ] {
+        let (_folder, path, good) = store_with_a_run();
+        let mut store = Store::open(&path).unwrap();
+        store.begin_run(&empty_run("00000bad00", 7)).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute(&format!("UPDATE runs SET {damage} WHERE {bad}"), [])
+            .unwrap();
+        let listed: Vec<_> = store
+            .list()
+            .unwrap()
+            .into_iter()
+            .map(|run| run.id)
+            .collect();
+        assert_eq!(listed, [good.id.as_str()], "{damage}");
+        let [damaged] = &store.damaged().unwrap()[..] else {
+            panic!("{damage}");
+        };
+        assert!(damaged.problem.contains(problem), "{damage}: {damaged:?}");
+        assert!(damaged.id.chars().count() <= 64, "{damage}");
+        assert_eq!(store.resolve("last").unwrap(), good.id, "{damage}");
+        assert_eq!(store.resolve(&good.id[..4]).unwrap(), good.id, "{damage}");
+        assert_eq!(store.load(&good.id).unwrap(), good, "{damage}");
+        // As the command line tells the user to.
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(&format!(
+                "PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}",
+                damaged.row
+            ))
+            .unwrap();
+        assert_eq!(store.damaged().unwrap(), [], "{damage}");
+        assert_eq!(store.list().unwrap().len(), 1, "{damage}");
+    }
+}
+
+/// A table without types, as anybody can make one: each column holds something else
+/// than it should.
+#[test]
+fn columns_of_other_types_are_damage_of_their_row() {
+    let columns = ["id", "started_unix_ms", "suite", "target", "world", "state"];
+    for (column, value) in columns
+        .iter()
+        .flat_map(|column| ["NULL", "x'00ff'", "1.5", "'1e3'"].map(|value| (*column, value)))
+    {
+        let (_folder, path, good) = store_with_a_run();
+        drop(
+            Store::open(&path)
+                .unwrap()
+                .begin_run(&empty_run("00000bad00", 7)),
+        );
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(&format!(
+                "PRAGMA foreign_keys = OFF; CREATE TABLE loose AS SELECT * FROM runs;
+                 DROP TABLE runs; ALTER TABLE loose RENAME TO runs;
+                 UPDATE runs SET {column} = {value} WHERE id = '00000bad00';"
+            ))
+            .unwrap();
+        let store = Store::open(&path).unwrap();
+        let whole = store.list().unwrap();
+        let (whole, damaged) = (whole.len(), store.damaged().unwrap().len());
+        assert_eq!(whole + damaged, 2, "{column} = {value}");
+        assert_eq!(store.load(&good.id).unwrap(), good, "{column} = {value}");
+        store.resolve("last").unwrap();
+    }
+}
+
+#[test]
+fn documents_that_are_none_are_refused_by_their_run() {
+    let nested = "replace(hex(zeroblob(50000)), '0', '[')";
+    for (damage, said) in [
+        (
+            format!("UPDATE runs SET document = '{{\"x\":' || {nested}"),
+            "recursion limit exceeded",
+        ),
+        (
+            format!("UPDATE repetitions SET document = replace(document, '\"discarded\":', '\"x\":' || {nested} || ',\"discarded\":')"),
+            "expected value at line 1",
+        ),
+        (
+            "UPDATE repetitions SET document = json_set(document, '$.workers[0].elapsed', -5) WHERE number = 1".to_owned(),
+            "invalid value: integer `-5`",
+        ),
+        (
+            "UPDATE repetitions SET document = json_set(document, '$.workers[1].elapsed', 1 << 62) WHERE number = 1".to_owned(),
+            "results[0].repetitions[1].workers[1].elapsed is 4611686018427387904",
+        ),
+        (
+            "UPDATE repetitions SET document = json_set(document, '$.workers[1].drive', 4294967295) WHERE number = 1".to_owned(),
+            "results[0].repetitions[1].workers[1].drive is 4294967295",
+        ),
+        (
+            "UPDATE runs SET document = json_set(document, '$.started_unix_ms', 253402300800000)".to_owned(),
+            "started_unix_ms is 253402300800000",
+        ),
+        (
+            "UPDATE runs SET document = json_set(document, '$.id', '/etc/passwd')".to_owned(),
+            "id is `/etc/passwd`",
+        ),
+        (
+            "UPDATE runs SET document = json_set(document, '$.id', 'ffffffffff')".to_owned(),
+            "its document is that of run `ffffffffff`",
+        ),
+        (
+            "UPDATE runs SET document = printf('%.*c', 70000000, ' ')".to_owned(),
+            "longer than any",
+        ),
+    ] {
+        let (_folder, path, run) = store_with_a_run();
+        Connection::open(&path).unwrap().execute_batch(&damage).unwrap();
+        let error = Store::open(&path).unwrap().load(&run.id).unwrap_err();
+        assert!(
+            matches!(error.kind, StoreErrorKind::Malformed { .. }),
+            "{damage}: {error}"
+        );
+        let text = error.to_string();
+        assert!(text.contains(said), "{damage}: {error}");
+        assert!(text.len() < 2000, "{damage}: {} characters", text.len());
+    }
+}
+
+/// Triggers and views of a file that somebody else made do nothing.
+#[test]
+fn what_a_schema_does_by_itself_is_not_done() {
+    let (_folder, path, run) = store_with_a_run();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "CREATE TRIGGER mine AFTER INSERT ON runs BEGIN DELETE FROM runs; END;
+             CREATE TABLE kept AS SELECT * FROM workspaces; DROP TABLE workspaces;
+             CREATE VIEW workspaces AS SELECT path FROM kept UNION SELECT '/etc';",
+        )
+        .unwrap();
+    let mut store = Store::open(&path).unwrap();
+    store.begin_run(&empty_run("ffffffffff", 9)).unwrap();
+    assert_eq!(store.list().unwrap().len(), 2);
+    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert!(store.workspaces().is_err());
 }
 
 #[test]

@@ -98,9 +98,9 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
         controller_caches: vec![ControllerCache {
             controller: 1,
             class: "raw".to_owned(),
-            reads: random.below(1 << 40),
+            reads: 1 << 40,
             hits: random.below(1 << 40),
-            sectors: random.below(1 << 40),
+            sectors: 1 << 40,
             sectors_held: random.below(1 << 40),
         }],
     }
