@@ -122,6 +122,16 @@ pub fn differences(found: &Differences, format: Format, width: u16) -> String {
     }
 }
 
+/// Text as one field of CSV.
+pub fn csv_field(text: &str) -> String {
+    csv::escaped(text)
+}
+
+/// Text as one cell of a table in Markdown.
+pub fn markdown_cell(text: &str) -> String {
+    document::escaped(text)
+}
+
 /// All that is known of one run, for a terminal of this width in columns.
 pub fn details(run: &Run, width: u16) -> String {
     let views = View::of_all(std::slice::from_ref(run));

@@ -1,12 +1,15 @@
 //! Comma-separated values by RFC 4180: a heading, one record per result, lines
 //! end in CR LF, and a field with a comma, a quote or a line break is quoted.
 //! A figure that does not exist is an empty field.
+//!
+//! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula, and
+//! do what it says: such text gets a `'` before it, a number does not.
 
 use super::view::{Row, View};
 use crate::comparison::{Comparison, Pair, Quantity};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
-use diskperf_timeline::{Run, Statistic, World};
+use diskperf_timeline::{Run, Statistic, World, printable};
 
 /// A heading, and the field under it.
 pub(super) type Field = (&'static str, String);
@@ -209,11 +212,26 @@ fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
         if index > 0 {
             out.push(',');
         }
-        if field.contains([',', '"', '\r', '\n']) {
-            *out += &format!("\"{}\"", field.replace('"', "\"\""));
-        } else {
-            *out += field;
-        }
+        *out += &escaped(field);
     }
     *out += "\r\n";
+}
+
+/// One field: text that is nothing but text.
+pub(super) fn escaped(field: &str) -> String {
+    let text = printable(field);
+    let is_formula =
+        text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && !is_number(&text);
+    let guard = if is_formula { "'" } else { "" };
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{guard}{}\"", text.replace('"', "\"\""))
+    } else {
+        format!("{guard}{text}")
+    }
+}
+
+/// Whether a field is a number, with or without a sign and an exponent.
+fn is_number(text: &str) -> bool {
+    let of_numbers = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    text.bytes().all(of_numbers) && text.parse::<f64>().is_ok()
 }

@@ -2,6 +2,8 @@
 //! grids, written as plain text or as Markdown.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use diskperf_timeline::{printable, printable_line};
+use std::borrow::Cow;
 
 /// Columns between two columns, and how many more between two groups.
 const GAP: usize = 2;
@@ -43,8 +45,13 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// A column of words.
-    pub(super) fn words(heading: &str, cells: Vec<String>) -> Self {
+    /// A column of words, each cell on one line.
+    pub(super) fn words(heading: &str, mut cells: Vec<String>) -> Self {
+        for cell in &mut cells {
+            if let Cow::Owned(line) = printable_line(cell) {
+                *cell = line;
+            }
+        }
         Self {
             heading: heading.to_owned(),
             right: false,
@@ -94,7 +101,7 @@ impl Group {
     /// The group without columns that are empty in every row.
     pub(super) fn of(title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
-            title: title.into(),
+            title: printable_line(&title.into()).into_owned(),
             columns: columns.into_iter().filter(|one| !one.is_empty()).collect(),
         }
     }
@@ -133,7 +140,7 @@ pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
         }
         previous = Some(block);
     }
-    out
+    printable(&out).into_owned()
 }
 
 /// Breaks a paragraph between words. Lines after the first are indented.
@@ -307,10 +314,11 @@ fn row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Text in which Markdown finds nothing to interpret.
-fn escaped(text: &str) -> String {
+/// Text in which Markdown finds nothing to interpret, and that stands on one line.
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    let lines = text.replace("\r\n", "\n");
+    for character in printable(&lines).chars() {
         match character {
             '\n' => out.push(' '),
             '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' => {

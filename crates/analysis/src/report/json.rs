@@ -10,6 +10,7 @@ use crate::summary::Percentiles;
 use diskperf_timeline::{
     CacheMode, ControllerCache, DeviceTraffic, Environment, Ledger, Modelled, Nanoseconds,
     Overhead, ProgramResult, Protocol, Repetition, Residency, RunState, WorkerMeasure, World,
+    printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -357,5 +358,6 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
 pub(super) fn pretty(value: &impl Serialize) -> String {
     // Nothing here can fail to serialise: all keys are text, and no writer is
     // involved.
-    serde_json::to_string_pretty(value).expect("plain data serialises") + "\n"
+    let text = serde_json::to_string_pretty(value).expect("plain data serialises") + "\n";
+    printable(&text).into_owned()
 }

@@ -14,6 +14,17 @@ pub struct Figures {
     pub cpu_ms_per_mib: Option<f64>,
 }
 
+impl Figures {
+    /// Whether these can be figures of a measurement; who reads them from a store
+    /// does not know who wrote them.
+    pub fn is_possible(&self) -> bool {
+        let all = [Some(self.kb_per_s), self.call_p99_ms, self.cpu_ms_per_mib];
+        all.into_iter()
+            .flatten()
+            .all(|figure| (0.0..=1e15).contains(&figure))
+    }
+}
+
 /// What is made as good as can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,5 +1,7 @@
 //! Text that means nothing to HTML, whoever wrote it.
 
+use diskperf_timeline::printable::is_instruction;
+
 /// As the text of an element, or the value of a quoted attribute.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -10,8 +12,9 @@ pub(super) fn text(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // What no HTML may hold.
-            '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f' => out.push('\u{fffd}'),
+            // Others no HTML may hold, or they turn text round.
+            '\n' | '\r' | '\t' => out.push(character),
+            _ if is_instruction(character) => out.push('\u{fffd}'),
             _ => out.push(character),
         }
     }
@@ -24,7 +27,8 @@ pub(super) fn json(value: &serde_json::Value) -> String {
     let mut out = String::new();
     for character in value.to_string().chars() {
         match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+            '<' | '>' | '&' => out += &format!("\\u{:04x}", u32::from(character)),
+            _ if is_instruction(character) => {
                 out += &format!("\\u{:04x}", u32::from(character));
             }
             _ => out.push(character),
@@ -43,6 +47,7 @@ mod tests {
             super::text("<script>alert('a & \"b\"')</script>\u{1}"),
             "&lt;script&gt;alert(&#39;a &amp; &quot;b&quot;&#39;)&lt;/script&gt;\u{fffd}"
         );
+        assert_eq!(super::text("\u{202e}\u{9b}\n"), "\u{fffd}\u{fffd}\n");
     }
 
     #[test]

@@ -63,3 +63,42 @@ fn csv_quotes_what_must_be_quoted() {
         "{heading}"
     );
 }
+
+/// A spreadsheet calculates what begins like a formula.
+#[test]
+fn csv_of_text_is_no_formula() {
+    for (text, field) in [
+        ("=1+1", "'=1+1"),
+        ("+A1", "'+A1"),
+        ("-A1", "'-A1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("＝1", "'＝1"),
+        ("=\"a\",1", "\"'=\"\"a\"\",1\""),
+        ("\t=1", "\\u0009=1"),
+        ("\r=1", "\\u000d=1"),
+        ("-12.5", "-12.5"),
+        ("+1e-3", "+1e-3"),
+        ("-inf", "'-inf"),
+        ("-", "'-"),
+        ("", ""),
+        ("vax780-sc780-eagle", "vax780-sc780-eagle"),
+    ] {
+        assert_eq!(csv_field(text), field, "{text:?}");
+    }
+    let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
+    one.label = Some("=1+1".to_owned());
+    let text = runs(&[one], Format::Csv, 0);
+    assert!(text.contains("\r\n3fa85f6457,'=1+1,read,"), "{text}");
+}
+
+/// A cell is on one line, in one column, and no HTML.
+#[test]
+fn markdown_of_text_is_one_cell() {
+    for (text, cell) in [
+        ("a|b\nc\r\nd", "a\\|b c d"),
+        ("<b>x</b>", "\\<b\\>x\\</b\\>"),
+        ("\u{1b}[2J", "\\\\u001b\\[2J"),
+    ] {
+        assert_eq!(markdown_cell(text), cell, "{text:?}");
+    }
+}
