@@ -27,7 +27,7 @@ use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::{load_catalogue, settings};
-use diskperf_laboratory::timeline::Run;
+use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     let mut recorder = Recorder::open(store);
     if let Some(failure) = recorder.failure() {
         say(&format!(
-            "{failure}; the results will be saved in a file instead"
+            "{failure}; until it takes them, the results are kept in a file"
         ));
     }
     let mut progress = Progress::new(arguments.quiet, &stop);
@@ -117,14 +117,22 @@ fn has_figures(run: &Run) -> bool {
 fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
     if let Some(failure) = recorder.failure() {
         say(&format!("the results are not in the store: {failure}"));
-        for path in recorder.saved() {
-            say(&format!(
+    }
+    for (run, place) in recorder.unstored() {
+        match place {
+            Ok(path) => say(&format!(
                 "they are saved in {0}; `diskperf show {0}` shows them",
                 path.display()
-            ));
+            )),
+            Err(why) => say(&format!(
+                "those of run {} are kept nowhere, no file could be written either: {why}",
+                run.id
+            )),
         }
-    } else if !quiet {
-        for run in runs.iter().filter(|run| has_figures(run)) {
+    }
+    if !quiet {
+        let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
+        for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
             say(&format!(
                 "stored as run {}; `diskperf show {}` shows all of it",
                 run.id, run.id
@@ -179,7 +187,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         ],
         Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
         Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
-        Some(Listed::Runs) => vec![Listing::of_runs(&runs::open_store(store)?.list()?)],
+        Some(Listed::Runs) => vec![stored_runs(store)?],
         Some(Listed::Parameters) => vec![parameters_of(arguments, &known)?],
         Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
     };
@@ -198,6 +206,23 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         "\n\n"
     }));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The runs of a store. How to be rid of a row that is none is said beside the
+/// list.
+fn stored_runs(store: Option<&Path>) -> Result<Listing, LaboratoryError> {
+    let store = runs::open_store(store)?;
+    let damaged = store.damaged()?;
+    for run in &damaged {
+        let file = store.path().display().to_string().replace('\'', "'\\''");
+        say(&format!(
+            "run `{}` is damaged: {}; to remove it: sqlite3 '{file}' 'PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}'",
+            printable_line(&run.id),
+            run.problem,
+            run.row
+        ));
+    }
+    Ok(Listing::of_runs(&store.list()?, &damaged))
 }
 
 /// The parameters of a program or of a modelled system; of all programs

@@ -2,9 +2,10 @@
 
 use crate::arguments::OutputFormat;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
-use diskperf_laboratory::store::RunHeading;
-use diskperf_laboratory::timeline::RunState;
+use diskperf_laboratory::analysis::report::{csv_field, markdown_cell};
+use diskperf_laboratory::store::{DamagedRun, RunHeading};
 use diskperf_laboratory::timeline::units::format_utc;
+use diskperf_laboratory::timeline::{RunState, printable_line};
 use serde_json::{Value, json};
 
 /// A table is drawn in its columns up to so many times as wide as there is room:
@@ -30,8 +31,14 @@ impl Listing {
         }
     }
 
-    /// Stored runs.
-    pub(crate) fn of_runs(runs: &[RunHeading]) -> Self {
+    /// Stored runs, and behind them the rows that are none.
+    pub(crate) fn of_runs(runs: &[RunHeading], damaged: &[DamagedRun]) -> Self {
+        let none = |run: &DamagedRun| {
+            let mut cells = vec![String::new(); 7];
+            cells[0].clone_from(&run.id);
+            cells[5] = format!("damaged: {}", run.problem);
+            cells
+        };
         let row = |run: &RunHeading| {
             vec![
                 run.id.clone(),
@@ -54,7 +61,11 @@ impl Listing {
                 "state",
                 "repetitions",
             ],
-            rows: runs.iter().map(row).collect(),
+            rows: runs
+                .iter()
+                .map(row)
+                .chain(damaged.iter().map(none))
+                .collect(),
         }
     }
 
@@ -63,14 +74,8 @@ impl Listing {
             OutputFormat::Table => self.table(width),
             OutputFormat::Json => Self::json(&[self]),
             OutputFormat::Csv => self.delimited(|cells| {
-                let quoted = cells.iter().map(|cell| {
-                    if cell.contains([',', '"', '\n']) {
-                        format!("\"{}\"", cell.replace('"', "\"\""))
-                    } else {
-                        cell.clone()
-                    }
-                });
-                quoted.collect::<Vec<_>>().join(",")
+                let fields = cells.iter().map(|cell| csv_field(cell));
+                fields.collect::<Vec<_>>().join(",")
             }),
             OutputFormat::Markdown => self.markdown(),
         }
@@ -86,7 +91,8 @@ impl Listing {
             table.add_rows(self.rows.iter().map(|row| self.stacked(row)));
         } else {
             table.set_header(self.heading.clone());
-            table.add_rows(self.rows.clone());
+            let row = |row: &Vec<String>| row.iter().map(|cell| line(cell)).collect::<Vec<_>>();
+            table.add_rows(self.rows.iter().map(row));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -101,7 +107,10 @@ impl Listing {
     /// Of the columns, each as wide as its widest cell.
     fn width(&self) -> usize {
         let widest = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            let cells = self
+                .rows
+                .iter()
+                .map(|row| line(&row[column]).chars().count());
             cells.max().unwrap_or(0)
         };
         (0..self.heading.len()).map(widest).sum()
@@ -112,8 +121,8 @@ impl Listing {
         let others = self.heading.iter().zip(row).skip(1);
         let lines = others
             .filter(|(_, cell)| !cell.is_empty())
-            .map(|(name, cell)| format!("{name}: {cell}"));
-        [row[0].clone(), lines.collect::<Vec<_>>().join("\n")]
+            .map(|(name, cell)| format!("{name}: {}", line(cell)));
+        [line(&row[0]), lines.collect::<Vec<_>>().join("\n")]
     }
 
     /// One object with every list under its name; what is a number is one.
@@ -149,7 +158,7 @@ impl Listing {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = [heading, rule].into_iter().chain(self.rows.iter().cloned());
         let line = |cells: Vec<String>| {
-            let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let cells: Vec<_> = cells.iter().map(|cell| markdown_cell(cell)).collect();
             format!("| {} |", cells.join(" | "))
         };
         rows.map(line).collect::<Vec<_>>().join("\n")
@@ -160,6 +169,11 @@ impl Listing {
         let rows = std::iter::once(&heading).chain(&self.rows);
         rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// A cell on one line.
+fn line(cell: &str) -> String {
+    printable_line(cell).into_owned()
 }
 
 /// How far a run came, in a word.

@@ -1,9 +1,12 @@
-//! Standard output, and standard error.
+//! Standard output, and standard error: what is written to them is text, whatever
+//! it was made of.
 
+use diskperf_laboratory::timeline::printable;
 use std::io::{ErrorKind, Write};
 
 /// Prints text, which a reader may stop reading in the middle (`| head`).
 pub(crate) fn print(text: &str) {
+    let text = printable(text);
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     match out
@@ -20,7 +23,7 @@ pub(crate) fn print(text: &str) {
 /// Says something beside the output. Nobody may be listening any more.
 pub(crate) fn say(text: &str) {
     // What cannot be said cannot be said to have failed either.
-    let _ = writeln!(std::io::stderr().lock(), "diskperf: {text}");
+    let _ = writeln!(std::io::stderr().lock(), "diskperf: {}", printable(text));
 }
 
 /// Columns of the terminal; without one, what a wide one has.

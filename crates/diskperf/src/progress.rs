@@ -1,6 +1,7 @@
 //! The progress bar: on standard error, only on a terminal.
 
 use crate::output::say;
+use diskperf_laboratory::timeline::printable_line;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
 use diskperf_laboratory::{Event, Observer};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -61,24 +62,25 @@ impl Progress {
         Self { bar, quiet }
     }
 
-    fn note(&self, note: &str) {
+    fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.bar.suspend(|| say(note)),
-            None if !self.quiet => say(note),
-            None => {}
+            Some(bar) => bar.bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 }
 
 impl Observer for Progress {
     fn event(&mut self, event: Event<'_>) {
-        if let Event::Note(note) = event {
-            self.note(note);
+        match event {
+            Event::Note(note) if !self.quiet => self.say(note),
+            Event::Warning(warning) => self.say(warning),
+            _ => {}
         }
         let Some(bar) = &mut self.bar else { return };
         match event {
             Event::StepStarted { title, number, of } => {
-                bar.start(format!("[{}/{of}] {title}", number + 1));
+                bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
             }
             Event::Pilot { .. } => bar.bar.set_message("finding the size"),
             Event::RepetitionStarted {
@@ -105,7 +107,8 @@ impl Observer for Progress {
             | Event::BlockLayer(_)
             | Event::StepFinished(_)
             | Event::RunFinished(_)
-            | Event::Note(_) => {}
+            | Event::Note(_)
+            | Event::Warning(_) => {}
         }
     }
 }
@@ -207,6 +210,14 @@ impl MachinesProgress {
         let bar = shown
             .then(|| ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}")));
         Self { bar }
+    }
+
+    /// Says something beside the bar.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
+        }
     }
 
     /// So many of so many.

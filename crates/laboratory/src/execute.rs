@@ -119,6 +119,7 @@ fn finished(
         Some(error) => RunState::Failed(error.to_string()),
     };
     recorder.finish_run(&run);
+    recorder.tell(observer);
     observer.event(Event::RunFinished(&run));
     Executed { run, error }
 }
@@ -159,6 +160,7 @@ impl Execution<'_> {
     fn carry_out(&mut self) -> Result<(), LaboratoryError> {
         self.run.overhead = Some(overhead::measure(self.clock).map_err(LaboratoryError::work)?);
         self.recorder.begin_run(&self.run);
+        self.recorder.tell(self.observer);
         self.observer.event(Event::RunStarted(&self.run));
         for note in &self.plan.notes {
             self.observer.event(Event::Note(note));
@@ -187,6 +189,7 @@ impl Execution<'_> {
             Some(target) => Some(Drive::open(target, None, needed_bytes, self.recorder)?),
             None => None,
         };
+        self.recorder.tell(self.observer);
         let events = self.listen(drives.iter().chain(&other));
         let stand = Stand {
             drives: &drives,
@@ -265,10 +268,12 @@ impl Execution<'_> {
         let failed = |error: ProgramError| LaboratoryError::program(&title, &names, &error);
         let size_bytes = self.size(step, &bench, task).map_err(failed)?;
         let mut result = self.new_result(step, size_bytes, &bench, task);
-        self.recorder.begin_result(&self.run, &result);
+        self.recorder.begin_result(&result);
+        self.recorder.tell(self.observer);
         let outcome = self.repeat(&mut result, &bench, Task { size_bytes, ..task });
         result.notes.extend(stagger_note(&step.program, &result));
-        self.recorder.finish_result(&self.run, &result);
+        self.recorder.finish_result(&result);
+        self.recorder.tell(self.observer);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
         outcome.map_err(failed)
@@ -352,7 +357,8 @@ impl Execution<'_> {
             let of = (number, protocol.repetitions);
             let mut repetition = bench.repetition(task, of, self.observer)?;
             repetition.discarded = number < protocol.discarded;
-            self.recorder.add_repetition(&self.run, &repetition);
+            self.recorder.add_repetition(&repetition);
+            self.recorder.tell(self.observer);
             self.observer.event(Event::RepetitionFinished(&repetition));
             result.repetitions.push(repetition);
             if is_sure(result, &protocol) {

@@ -15,6 +15,7 @@ pub mod execute;
 pub mod explain;
 pub mod formatting;
 pub mod interleave;
+mod label;
 mod measured;
 pub mod model;
 mod observer;
@@ -29,6 +30,7 @@ pub mod report;
 pub mod reproduce;
 pub mod request;
 pub mod runs;
+mod steady;
 mod target;
 pub mod tune;
 

@@ -41,6 +41,8 @@ pub enum Event<'a> {
     StepFinished(&'a ProgramResult),
     /// A program was left out, or something else that a user should know now.
     Note(&'a str),
+    /// Something went wrong that a user must know now, and the run goes on.
+    Warning(&'a str),
     /// A run ended, well or not.
     RunFinished(&'a Run),
 }

@@ -6,6 +6,7 @@ pub mod host;
 pub mod model;
 
 use crate::error::LaboratoryError;
+use crate::label;
 use crate::request::Request;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Medium, Program, Step, Suite};
@@ -30,6 +31,9 @@ pub enum Plan {
 ///
 /// Whatever is wrong with the request.
 pub fn plan(request: &Request) -> Result<Vec<Plan>, LaboratoryError> {
+    if let Some(label) = &request.label {
+        label::check(label)?;
+    }
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = request
         .targets
         .iter()

@@ -1,44 +1,87 @@
-//! Keeps what was measured: in the store, or, where the store fails, in a
-//! file beside it. A measurement is never lost to its store.
+//! Keeps what was measured: in the store, and as long as the store does not take
+//! it, in a file beside it. A measurement is never lost to its store.
 
-use crate::runs;
+mod side_file;
+
+use crate::observer::{Event, Observer};
+use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
 use diskperf_store::{Store, StoreError};
 use diskperf_timeline::{ProgramResult, Repetition, Run};
+use side_file::SideFile;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a command waits for a store that another process has locked. Writers
-/// hold the lock for milliseconds; one that holds it longer hangs.
-pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long a repetition waits for the store before it is put into a file too.
+const FILE_AFTER: Duration = Duration::from_millis(500);
 
 /// Writes a run down while it is made.
 pub struct Recorder {
-    store: Option<Store>,
-    store_path: Option<PathBuf>,
-    failure: Option<StoreError>,
-    saved: Vec<PathBuf>,
-    /// Whether runs are kept, and not only what they leave on a disk.
-    keeps_runs: bool,
+    store: SteadyStore,
+    /// The run that is being made, and those before it that are not in the store.
+    runs: Vec<Kept>,
+    /// What `diskperf clean` must know, and the store does not yet.
+    notes: Vec<Note>,
+    /// What is to be said now.
+    news: Vec<String>,
+    /// Whether the store does not have all that it should, and that was said.
+    behind: bool,
+    keeps: Keeps,
+}
+
+/// What a recorder keeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    /// What runs leave on a disk.
+    Leftovers,
+    /// Those, and the runs.
+    Runs,
+}
+
+/// A run as far as it came.
+struct Kept {
+    run: Run,
+    file: SideFile,
+    /// Whether all of it is in the store.
+    stored: bool,
+}
+
+/// What a run has on a disk while it lasts, for `diskperf clean`.
+enum Note {
+    Workspace(PathBuf),
+    WorkspaceGone(PathBuf),
+    Setting {
+        path: PathBuf,
+        value: String,
+        owner: String,
+    },
+    SettingBack(PathBuf),
+}
+
+impl Note {
+    fn write(&self, store: &mut Store) -> Result<(), StoreError> {
+        match self {
+            Self::Workspace(path) => store.note_workspace(path),
+            Self::WorkspaceGone(path) => store.forget_workspace(path),
+            Self::Setting { path, value, owner } => store.note_device_setting(path, value, owner),
+            Self::SettingBack(path) => store.forget_device_setting(path),
+        }
+    }
 }
 
 impl Recorder {
     /// Into the store at this path, or at its usual place. A store that does
-    /// not open is a failure that [`Recorder::failure`] tells, and the runs
-    /// are saved as files.
+    /// not open is a failure that [`Recorder::failure`] tells; it is tried again
+    /// while the runs are made, which are saved as files meanwhile.
     pub fn open(path: Option<&Path>) -> Self {
-        let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()));
-        let store_path = path.as_ref().ok().cloned();
-        let (store, failure) =
-            match path.and_then(|path| Store::open_with_lock_wait(&path, LOCK_WAIT)) {
-                Ok(store) => (Some(store), None),
-                Err(error) => (None, Some(error)),
-            };
+        let store = SteadyStore::open(path);
         Self {
+            behind: store.failure().is_some(),
             store,
-            store_path,
-            failure,
-            saved: Vec::new(),
-            keeps_runs: true,
+            runs: Vec::new(),
+            notes: Vec::new(),
+            news: Vec::new(),
+            keeps: Keeps::Runs,
         }
     }
 
@@ -46,11 +89,12 @@ impl Recorder {
     /// can be made again.
     pub fn of_nothing() -> Self {
         Self {
-            store: None,
-            store_path: None,
-            failure: None,
-            saved: Vec::new(),
-            keeps_runs: false,
+            store: SteadyStore::none(),
+            runs: Vec::new(),
+            notes: Vec::new(),
+            news: Vec::new(),
+            behind: false,
+            keeps: Keeps::Nothing,
         }
     }
 
@@ -58,99 +102,258 @@ impl Recorder {
     /// runs: those of a search are its points.
     pub fn of_leftovers(path: Option<&Path>) -> Self {
         Self {
-            keeps_runs: false,
+            keeps: Keeps::Leftovers,
+            // Whoever runs is told when there is something to note.
+            behind: false,
             ..Self::open(path)
         }
     }
 
-    /// Keeps a part of a run.
-    fn with_run(&mut self, act: impl FnOnce(&mut Store) -> Result<(), StoreError>) {
-        if self.keeps_runs {
-            self.with_store(act);
-        }
-    }
-
-    pub(crate) fn note_device_setting(&mut self, path: &Path, value: &str, owner: &str) {
-        self.with_store(|store| store.note_device_setting(path, value, owner));
-    }
-
-    pub(crate) fn forget_device_setting(&mut self, path: &Path) {
-        self.with_store(|store| store.forget_device_setting(path));
-    }
-
-    /// Why the store could not keep everything, if it could not.
+    /// Why the store does not have everything, if it has not.
     pub fn failure(&self) -> Option<&StoreError> {
-        self.failure.as_ref()
+        self.store.failure().filter(|_| self.behind)
     }
 
-    /// The files that runs were saved in because the store failed.
-    pub fn saved(&self) -> &[PathBuf] {
-        &self.saved
+    /// The runs that the store does not have: each with the file that it is in,
+    /// or why it could not even be written to one.
+    pub fn unstored(&self) -> impl Iterator<Item = (&Run, Result<&Path, &str>)> {
+        let unstored = self.runs.iter().filter(|kept| !kept.stored);
+        unstored.map(|kept| (&kept.run, kept.file.place()))
     }
 
-    /// Does something with the store; the first failure ends its use.
-    fn with_store(&mut self, act: impl FnOnce(&mut Store) -> Result<(), StoreError>) {
-        if let Some(store) = &mut self.store
-            && let Err(error) = act(store)
-        {
-            self.failure = Some(error);
-            self.store = None;
+    /// Tells an observer what happened to the store since it was last told.
+    pub(crate) fn tell(&mut self, observer: &mut dyn Observer) {
+        for news in self.news.drain(..) {
+            observer.event(Event::Warning(&news));
         }
     }
+}
 
+/// A run, part by part.
+impl Recorder {
     pub(crate) fn begin_run(&mut self, run: &Run) {
-        self.with_run(|store| store.begin_run(run));
-    }
-
-    pub(crate) fn begin_result(&mut self, run: &Run, result: &ProgramResult) {
-        let ordinal = run.results.len() as u32;
-        self.with_run(|store| store.begin_result(&run.id, ordinal, result));
-    }
-
-    pub(crate) fn add_repetition(&mut self, run: &Run, repetition: &Repetition) {
-        let ordinal = run.results.len() as u32;
-        self.with_run(|store| store.add_repetition(&run.id, ordinal, repetition));
-    }
-
-    pub(crate) fn finish_result(&mut self, run: &Run, result: &ProgramResult) {
-        let ordinal = run.results.len() as u32;
-        self.with_run(|store| store.update_result(&run.id, ordinal, result));
-    }
-
-    /// Ends a run; saves it as a file where the store has failed.
-    pub(crate) fn finish_run(&mut self, run: &Run) {
-        self.with_run(|store| store.finish_run(&run.id, &run.state, &run.notes));
-        if self.failure.is_some() && self.keeps_runs {
-            self.save(run);
+        if self.keeps == Keeps::Runs {
+            self.runs.push(Kept {
+                run: run.clone(),
+                file: SideFile::of(run, self.store.path()),
+                stored: true,
+            });
+            self.write(|store, run| store.begin_run(run));
         }
     }
 
-    /// Beside the store, or where that cannot be written, in the current
-    /// directory or the one for temporary files.
-    fn save(&mut self, run: &Run) {
-        let name = format!("diskperf-run-{}.json", run.id);
-        let beside = self
-            .store_path
-            .as_deref()
-            .and_then(Path::parent)
-            .map(Path::to_owned);
-        let places = beside
-            .into_iter()
-            .chain([PathBuf::from("."), std::env::temp_dir()]);
-        for place in places {
-            let path = place.join(&name);
-            if runs::export_to(&path, std::slice::from_ref(run)).is_ok() {
-                self.saved.push(path);
+    pub(crate) fn begin_result(&mut self, result: &ProgramResult) {
+        self.change(|run| run.results.push(result.clone()));
+        self.write(|store, run| store.begin_result(&run.id, ordinal(run), result));
+    }
+
+    pub(crate) fn add_repetition(&mut self, repetition: &Repetition) {
+        self.change(|run| {
+            let result = run.results.last_mut();
+            let result = result.expect("a result is begun before its repetitions");
+            result.repetitions.push(repetition.clone());
+        });
+        self.write(|store, run| store.add_repetition(&run.id, ordinal(run), repetition));
+    }
+
+    pub(crate) fn finish_result(&mut self, result: &ProgramResult) {
+        self.change(|run| {
+            let begun = run.results.last_mut();
+            begun
+                .expect("a result is begun before it ends")
+                .clone_from(result);
+        });
+        self.write(|store, run| store.update_result(&run.id, ordinal(run), result));
+    }
+
+    /// Ends a run. What the store does not take now is left in a file.
+    pub(crate) fn finish_run(&mut self, run: &Run) {
+        debug_assert_eq!(run.check(), Ok(()), "what is measured can be read back");
+        self.change(|kept| kept.clone_from(run));
+        self.write(|store, run| store.finish_run(&run.id, &run.state, &run.notes));
+        if self.behind {
+            self.catch_up(LOCK_WAIT);
+        }
+        for kept in self.runs.iter_mut().filter(|kept| !kept.stored) {
+            kept.file.write(&kept.run);
+        }
+        self.runs.retain(|kept| !kept.stored);
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Run)) {
+        if self.keeps == Keeps::Runs {
+            let current = self.runs.last_mut();
+            change(&mut current.expect("a run is begun before its parts").run);
+        }
+    }
+
+    /// Writes a part of the run that is being made. Where the store does not take
+    /// it soon, the run is put into a file before the store is waited for.
+    fn write(&mut self, act: impl FnOnce(&mut Store, &Run) -> Result<(), StoreError>) {
+        if self.keeps != Keeps::Runs {
+            return;
+        }
+        let current = self
+            .runs
+            .last_mut()
+            .expect("a run is begun before its parts");
+        if !self.behind {
+            let run = &current.run;
+            if self
+                .store
+                .with(FILE_AFTER, |store| act(store, run))
+                .is_some()
+            {
                 return;
             }
         }
+        current.stored = false;
+        if current
+            .run
+            .results
+            .iter()
+            .any(|result| !result.repetitions.is_empty())
+        {
+            let was_known = current.file.place().is_ok();
+            current.file.write(&current.run);
+            // What was said when the store was lost could not name it yet.
+            if let (true, false, Ok(path)) = (self.behind, was_known, current.file.place()) {
+                self.news.push(format!(
+                    "run {} is kept in {}",
+                    current.run.id,
+                    path.display()
+                ));
+            }
+        }
+        let waited = self.behind || !self.store.is_locked();
+        self.fall_behind_unless_caught_up(if waited { BRIEF_WAIT } else { LOCK_WAIT });
     }
+}
 
+/// What is left on a disk, for `diskperf clean`.
+impl Recorder {
     pub(crate) fn note_workspace(&mut self, path: &Path) {
-        self.with_store(|store| store.note_workspace(path));
+        self.note(Note::Workspace(path.to_owned()));
     }
 
     pub(crate) fn forget_workspace(&mut self, path: &Path) {
-        self.with_store(|store| store.forget_workspace(path));
+        self.note(Note::WorkspaceGone(path.to_owned()));
     }
+
+    pub(crate) fn note_device_setting(&mut self, path: &Path, value: &str, owner: &str) {
+        self.note(Note::Setting {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            owner: owner.to_owned(),
+        });
+    }
+
+    pub(crate) fn forget_device_setting(&mut self, path: &Path) {
+        self.note(Note::SettingBack(path.to_owned()));
+    }
+
+    fn note(&mut self, note: Note) {
+        if self.keeps == Keeps::Nothing {
+            return;
+        }
+        let lock_wait = if self.behind { BRIEF_WAIT } else { LOCK_WAIT };
+        self.notes.push(note);
+        self.fall_behind_unless_caught_up(lock_wait);
+        if let Some(Note::Workspace(path)) = self.notes.last() {
+            self.news.push(format!(
+                "the result store does not know of {}: if this run is killed, `diskperf clean --on {}` removes it",
+                path.display(),
+                path.parent().unwrap_or(path).display()
+            ));
+        }
+    }
+}
+
+/// Catching up.
+impl Recorder {
+    fn fall_behind_unless_caught_up(&mut self, lock_wait: Duration) {
+        let was_moved = self.store.was_moved();
+        match (self.catch_up(lock_wait), self.behind) {
+            (true, false) if was_moved => self.say_moved(),
+            (false, false) => {
+                self.behind = true;
+                self.say_behind();
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes all that the store does not have; whether it has everything then.
+    fn catch_up(&mut self, lock_wait: Duration) -> bool {
+        while let Some(note) = self.notes.first() {
+            if self
+                .store
+                .with(lock_wait, |store| note.write(store))
+                .is_none()
+            {
+                return false;
+            }
+            self.notes.remove(0);
+        }
+        for kept in self.runs.iter_mut().filter(|kept| !kept.stored) {
+            let run = &kept.run;
+            if self
+                .store
+                .with(lock_wait, |store| store.replace_run(run))
+                .is_none()
+            {
+                return false;
+            }
+            kept.stored = true;
+            kept.file.remove();
+        }
+        if std::mem::take(&mut self.behind) {
+            self.say_caught_up();
+        }
+        true
+    }
+
+    fn say_behind(&mut self) {
+        let Some(failure) = self.store.failure() else {
+            return;
+        };
+        let mut news = failure.to_string();
+        let mut kept = self.runs.iter().filter(|kept| !kept.stored);
+        if let Some(Kept { run, file, .. }) = kept.next() {
+            news += &match file.place() {
+                Ok(path) => format!(
+                    "; until it takes results again, run {} is kept in {}",
+                    run.id,
+                    path.display()
+                ),
+                Err("") => format!(
+                    "; until it takes results again, run {} is kept in a file",
+                    run.id
+                ),
+                Err(why) => format!("; and run {} cannot be kept in a file: {why}", run.id),
+            };
+        }
+        self.news.push(news);
+    }
+
+    fn say_moved(&mut self) {
+        if let Some(path) = self.store.path() {
+            self.news.push(format!(
+                "the result store {} was replaced by another while it was in use: what is measured goes into the one that is there now, this run from its beginning",
+                path.display()
+            ));
+        }
+    }
+
+    fn say_caught_up(&mut self) {
+        if let Some(path) = self.store.path() {
+            let news = format!("the result store {} has everything again", path.display());
+            self.news.push(news);
+        }
+    }
+}
+
+/// The place in the order of running of the result that is being made.
+fn ordinal(run: &Run) -> u32 {
+    run.results.len().saturating_sub(1) as u32
 }

@@ -439,7 +439,7 @@ impl Tuner<'_> {
         }
         let plan = plan()?;
         let fingerprint = point_fingerprint(&plan, wanted.turn);
-        if let Some(figures) = self.kept.find(&fingerprint) {
+        if let Some(figures) = self.kept.find(&fingerprint, plan.suite.steps.len()) {
             return Ok((figures, true));
         }
         let figures = point::run(&plan, wanted.turn, self.subject.stop)?;

@@ -195,10 +195,13 @@ fn carry_out(
         let mut recorder = recorder(store, &plan);
         let executed = execute(&plan, stop, &mut Silent, &mut recorder);
         if let Some(why) = recorder.failure() {
-            let saved = recorder.saved().iter();
-            let saved: Vec<_> = saved.map(|path| path.display().to_string()).collect();
+            let saved = recorder.unstored().map(|(_, place)| match place {
+                Ok(path) => format!("they are saved in {}", path.display()),
+                Err(why) => format!("they are kept nowhere: {why}"),
+            });
+            let saved: Vec<_> = saved.collect();
             failure = Some(format!(
-                "the results are not in the store: {why}; they are saved in {}",
+                "the results are not in the store: {why}; {}",
                 saved.join(", ")
             ));
         }

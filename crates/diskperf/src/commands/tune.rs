@@ -15,6 +15,7 @@ use diskperf_laboratory::runs::{check_writable, write_file};
 use diskperf_laboratory::tune::{HostSearch, Kept, MODEL_BYTES, Search, tune as search, tune_host};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The best of some parameters' values.
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
@@ -51,11 +52,19 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     let kept = Kept::open(store, arguments.fresh);
     let quiet = arguments.machines.quiet;
     let progress = MachinesProgress::new(quiet);
+    let told = AtomicBool::new(false);
     let tuned = search(&catalogue, &wanted, &kept, &|done, of| {
+        if let Some(failure) = kept.failure()
+            && !told.swap(true, Ordering::Relaxed)
+        {
+            progress.say(&format!(
+                "{failure}; its points are kept when it takes them"
+            ));
+        }
         progress.show(done, of)
     });
     drop(progress);
-    if let (Some(failure), false) = (kept.failure(), quiet) {
+    if let Some(failure) = kept.failure() {
         say(&format!("the points are not kept: {failure}"));
     }
     if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {

@@ -4,7 +4,10 @@
 mod command_line;
 mod devices;
 mod fresh;
+mod hostile;
+mod labels;
 mod limits;
+mod lost_stores;
 mod shown;
 mod storage;
 mod stores;

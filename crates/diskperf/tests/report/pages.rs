@@ -95,27 +95,20 @@ fn hostile_names_are_only_text() {
     std::fs::create_dir(&place).unwrap();
     let place = place.to_str().unwrap();
     for words in [
-        &[
-            "run",
-            "read_8192",
-            "--size",
-            "1M",
-            "--on",
-            place,
-            "--label",
-            HOSTILE,
-        ][..],
-        &[
-            "run",
-            "read_8192",
-            "--on",
-            "vax780-sc780-eagle",
-            "--label",
-            HOSTILE,
-        ],
+        &["run", "read_8192", "--size", "1M", "--on", place][..],
+        &["run", "read_8192", "--on", "vax780-sc780-eagle"],
     ] {
         user.run(words).expect(0, &[]);
     }
+    // As a label nobody is allowed that; a store may have been written by anybody.
+    let store = rusqlite::Connection::open(user.store()).unwrap();
+    store
+        .execute(
+            "UPDATE runs SET label = ?1, document = json_set(document, '$.label', ?1)",
+            [HOSTILE],
+        )
+        .unwrap();
+    drop(store);
     let ids: Vec<String> = user.stored().into_iter().map(|run| run.id).collect();
     let [model, host] = ids.as_slice() else {
         panic!("two runs are stored: {ids:?}");

@@ -33,6 +33,7 @@ impl Execution<'_> {
     /// All programs on all file systems, then what the settings did.
     pub(crate) fn carry_out(&mut self) -> Result<(), LaboratoryError> {
         self.recorder.begin_run(&self.run);
+        self.recorder.tell(self.observer);
         self.observer.event(Event::RunStarted(&self.run));
         for note in &self.plan.notes {
             self.observer.event(Event::Note(note));
@@ -73,10 +74,12 @@ impl Execution<'_> {
         bench: &Bench,
     ) -> Result<(), LaboratoryError> {
         let mut result = new_result(self.plan, step, computer);
-        self.recorder.begin_result(&self.run, &result);
+        self.recorder.begin_result(&result);
+        self.recorder.tell(self.observer);
         let outcome = self.repeat(&mut result, step, bench);
         result.notes.extend(stagger_note(&step.program, &result));
-        self.recorder.finish_result(&self.run, &result);
+        self.recorder.finish_result(&result);
+        self.recorder.tell(self.observer);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
         outcome
@@ -101,7 +104,8 @@ impl Execution<'_> {
             });
             let mut repetition = repetition(self.plan, step, bench, (&assignments, &moved))?;
             repetition.discarded = number < protocol.discarded;
-            self.recorder.add_repetition(&self.run, &repetition);
+            self.recorder.add_repetition(&repetition);
+            self.recorder.tell(self.observer);
             self.observer.event(Event::RepetitionFinished(&repetition));
             result.repetitions.push(repetition);
             if crate::execute::is_sure(result, &protocol) {

@@ -88,6 +88,7 @@ pub fn tune_host(
         programs: Vec::new(),
         sizes: Vec::new(),
         notes: Vec::new(),
+        warnings: Vec::new(),
         own: Vec::new(),
     };
     let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
@@ -113,6 +114,8 @@ struct Rounds<'a> {
     programs: Vec<String>,
     sizes: Vec<u64>,
     notes: Vec<String>,
+    /// What went wrong beside the measurements.
+    warnings: Vec<String>,
     /// The keys' values as they were.
     own: Vec<Option<String>>,
 }
@@ -224,7 +227,8 @@ impl Rounds<'_> {
         {
             self.notes.clone_from(&plan.notes);
         }
-        let executed = execute(plan, &self.search.stop, &mut Silent, &mut self.recorder);
+        let mut observer = Warnings(&mut self.warnings);
+        let executed = execute(plan, &self.search.stop, &mut observer, &mut self.recorder);
         match executed.error {
             Some(error) => Err(error),
             None => Ok(executed.run.results),
@@ -244,7 +248,9 @@ impl Rounds<'_> {
 
     fn put_back(&mut self) -> Result<(), LaboratoryError> {
         let settings = std::mem::take(&mut self.settings);
-        settings.put_back(&mut self.recorder)
+        let put_back = settings.put_back(&mut self.recorder);
+        self.recorder.tell(&mut Warnings(&mut self.warnings));
+        put_back
     }
 
     fn keys(&self) -> Vec<Key> {
@@ -286,6 +292,7 @@ impl Rounds<'_> {
                 .map(|(places, why)| (places, Outcome::Impossible(why))),
         );
         let mut notes = self.notes;
+        notes.extend(self.warnings);
         notes.push(
             "real storage: KB/s are those until all was durable, where a program writes; a difference is called only where its 95 % interval, with allowance for the number of points, excludes none"
                 .to_owned(),
@@ -382,9 +389,15 @@ fn speeds(goal: Goal, measured: &Measured) -> Vec<f64> {
     (0..repetitions).filter_map(speed).collect()
 }
 
-/// Nobody is told of single runs.
-struct Silent;
+/// Nobody is told of single runs, but of what goes wrong beside them.
+struct Warnings<'w>(&'w mut Vec<String>);
 
-impl Observer for Silent {
-    fn event(&mut self, _: Event<'_>) {}
+impl Observer for Warnings<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Warning(warning) = event
+            && !self.0.iter().any(|known| known == warning)
+        {
+            self.0.push(warning.to_owned());
+        }
+    }
 }

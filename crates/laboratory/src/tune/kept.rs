@@ -1,8 +1,7 @@
 //! Points in the store, so that a search that was killed goes on where it was.
 
-use crate::recorder::LOCK_WAIT;
+use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
 use diskperf_analysis::tuning::Figures;
-use diskperf_store::{Store, StoreError};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,8 +11,11 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 const OLDEST: Duration = Duration::from_millis(250);
 
-/// The points that the store has. A store that fails ends its use and not the
-/// search.
+/// A store that did not take points is tried again after so long.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The points that the store has. What a store does not take is kept until it
+/// does; the search goes on meanwhile.
 pub struct Kept {
     /// Whether what is there is ignored.
     fresh: bool,
@@ -21,8 +23,7 @@ pub struct Kept {
 }
 
 struct State {
-    store: Option<Store>,
-    failure: Option<StoreError>,
+    store: SteadyStore,
     /// Fingerprints and documents that are not committed yet.
     pending: Vec<(String, String)>,
     committed: Instant,
@@ -32,46 +33,41 @@ impl Kept {
     /// The points of the store at this path, or at its usual place; those that
     /// are there are ignored if they are to be made afresh.
     pub fn open(path: Option<&Path>, fresh: bool) -> Self {
-        let path = path.map_or_else(Store::default_path, |path| Ok(path.to_owned()));
-        let opened = path.and_then(|path| Store::open_with_lock_wait(&path, LOCK_WAIT));
-        let (store, failure) = match opened {
-            Ok(store) => (Some(store), None),
-            Err(error) => (None, Some(error)),
-        };
         Self {
             fresh,
             state: Mutex::new(State {
-                store,
-                failure,
+                store: SteadyStore::open(path),
                 pending: Vec::new(),
                 committed: Instant::now(),
             }),
         }
     }
 
-    /// Why the store could not keep everything, if it could not.
+    /// Why the store does not keep everything at the moment, if it does not.
     pub fn failure(&self) -> Option<String> {
-        self.state().failure.as_ref().map(ToString::to_string)
+        self.state().store.failure().map(ToString::to_string)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a point came to, if that is known.
-    pub(super) fn find(&self, fingerprint: &str) -> Option<Vec<Figures>> {
+    /// What a point of so many programs came to, if that is known.
+    pub(super) fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>> {
         if self.fresh {
             return None;
         }
         let mut state = self.state();
-        match state.store.as_ref()?.point(fingerprint) {
-            // What cannot be read is made again.
-            Ok(document) => serde_json::from_str(&document?).ok(),
-            Err(error) => {
-                state.fail(error);
-                None
-            }
+        if state.store.failure().is_some() {
+            return None;
         }
+        let document = state
+            .store
+            .with(LOCK_WAIT, |store| store.point(fingerprint))??;
+        // What cannot be read, or cannot be, is made again.
+        let figures: Vec<Figures> = serde_json::from_str(&document).ok()?;
+        let possible = figures.len() == programs && figures.iter().all(Figures::is_possible);
+        possible.then_some(figures)
     }
 
     /// Keeps what a point came to.
@@ -81,33 +77,31 @@ impl Kept {
         };
         let mut state = self.state();
         state.pending.push((fingerprint, document));
-        if state.pending.len() >= BATCH || state.committed.elapsed() >= OLDEST {
-            state.commit();
+        let age = state.committed.elapsed();
+        match state.store.failure() {
+            None if state.pending.len() >= BATCH || age >= OLDEST => state.commit(LOCK_WAIT),
+            Some(_) if age >= RETRY => state.commit(BRIEF_WAIT),
+            _ => {}
         }
     }
 
     /// Commits what is left.
     pub(super) fn flush(&self) {
-        self.state().commit();
+        self.state().commit(LOCK_WAIT);
     }
 }
 
 impl State {
-    fn commit(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
-        self.committed = Instant::now();
-        if pending.is_empty() {
-            return;
-        }
-        if let Some(store) = &mut self.store
-            && let Err(error) = store.add_points(&pending)
+    fn commit(&mut self, lock_wait: Duration) {
+        let pending = &self.pending;
+        if !pending.is_empty()
+            && self
+                .store
+                .with(lock_wait, |store| store.add_points(pending))
+                .is_some()
         {
-            self.fail(error);
+            self.pending.clear();
         }
-    }
-
-    fn fail(&mut self, error: StoreError) {
-        self.failure = Some(error);
-        self.store = None;
+        self.committed = Instant::now();
     }
 }

@@ -1,0 +1,294 @@
+//! Documents that anybody may have written: whatever passes the check can be
+//! shown, compared, explained, reported and exported, and tells a terminal nothing.
+
+use diskperf_laboratory::analysis::comparison::compare;
+use diskperf_laboratory::analysis::report::{self, Format, html};
+use diskperf_laboratory::explain::storage::{differences, explain_run};
+use diskperf_laboratory::machine::catalogue::Catalogue;
+use diskperf_laboratory::report::reported;
+use diskperf_laboratory::runs;
+use diskperf_laboratory::timeline::printable::is_instruction;
+use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
+use diskperf_laboratory::timeline::{
+    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem, Ledger,
+    Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    Stage, Statistic, WorkerMeasure, World,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Figures at which arithmetic goes wrong. A run of these tests has twelve workers
+/// at most, so that no sum exceeds what is possible.
+fn figure() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        3 => prop::sample::select(vec![0, 1, 2, 511, 8192, 1 << 20, 1 << 40, 1 << 56]),
+        1 => 0..1_u64 << 56,
+    ]
+}
+
+/// Any number at all, of what is never summed.
+fn anything() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        prop::sample::select(vec![0, 1, 1 << 40, (1 << 63) - 1, 1 << 63, u64::MAX]),
+        any::<u64>(),
+    ]
+}
+
+/// Text that somebody wrote who wants to be taken for something else.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "",
+            "write_8192",
+            "\u{1b}[2J\u{1b}]0;owned\u{7}",
+            "\u{9b}31mred\u{9d}x",
+            "fast\u{202e}wols",
+            "a\r\n\u{8}\u{7f}b\tc",
+            "=cmd|' /C calc'!A0",
+            "+1\n@x",
+            "a|b</script><!--",
+            "last",
+            "/etc/passwd",
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ]
+}
+
+fn latencies() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let bucket = (
+        prop::sample::select(vec![0, 1, 1000, 1 << 50, 1 << 51]),
+        1..3_u64,
+    );
+    prop::collection::vec(bucket, 0..3)
+}
+
+prop_compose! {
+    fn worker()(
+        drive in 0..2_u32,
+        figures in prop::collection::vec(figure(), 14),
+        durable in prop::option::of(figure()),
+        stored in prop::option::of(figure()),
+        cpu_wait in prop::option::of(figure()),
+        read in latencies(),
+        write in latencies(),
+        modelled in any::<bool>(),
+    ) -> WorkerMeasure {
+        let elapsed = figures[1].max(1);
+        let mut table = [0; Stage::COUNT];
+        if modelled {
+            table[Stage::Seek.index()] = elapsed / 3;
+            table[Stage::Copy.index()] = elapsed - elapsed / 3;
+        }
+        WorkerMeasure {
+            drive,
+            started: Nanoseconds(figures[0]),
+            elapsed: Nanoseconds(elapsed),
+            durable: durable.map(|more| Nanoseconds(elapsed.max(more))),
+            cpu: Nanoseconds(figures[2]),
+            user: Nanoseconds(figures[3]),
+            system: Nanoseconds(figures[4]),
+            cpu_wait: cpu_wait.map(Nanoseconds),
+            payload_bytes: figures[5],
+            read_bytes: figures[6],
+            written_bytes: figures[7],
+            calls: figures[8].max(12),
+            voluntary_switches: figures[9],
+            involuntary_switches: figures[10],
+            minor_faults: figures[11],
+            major_faults: figures[12],
+            storage_read_bytes: stored,
+            read_latency: read.into(),
+            write_latency: write.into(),
+            ledger: Ledger::from_table(&table),
+        }
+    }
+}
+
+prop_compose! {
+    fn repetition()(
+        discarded in any::<bool>(),
+        workers in prop::collection::vec(worker(), 1..3),
+        whole in figure(),
+        residency in any::<bool>(),
+        name in text(),
+    ) -> Repetition {
+        Repetition {
+            discarded,
+            workers,
+            residency: residency.then_some(Residency {
+                file_bytes: whole,
+                before_bytes: whole / 2,
+                after_bytes: whole,
+            }),
+            devices: vec![DeviceTraffic {
+                device: name.clone(),
+                read_bytes: whole,
+                written_bytes: 0,
+                busy_ms: whole,
+            }],
+            controller_caches: vec![ControllerCache {
+                controller: u32::MAX,
+                class: name,
+                reads: whole,
+                hits: whole,
+                sectors: whole,
+                sectors_held: 0,
+            }],
+        }
+    }
+}
+
+prop_compose! {
+    fn result()(
+        program in prop_oneof![Just("seqread".to_owned()), text()],
+        layer in prop::sample::select(vec!["null", "zero", "cached", "dropped", "direct", "moon"]),
+        call_bytes in prop_oneof![Just("512".to_owned()), Just(u64::MAX.to_string()), text()],
+        row in prop::sample::select(vec![0, 1, u32::MAX]),
+        size_bytes in anything(),
+        name in text(),
+        minimum in any::<bool>(),
+        repetitions in prop::collection::vec(repetition(), 0..3),
+    ) -> ProgramResult {
+        ProgramResult {
+            program,
+            parameters: BTreeMap::from([
+                ("layer".to_owned(), layer.to_owned()),
+                ("call_bytes".to_owned(), call_bytes),
+                (name.clone(), name.clone()),
+            ]),
+            distinguishing: vec!["layer".to_owned(), name.clone()],
+            row,
+            drives: 2,
+            filesystem: name.clone(),
+            size_bytes,
+            cache: CacheMode::Warm,
+            protocol: Protocol {
+                repetitions: u32::MAX,
+                discarded: 1,
+                statistic: if minimum { Statistic::Minimum } else { Statistic::Median },
+                stop_below_share: Some(1e15),
+            },
+            repetitions,
+            notes: vec![name],
+        }
+    }
+}
+
+fn environment(name: &str, size: u64) -> Environment {
+    Environment {
+        kernel: name.to_owned(),
+        cpu_model: name.to_owned(),
+        cpus: u32::MAX,
+        memory_bytes: size,
+        load_average: 1e15,
+        call_clock: name.to_owned(),
+        places: vec![Place {
+            path: name.to_owned(),
+            filesystem: Some(Filesystem {
+                kind: name.to_owned(),
+                total_bytes: size,
+                available_bytes: size,
+                block_bytes: size,
+                ..Filesystem::default()
+            }),
+            devices: vec![Device {
+                name: name.to_owned(),
+                model: Some(name.to_owned()),
+                size_bytes: size,
+                read_ahead_kib: Some(size),
+                ..Device::default()
+            }],
+        }],
+    }
+}
+
+prop_compose! {
+    fn run()(
+        names in prop::collection::vec(text(), 5),
+        started_unix_ms in prop_oneof![Just(PAST_CALENDAR_MS - 1), 0..PAST_CALENDAR_MS],
+        seed in anything(),
+        world in prop::sample::select(vec![World::Host, World::Model]),
+        failed in any::<bool>(),
+        ns in prop::sample::select(vec![0.0, 1e15, 5e-324]),
+        results in prop::collection::vec(result(), 0..4),
+    ) -> Run {
+        Run {
+            id: "3fa85f6457".to_owned(),
+            version: names[0].clone(),
+            suite: names[1].clone(),
+            target: names[2].clone(),
+            world,
+            label: Some(names[3].clone()),
+            seed,
+            started_unix_ms,
+            command_line: names.clone(),
+            cache: CacheMode::Cold,
+            dropped_all_caches: false,
+            state: if failed { RunState::Failed(names[4].clone()) } else { RunState::Finished },
+            environment: environment(&names[4], seed),
+            model: None,
+            overhead: Some(Overhead { null_call_ns: ns, timing_ns: ns }),
+            results,
+            notes: names,
+        }
+    }
+}
+
+/// Asserts that no character is an instruction but the ends of lines.
+fn assert_text(what: &str, text: &str) {
+    let lines = text.replace("\r\n", "\n");
+    let found = lines.chars().find(|c| *c != '\n' && is_instruction(*c));
+    assert_eq!(found, None, "{what}: {text:?}");
+}
+
+const FORMATS: [Format; 4] = [Format::Table, Format::Json, Format::Csv, Format::Markdown];
+
+fn show_all(runs: &[Run]) {
+    let compared = compare(runs);
+    for format in FORMATS {
+        assert_text("runs", &report::runs(runs, format, 80));
+        assert_text("comparison", &report::comparison(&compared, format, 80));
+    }
+    for run in runs {
+        assert_text("details", &report::details(run, 80));
+    }
+    let page = html::page(&reported(&Catalogue::embedded(), runs.to_vec()).unwrap());
+    assert!(!page.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
+    let told: Vec<_> = runs.iter().map(|run| explain_run(run.clone())).collect();
+    for told in told.iter().flatten() {
+        for format in FORMATS {
+            assert_text(
+                "explanation",
+                &report::explanation(&told.explanation, format, 80),
+            );
+        }
+    }
+    if let [Ok(a), Ok(b)] = &told[..]
+        && let Ok(found) = differences(a, b)
+    {
+        for format in FORMATS {
+            assert_text("differences", &report::differences(&found, format, 80));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_passes_the_check_can_be_shown(a in run(), b in run()) {
+        prop_assert_eq!(a.check(), Ok(()));
+        prop_assert_eq!(b.check(), Ok(()));
+        let both = [a, b];
+        show_all(&both);
+        let folder = std::env::temp_dir();
+        let file = folder.join(format!("diskperf-hostile-{}.json", std::process::id()));
+        let text = runs::export_text(&both).unwrap();
+        assert_text("export", &text);
+        std::fs::write(&file, text).unwrap();
+        let read = runs::load(None, file.to_str().unwrap());
+        std::fs::remove_file(&file).unwrap();
+        prop_assert_eq!(&read.unwrap()[..], &both[..]);
+    }
+}
