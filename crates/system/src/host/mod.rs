@@ -10,6 +10,7 @@ pub mod fresh;
 pub mod limits;
 pub mod mounts;
 mod names;
+pub mod output_file;
 pub mod page_cache;
 pub mod queue_settings;
 mod rendezvous;

@@ -376,6 +376,6 @@ fn marker_text() -> String {
 
 /// A number that two processes do not share: the standard library seeds its
 /// hasher from the system's random source.
-fn random_number() -> u64 {
+pub(super) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,0 +1,127 @@
+//! A file that the user asked for: found without following what somebody else
+//! put in the way, written beside its name, and renamed. Nothing is ever
+//! written in place.
+
+mod error;
+mod partial;
+mod place;
+
+pub use error::{OutputError, OutputProblem};
+
+use partial::Partial;
+use place::Place;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// A name under which a regular file may be written, or `/dev/null`.
+///
+/// Whoever works long for a file opens it before: what is wrong with the name
+/// is said then. Until [`Self::write`] the file stays as it was.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// As the user wrote it.
+    path: PathBuf,
+    /// None of `/dev/null`.
+    place: Option<Place>,
+}
+
+impl OutputFile {
+    /// Finds the place, and makes sure that a file can be made there.
+    ///
+    /// Symbolic links are followed, in every part of the path, with the rule of
+    /// the kernel's `protected_symlinks` whatever that is set to: in a directory
+    /// that others may write to, only links of this user or of the directory's
+    /// owner. Root follows another user's link only to what is that user's.
+    ///
+    /// # Errors
+    ///
+    /// What is there is no regular file, or one of another user in a directory
+    /// that others may write to, or it cannot be written.
+    pub fn open(path: &Path) -> Result<Self, OutputError> {
+        let opened = Place::find(path).and_then(|place| {
+            if let Some(place) = &place {
+                place.require_trusted_links()?;
+                place.replaceable()?;
+                Partial::create(place.directory(), None)?;
+            }
+            Ok(place)
+        });
+        match opened {
+            Ok(place) => Ok(Self {
+                path: path.to_owned(),
+                place,
+            }),
+            Err(problem) => Err(OutputError::new(path, problem)),
+        }
+    }
+
+    /// Whether another part of the program may open the file for writing by
+    /// itself: by the rules for links of [`Self::open`]. It need not be there yet,
+    /// nor its directory.
+    ///
+    /// # Errors
+    ///
+    /// It is no regular file, or another user's link leads there.
+    pub fn check(path: &Path) -> Result<(), OutputError> {
+        let found = match Place::find(path) {
+            Ok(Some(place)) => place
+                .require_trusted_links()
+                .and_then(|()| place.file().map(drop)),
+            Ok(None) => Err(OutputProblem::null()),
+            Err(OutputProblem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(problem) => Err(problem),
+        };
+        found.map_err(|problem| OutputError::new(path, problem))
+    }
+
+    /// Writes the file, in the place of the one that is there. A file that is
+    /// replaced leaves its owner, group and permissions to the new one, as far
+    /// as this user may give them; other hard links of it keep the old bytes.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, or something else has taken its name meanwhile.
+    /// What was there is then as it was.
+    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
+        let written = place.replaceable().and_then(|replaced| {
+            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+            partial.file().write_all(bytes)?;
+            Ok(partial.publish(place.name())?)
+        });
+        written.map_err(|problem| OutputError::new(&self.path, problem))
+    }
+
+    /// Whether this path leads to the file that would be replaced.
+    pub fn is(&self, path: &Path) -> bool {
+        self.place.as_ref().is_some_and(|place| place.is(path))
+    }
+}
+
+/// Writes to standard output, past every buffer. A reader that has read enough
+/// (`| head`) is no error.
+///
+/// # Errors
+///
+/// It cannot be written, as on a full disk.
+pub fn write_standard_output(mut bytes: &[u8]) -> io::Result<()> {
+    let out = io::stdout();
+    while !bytes.is_empty() {
+        match rustix::io::write(out.as_fd(), bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::PIPE) => return Ok(()),
+            Err(Errno::INTR) => {}
+            // Whoever shares the pipe may have set it not to wait.
+            Err(Errno::AGAIN) => {
+                poll(&mut [PollFd::new(&out, PollFlags::OUT)], None)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Where a path leads, part by part: by open directories, so that nobody can
+//! put another one in the way once it is found.
+
+use super::error::OutputProblem;
+use crate::host::device::FileNumber;
+use crate::host::workspace::path_through;
+use rustix::fs::{FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// As many links as the kernel follows in one path.
+const MOST_LINKS: usize = 40;
+
+/// The name of a file in an open directory.
+#[derive(Debug)]
+pub(super) struct Place {
+    directory: OwnedFd,
+    name: OsString,
+    by_link: bool,
+    /// Users whose links lead here, and who are not trusted to lead elsewhere
+    /// than to what is theirs.
+    led_by: Vec<(PathBuf, u32)>,
+}
+
+/// What a name in a directory is.
+pub(super) struct Entry {
+    file: OwnedFd,
+    status: Stat,
+}
+
+impl Entry {
+    /// What has this name, a link itself included; nothing is opened for reading
+    /// or writing, which some devices would take for a request.
+    fn look(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
+        let plain = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // As a directory first: only so is one mounted that is mounted on demand.
+        let file = [plain | OFlags::DIRECTORY, plain]
+            .into_iter()
+            .map(|flags| rustix::fs::openat(directory, name, flags, Mode::empty()))
+            .find(|opened| !matches!(opened, Err(Errno::NOTDIR | Errno::LOOP)))
+            .unwrap_or(Err(Errno::NOTDIR));
+        match file {
+            Ok(file) => Ok(Some(Self {
+                status: rustix::fs::fstat(&file)?,
+                file,
+            })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.status.st_mode)
+    }
+
+    fn is_null(&self) -> bool {
+        self.kind() == FileType::CharacterDevice && self.status.st_rdev == rustix::fs::makedev(1, 3)
+    }
+}
+
+impl Place {
+    /// Where the path leads; none where that is `/dev/null`.
+    pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
+        let mut way = Way::from_here()?;
+        let mut left = parts(path.as_os_str().as_bytes());
+        if left.is_empty() {
+            return Err(Errno::NOENT.into());
+        }
+        while let Some(part) = left.pop() {
+            if part == "/" {
+                way.enter(open_directory("/")?, &part);
+                continue;
+            }
+            let Some(entry) = Entry::look(way.directory.as_fd(), &part)? else {
+                return match left.is_empty() {
+                    true => Ok(Some(way.end(part))),
+                    false => Err(Errno::NOENT.into()),
+                };
+            };
+            match entry.kind() {
+                FileType::Directory => way.enter(entry.file, &part),
+                FileType::Symlink => left.extend(way.follow(&entry, &part)?),
+                _ if !left.is_empty() => return Err(Errno::NOTDIR.into()),
+                _ if entry.is_null() => return Ok(None),
+                _ => return Ok(Some(way.end(part))),
+            }
+        }
+        Err(not_a_file(FileType::Directory, None))
+    }
+
+    pub(super) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    pub(super) fn name(&self) -> &Path {
+        Path::new(&self.name)
+    }
+
+    /// The regular file that is there.
+    pub(super) fn file(&self) -> Result<Option<Entry>, OutputProblem> {
+        let Some(entry) = Entry::look(self.directory(), &self.name)? else {
+            return Ok(None);
+        };
+        if entry.kind() != FileType::RegularFile {
+            let real = || std::fs::read_link(path_through(entry.file.as_fd())).ok();
+            let real = self.by_link.then(real).flatten();
+            return Err(not_a_file(entry.kind(), real));
+        }
+        Ok(Some(entry))
+    }
+
+    /// The file that is there and that this user may replace.
+    pub(super) fn replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
+        let Some(entry) = self.file()? else {
+            return Ok(None);
+        };
+        let directory = rustix::fs::fstat(&self.directory)?;
+        let owner = entry.status.st_uid;
+        if is_shared(&directory) && owner != follower() && owner != directory.st_uid {
+            return Err(OutputProblem::FileOfAnother { owner });
+        }
+        // Whoever made it read-only wants it to stay, whatever the directory allows.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::open(path_through(entry.file.as_fd()), flags, Mode::empty())?;
+        Ok(Some(entry.status))
+    }
+
+    /// Makes sure that links of other users lead to what is theirs.
+    pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
+        let there = match Entry::look(self.directory(), &self.name)? {
+            Some(entry) => entry.status,
+            None => rustix::fs::fstat(&self.directory)?,
+        };
+        let owner = there.st_uid;
+        match self.led_by.iter().find(|(_, leader)| *leader != owner) {
+            Some((link, leader)) => Err(OutputProblem::LinkOfAnother {
+                link: link.clone(),
+                owner: *leader,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether this path leads to the file that is there.
+    pub(super) fn is(&self, path: &Path) -> bool {
+        let there = Entry::look(self.directory(), &self.name);
+        match (there, rustix::fs::stat(path)) {
+            (Ok(Some(there)), Ok(other)) => {
+                FileNumber::in_status(&there.status) == FileNumber::in_status(&other)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How far a path has led.
+struct Way {
+    directory: OwnedFd,
+    /// For messages.
+    path: PathBuf,
+    links: usize,
+    led_by: Vec<(PathBuf, u32)>,
+}
+
+impl Way {
+    /// At the current directory.
+    fn from_here() -> Result<Self, Errno> {
+        Ok(Self {
+            directory: open_directory(".")?,
+            path: PathBuf::new(),
+            links: 0,
+            led_by: Vec::new(),
+        })
+    }
+
+    fn enter(&mut self, directory: OwnedFd, name: &OsStr) {
+        self.directory = directory;
+        self.path.push(name);
+    }
+
+    /// Where a link in this directory leads, if it may be followed.
+    fn follow(&mut self, link: &Entry, name: &OsStr) -> Result<Vec<OsString>, OutputProblem> {
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let path = self.path.join(name);
+        // Such a link is no path: the kernel follows it to an open file.
+        if rustix::fs::fstatfs(&self.directory)?.f_type == PROC_SUPER_MAGIC {
+            return Err(OutputProblem::OpenFile { link: path });
+        }
+        let directory = rustix::fs::fstat(&self.directory)?;
+        let owner = link.status.st_uid;
+        if is_shared(&directory) && owner != follower() && owner != directory.st_uid {
+            return Err(OutputProblem::LinkOfAnother { link: path, owner });
+        }
+        if follower() == 0 && owner != 0 {
+            self.led_by.push((path, owner));
+        }
+        let target = rustix::fs::readlinkat(&link.file, "", Vec::new())?;
+        Ok(parts(target.as_bytes()))
+    }
+
+    /// The file of this name in this directory.
+    fn end(self, name: OsString) -> Place {
+        Place {
+            directory: self.directory,
+            name,
+            by_link: self.links > 0,
+            led_by: self.led_by,
+        }
+    }
+}
+
+fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+/// The parts of a path, the last first; the root is `/`, and a slash at the end
+/// is a part that only a directory has.
+fn parts(path: &[u8]) -> Vec<OsString> {
+    let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let ends_open = path.last() == Some(&b'/');
+    let root = path.first() == Some(&b'/');
+    let named = path.split(|byte| *byte == b'/').rev();
+    let named = named.filter(|name| !name.is_empty()).map(part);
+    let open = ends_open.then(|| OsString::from("."));
+    let root = root.then(|| OsString::from("/"));
+    open.into_iter().chain(named).chain(root).collect()
+}
+
+/// Whether others than the owner of a directory decide what is in it.
+fn is_shared(directory: &Stat) -> bool {
+    let others = directory.st_mode & 0o002 != 0;
+    let group = directory.st_mode & 0o1020 == 0o1020;
+    others || group
+}
+
+/// The user as whom links are followed.
+fn follower() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn not_a_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
+    let kind = match kind {
+        FileType::Directory => "a directory",
+        FileType::BlockDevice => "a block device",
+        FileType::CharacterDevice => "a character device",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::Symlink => "a symbolic link that was made a moment ago",
+        FileType::RegularFile | FileType::Unknown => "no regular file",
+    };
+    OutputProblem::NotAFile { kind, real }
+}
