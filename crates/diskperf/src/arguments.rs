@@ -410,7 +410,7 @@ pub(crate) struct ReportArguments {
     /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
-    /// The page, which needs nothing beside it
+    /// The page, which needs nothing beside it; - is standard output
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,
     /// Lay this folder over the catalogue

@@ -28,7 +28,7 @@ use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::timeline::{Run, printable_line};
-use diskperf_laboratory::{LaboratoryError, Recorder, Request, plan, runs};
+use diskperf_laboratory::{LaboratoryError, Output, Recorder, Request, plan, runs};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -39,12 +39,13 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     let plans = plan::plan(&request(arguments))?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
-        print(&texts.join("\n"));
+        print(&texts.join("\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(path) = &arguments.perfetto {
-        explain::check_traced(path, &plans)?;
-    }
+    let trace = match &arguments.perfetto {
+        Some(path) => Some(explain::open_trace(path, &plans)?.sparing(store, &arguments.targets)?),
+        None => None,
+    };
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store);
@@ -64,18 +65,22 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         }
     }
     drop(progress);
-    if error.is_none() || runs.iter().any(has_figures) {
-        print(&report::runs(&runs, arguments.format.into(), width()));
-    }
+    let printed = match error.is_none() || runs.iter().any(has_figures) {
+        true => print(&report::runs(&runs, arguments.format.into(), width())),
+        false => Ok(()),
+    };
     say_where(&runs, &recorder, arguments.quiet);
-    if let (Some(path), None) = (&arguments.perfetto, &error) {
-        explain::trace_again(path, (&plans, &runs), &stop)?;
+    if let Some(error) = error {
+        return Err(error);
     }
-    match error {
-        Some(error) => Err(error),
-        None if recorder.failure().is_some() => Ok(ExitCode::FAILURE),
-        None => Ok(ExitCode::SUCCESS),
+    if let Some(output) = trace {
+        explain::trace_again(output, (&plans, &runs), &stop)?;
     }
+    printed?;
+    Ok(match recorder.failure() {
+        Some(_) => ExitCode::FAILURE,
+        None => ExitCode::SUCCESS,
+    })
 }
 
 pub(crate) fn request(arguments: &RunArguments) -> Request {
@@ -157,7 +162,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
         &comparison,
         arguments.format.into(),
         width(),
-    ));
+    ))?;
     let failures = arguments
         .fail_over
         .map(|limit| comparison.failures(limit))
@@ -192,7 +197,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
     };
     if arguments.format == OutputFormat::Json {
-        print(&Listing::json(&listings.iter().collect::<Vec<_>>()));
+        print(&Listing::json(&listings.iter().collect::<Vec<_>>()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = width();
@@ -204,7 +209,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         "\n"
     } else {
         "\n\n"
-    }));
+    }))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -299,9 +304,9 @@ fn parameters(program: Option<&str>) -> Result<Listing, LaboratoryError> {
 pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
     if let Some(suite) = Suite::named(name, Medium::Directory) {
-        print(&suite_steps(&suite).render(arguments.format, width()));
+        print(&suite_steps(&suite).render(arguments.format, width()))?;
     } else if Program::named(name).is_some() {
-        print(&parameters(Some(name))?.render(arguments.format, width()));
+        print(&parameters(Some(name))?.render(arguments.format, width()))?;
     } else if let Some(shown) = catalogue::show(
         &load_catalogue(arguments.catalogue.as_deref())?,
         name,
@@ -319,7 +324,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
                 details.join("\n\n")
             }
             format => report::runs(&loaded, format.into(), width()),
-        });
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -347,15 +352,12 @@ fn suite_steps(suite: &Suite) -> Listing {
 
 /// `diskperf export`.
 pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
+    let output = Output::open(&arguments.output)?.sparing(store, [""; 0])?;
     let mut exported = Vec::new();
     for name in &arguments.runs {
         exported.extend(load(store, name)?);
     }
-    if arguments.output == Path::new("-") {
-        print(&runs::export_text(&exported)?);
-    } else {
-        runs::export(&arguments.output, &exported)?;
-    }
+    output.write(runs::export_text(&exported)?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -367,16 +369,16 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     }
     let cleaned = diskperf_laboratory::clean::clean(&arguments.directories, opened.as_mut().ok())?;
     for path in &cleaned.removed {
-        print(&format!("removed {}", path.display()));
+        print(&format!("removed {}", path.display()))?;
     }
     for (path, value) in &cleaned.restored {
-        print(&format!("put back {} to {value}", path.display()));
+        print(&format!("put back {} to {value}", path.display()))?;
     }
     for (path, error) in &cleaned.failed {
         say(&format!("{}: {error}", path.display()));
     }
     if cleaned.removed.is_empty() && cleaned.restored.is_empty() && cleaned.failed.is_empty() {
-        print("nothing to remove");
+        print("nothing to remove")?;
     }
     Ok(if cleaned.failed.is_empty() {
         ExitCode::SUCCESS

@@ -11,25 +11,55 @@ mod progress;
 mod signals;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use diskperf_laboratory::{LaboratoryError, runs};
 use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+/// The definition of the command line: which commands there are, and what each takes.
+#[doc(hidden)]
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
 /// Does what a command line says, and gives the process's exit code. The first
-/// word is the name of the program. Help and a command line that cannot be
-/// understood end the process.
+/// word is the name of the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let Arguments { store, mut command } = Arguments::parse_from(words);
+    let Arguments { store, mut command } = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return not_understood(&error),
+    };
     if let Command::Run(run) = &mut command {
         let plain = words.iter().map(|word| word.to_string_lossy().into_owned());
         run.command_line = plain.collect();
     }
     let store = store.as_deref();
-    let outcome = signals::outlive_file_size_limit().and_then(|()| match command {
+    // There 1 means that something is slower.
+    let failures_are_2 = matches!(&command, Command::Compare(it) if it.fail_over.is_some());
+    let checked = store.map_or(Ok(()), runs::check_store);
+    let ready = checked.and_then(|()| signals::outlive_file_size_limit());
+    let outcome = ready.and_then(|()| carry_out(command, store));
+    match outcome {
+        Ok(code) => u8::from(code != ExitCode::SUCCESS),
+        Err(error) => {
+            let error = error.or_limit();
+            output::say(&error.to_string());
+            match error.exit_code() {
+                1 if failures_are_2 => 2,
+                code => code,
+            }
+        }
+    }
+}
+
+fn carry_out(command: Command, store: Option<&Path>) -> Result<ExitCode, LaboratoryError> {
+    match command {
         Command::Run(run) => commands::run(&run, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
-        Command::Reproduce(reproduce) => commands::reproduce(&reproduce),
+        Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),
         Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),
         Command::Calculate(calculate) => commands::calculate(&calculate),
@@ -37,13 +67,17 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),
         Command::Clean(clean) => commands::clean(&clean, store),
-    });
-    match outcome {
-        Ok(code) => u8::from(code != ExitCode::SUCCESS),
-        Err(error) => {
-            let error = error.or_limit();
-            output::say(&error.to_string());
-            error.exit_code()
+    }
+}
+
+/// Help, the version, or what is wrong with the words.
+fn not_understood(error: &clap::Error) -> u8 {
+    let code = error.exit_code() as u8;
+    match error.print().and_then(|()| std::io::stdout().flush()) {
+        Err(why) if code == 0 && why.kind() != ErrorKind::BrokenPipe => {
+            output::say(&format!("cannot write to standard output: {why}"));
+            1
         }
+        _ => code,
     }
 }

@@ -2,22 +2,14 @@
 //! it was made of.
 
 use diskperf_laboratory::timeline::printable;
-use std::io::{ErrorKind, Write};
+use diskperf_laboratory::{LaboratoryError, Output};
+use std::io::Write;
 
 /// Prints text, which a reader may stop reading in the middle (`| head`).
-pub(crate) fn print(text: &str) {
+pub(crate) fn print(text: &str) -> Result<(), LaboratoryError> {
     let text = printable(text);
-    let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    match out
-        .write_all(text.as_bytes())
-        .and_then(|()| out.write_all(end.as_bytes()))
-    {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            say(&format!("cannot write to standard output: {error}"));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    Output::Standard.write(format!("{text}{end}").as_bytes())
 }
 
 /// Says something beside the output. Nobody may be listening any more.

@@ -19,6 +19,7 @@ mod label;
 mod measured;
 pub mod model;
 mod observer;
+pub mod output;
 mod overhead;
 mod parallel;
 mod pilot;
@@ -36,6 +37,7 @@ pub mod tune;
 
 pub use error::LaboratoryError;
 pub use observer::{Event, Observer};
+pub use output::Output;
 pub use plan::Plan;
 pub use recorder::Recorder;
 pub use request::{Request, SizeChoice};

@@ -2,12 +2,14 @@
 //! line.
 
 use crate::error::LaboratoryError;
+use crate::output::Output;
 use crate::steady::LOCK_WAIT;
 use diskperf_store::{Store, StoreError, StoreErrorKind};
+use diskperf_system::host::output_file::OutputFile;
 use diskperf_timeline::{Run, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// The version of the file format.
@@ -25,7 +27,7 @@ struct ExportFile<R> {
 const KIND: &str = "diskperf runs";
 
 /// Loads what the user calls a run: `last`, an id, a unique prefix of one, a label
-/// (its newest run), or a file that [`export`] wrote, which may hold several.
+/// (its newest run), or a file of [`export_text`], which may hold several.
 ///
 /// What contains a `/` or ends in `.json` is a file. A full id and `last` are
 /// nothing else, whatever has the same name.
@@ -125,100 +127,32 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
     Ok(Store::open_with_lock_wait(&path, LOCK_WAIT)?)
 }
 
-/// Writes runs to a file that stands wherever a run does.
-pub fn export(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
-    export_to(path, runs).map_err(|error| {
-        LaboratoryError::Work(format!(
-            "cannot write {}: {error}; name a file in a directory that you may write to",
-            path.display()
-        ))
-    })
+/// Refuses a store that the command line names and that is none: whatever the
+/// command, before it does anything. Nothing is opened for writing.
+///
+/// # Errors
+///
+/// It is no regular file, one of something else, or leads where output may not go.
+pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
+    Store::check(path)?;
+    Ok(OutputFile::check(path)?)
 }
 
-/// Runs as the text of such a file.
+/// Runs as the text of a file that stands wherever a run does.
 pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
-    document(runs).map_err(LaboratoryError::work)
-}
-
-fn document(runs: &[Run]) -> serde_json::Result<String> {
-    let kind = KIND.to_owned();
-    let text = serde_json::to_string_pretty(&ExportFile {
-        kind,
+    let file = ExportFile {
+        kind: KIND.to_owned(),
         format: FORMAT,
         runs,
-    })?;
+    };
+    let text = serde_json::to_string_pretty(&file).map_err(LaboratoryError::work)?;
     // Whoever looks at it with a pager or an editor sees text.
     Ok(printable(&text).into_owned())
 }
 
-/// The same, with the error of the system.
-pub(crate) fn export_to(path: &Path, runs: &[Run]) -> std::io::Result<()> {
-    write(path, document(runs)?.as_bytes())
-}
-
-/// Writes a file, for a user who named it.
-///
-/// # Errors
-///
-/// One that cannot be written, which is then as it was before.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), LaboratoryError> {
-    write(path, bytes).map_err(|why| cannot_write(path, &why))
-}
-
-/// Whether [`write_file`] could write there: whoever works long for a file asks
-/// before.
-///
-/// # Errors
-///
-/// As [`write_file`].
-pub fn check_writable(path: &Path) -> Result<(), LaboratoryError> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let tried = match real.metadata() {
-        Ok(metadata) if metadata.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
-        // Whoever reads from a pipe would take this for its end.
-        Ok(metadata) if !metadata.is_file() => Ok(()),
-        _ => {
-            let partial = beside(&real);
-            std::fs::write(&partial, "").and_then(|()| std::fs::remove_file(&partial))
-        }
-    };
-    tried.map_err(|why| cannot_write(path, &why))
-}
-
-fn cannot_write(path: &Path, why: &std::io::Error) -> LaboratoryError {
-    LaboratoryError::File {
-        path: path.to_owned(),
-        reason: format!(
-            "cannot be written: {why}; name a file in a directory that you may write to"
-        ),
-    }
-}
-
-/// Where a file is written before it takes its name.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    path.with_file_name(name)
-}
-
-/// Writes beside the file and renames, so that no half-written file is seen.
-/// What is there and is no regular file (a pipe, a device, `/dev/stdout`) is
-/// written to as it is, and stays what it is.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let partial = beside(&path);
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::OpenOptions::new()
-            .write(true)
-            .open(&path)?
-            .write_all(bytes);
-    }
-    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &path));
-    if written.is_err() {
-        // The error that matters is already at hand.
-        let _ = std::fs::remove_file(&partial);
-    }
-    written
+/// Writes such a file.
+pub(crate) fn export_to(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
+    Output::open(path)?.write(export_text(runs)?.as_bytes())
 }
 
 fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
@@ -229,6 +163,15 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
     if path.is_dir() {
         return Err(error(
             "is a directory, and a run stands here: measure it with `diskperf run --on` first"
+                .to_owned(),
+        ));
+    }
+    // A FIFO without a writer is waited for without end. What the shell opens
+    // (`<(...)`) has one.
+    let is_special = path.metadata().is_ok_and(|status| !status.is_file());
+    if is_special && !path.starts_with("/dev/fd") {
+        return Err(error(
+            "is no regular file, and a run stands here: name a file of `diskperf export`"
                 .to_owned(),
         ));
     }

@@ -102,6 +102,19 @@ impl Store {
         self.named(set.map_err(StoreErrorKind::from))
     }
 
+    /// Whether [`Store::open`] would refuse what is at `path`: what is plainly no
+    /// store, or a newer one. Nothing is made or changed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::open`] that concern the file itself.
+    pub fn check(path: &Path) -> Result<(), StoreError> {
+        open::check(path).map_err(|kind| StoreError {
+            path: path.to_owned(),
+            kind,
+        })
+    }
+
     /// Where the store is when nobody names another file:
     /// `$XDG_DATA_HOME/diskperf/runs.sqlite`, and without that variable the
     /// system's own place for a user's data, which on Linux is

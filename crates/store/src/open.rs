@@ -47,6 +47,11 @@ pub(crate) fn bounded(lock_wait: Duration) -> Duration {
     lock_wait.min(LONGEST_LOCK_WAIT)
 }
 
+/// Refuses what [`open`] would refuse without opening it for writing.
+pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
+    refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
+}
+
 fn unopenable(error: io::Error) -> StoreErrorKind {
     StoreErrorKind::Unopenable {
         reason: error.to_string(),

@@ -38,7 +38,7 @@ fn format(arguments: &FormatArguments) -> Outcome {
         &times,
         arguments.format.into(),
         width(),
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,7 +101,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         arguments.format.into(),
         width(),
         arguments.factor,
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

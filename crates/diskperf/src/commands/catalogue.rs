@@ -144,7 +144,7 @@ fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outco
         }
         OutputFormat::Json => system_json(&entry).to_string(),
         format => list.render(format, width()),
-    });
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -215,7 +215,7 @@ fn show_components(
             format => list.render(format, width()),
         });
     }
-    print(&texts.join("\n"));
+    print(&texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, HostPlan, ModelPlan, Plan};
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{CacheMode, Run, Trace, World};
-use diskperf_laboratory::{LaboratoryError, Request, runs};
+use diskperf_laboratory::{LaboratoryError, Output, Request, runs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,9 +34,13 @@ enum Side {
 
 /// Where the time of a run went and what would change it, or why two differ.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
-    if let Some(path) = &arguments.perfetto {
-        runs::check_writable(path)?;
-    }
+    let output = match &arguments.perfetto {
+        Some(path) => {
+            let output = Output::open_beside_table("--perfetto", path)?;
+            Some(output.sparing(store, &arguments.subjects)?)
+        }
+        None => None,
+    };
     let sides = sides(arguments, store)?;
     if sides.len() > 1 && arguments.perfetto.is_some() {
         return Err(LaboratoryError::Request(
@@ -55,11 +59,13 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
         progress: &|done, of| progress.show(done, of),
     };
     let format = arguments.machines.format.into();
+    // What goes to the file, where one is wanted.
+    let mut trace = Ok(Vec::new());
     let text = match sides.as_slice() {
         [Side::Model(one)] => {
             let (found, traces) = explain::explain(one, &means)?;
-            if let Some(path) = &arguments.perfetto {
-                write_trace(path, &found, traces.iter())?;
+            if output.is_some() {
+                trace = Ok(trace_of(&found, traces.iter()));
             }
             report::explanation(&found, format, width())
         }
@@ -69,8 +75,8 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
         }
         [one] => {
             let told = one.told(arguments, store, &means)?;
-            if let Some(path) = &arguments.perfetto {
-                write_told(path, &told)?;
+            if output.is_some() {
+                trace = trace_told(&told);
             }
             report::explanation(&told.explanation, format, width())
         }
@@ -82,7 +88,11 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
         [] => unreachable!("without a name there is the last run"),
     };
     drop(progress);
-    print(&text);
+    let printed = print(&text);
+    if let Some(output) = output {
+        output.write(&trace?)?;
+    }
+    printed?;
     match stop.load(Ordering::Relaxed) {
         true => Err(LaboratoryError::Interrupted),
         false => Ok(ExitCode::SUCCESS),
@@ -123,20 +133,20 @@ impl Side {
     }
 }
 
-/// Whether `run` can write a trace of these plans.
-pub(super) fn check_traced(path: &Path, plans: &[Plan]) -> Result<(), LaboratoryError> {
+/// Where `run` writes a trace of these plans.
+pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, LaboratoryError> {
     if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
         return Err(LaboratoryError::Request(
             "--perfetto of `run` is of modelled systems; of real storage, `diskperf explain PATH --perfetto FILE` records what happens".to_owned(),
         ));
     }
-    runs::check_writable(path)
+    Output::open_beside_table("--perfetto", path)
 }
 
 /// Makes modelled runs again to write what happens in them, each program by its
 /// system's name.
 pub(super) fn trace_again(
-    path: &Path,
+    output: Output,
     (plans, made): (&[Plan], &[Run]),
     stop: &Arc<AtomicBool>,
 ) -> Result<(), LaboratoryError> {
@@ -163,26 +173,21 @@ pub(super) fn trace_again(
         .iter()
         .map(|(name, trace)| (name.clone(), trace))
         .collect();
-    runs::write_file(path, &perfetto(&all))
+    output.write(&perfetto(&all))
 }
 
-/// The traces of all programs in one file.
-fn write_trace<'t>(
-    path: &Path,
-    found: &Explanation,
-    traces: impl Iterator<Item = &'t Trace>,
-) -> Result<(), LaboratoryError> {
+/// The traces of all programs, as the bytes of one file.
+fn trace_of<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) -> Vec<u8> {
     let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
     let named = found.programs.iter().map(name).zip(traces);
-    let bytes = perfetto(&named.collect::<Vec<_>>());
-    runs::write_file(path, &bytes)
+    perfetto(&named.collect::<Vec<_>>())
 }
 
 /// The same of real storage, where events could be had.
-fn write_told(path: &Path, told: &Told) -> Result<(), LaboratoryError> {
+fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
-        Some(traces) => write_trace(path, &told.explanation, traces.into_iter()),
+        Some(traces) => Ok(trace_of(&told.explanation, traces.into_iter())),
         None => Err(LaboratoryError::Request(format!(
             "--perfetto writes what happened, and of {} that was not recorded: {}",
             told.name,

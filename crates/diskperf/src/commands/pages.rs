@@ -3,16 +3,17 @@
 use super::Outcome;
 use crate::again::plan_of;
 use crate::arguments::ReportArguments;
+use diskperf_laboratory::Output;
 use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};
-use diskperf_laboratory::runs;
 use diskperf_laboratory::timeline::{Run, World};
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs as one page.
 pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outcome {
+    let output = Output::open(&arguments.output)?.sparing(store, &arguments.runs)?;
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut wanted = Vec::new();
     for name in &arguments.runs {
@@ -21,7 +22,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     let mut reported = reported(&catalogue, wanted)?;
     draw_platters(&mut reported);
     let page = html::page(&reported);
-    runs::write_file(&arguments.output, page.as_bytes())?;
+    output.write(page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

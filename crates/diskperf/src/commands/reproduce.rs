@@ -5,17 +5,19 @@ use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
+use diskperf_laboratory::Output;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
-use diskperf_laboratory::runs::{check_writable, write_file};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The accuracy card.
-pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
-    if let Some(path) = &arguments.report {
-        check_writable(path)?;
-    }
+pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) -> Outcome {
+    let page = match &arguments.report {
+        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [""; 0])?),
+        None => None,
+    };
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let options = Options {
         documents: arguments.documents.clone(),
@@ -30,13 +32,14 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let card = reproduce_with(&catalogue, &options, &|done, of| progress.show(done, of))?;
     drop(progress);
-    if let Some(path) = &arguments.report {
-        write_file(path, report::html::card(&card).as_bytes())?;
-    }
-    print(&report::card(
+    let printed = print(&report::card(
         &card,
         arguments.machines.format.into(),
         width(),
     ));
+    if let Some(page) = page {
+        page.write(report::html::card(&card).as_bytes())?;
+    }
+    printed?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,14 +5,12 @@ use crate::arguments::TuneArguments;
 use crate::output::{print, say, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::analysis::tuning::Tuned;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::is_model;
-use diskperf_laboratory::runs::{check_writable, write_file};
 use diskperf_laboratory::tune::{HostSearch, Kept, MODEL_BYTES, Search, tune as search, tune_host};
+use diskperf_laboratory::{LaboratoryError, Output, SizeChoice};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +18,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The best of some parameters' values.
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     let (target, what) = target_and_what(arguments)?;
-    if let Some(page) = &arguments.report {
-        check_writable(page)?;
+    let page = match &arguments.report {
+        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [&target])?),
+        None => None,
+    };
+    let tuned = match is_model(Path::new(&target)) {
+        true => tune_model(arguments, (target, what), store)?,
+        false => tune_path(arguments, (target, what), store)?,
+    };
+    let format = arguments.machines.format.into();
+    let printed = print(&report::tuned(&tuned, format, width()));
+    if let Some(page) = page {
+        page.write(report::html::tuned(&tuned).as_bytes())?;
     }
-    if !is_model(Path::new(&target)) {
-        return tune_path(arguments, (target, what), store);
-    }
+    printed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The best on a modelled system.
+fn tune_model(
+    arguments: &TuneArguments,
+    (target, what): (String, Option<String>),
+    store: Option<&Path>,
+) -> Result<Tuned, LaboratoryError> {
     if arguments.change_device_settings {
         return Err(LaboratoryError::Request(format!(
             "--change-device-settings is of real storage, and {target} is a modelled system; leave it away"
@@ -70,15 +85,15 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {
         say("what was run is in the store: the same command goes on from there");
     }
-    show(arguments, &tuned?)
+    tuned
 }
 
-/// The same on real storage.
+/// The best on real storage.
 fn tune_path(
     arguments: &TuneArguments,
     (target, what): (String, Option<String>),
     store: Option<&Path>,
-) -> Outcome {
+) -> Result<Tuned, LaboratoryError> {
     let of_models = [
         (arguments.drives.is_some(), "--drives"),
         (arguments.machines.catalogue.is_some(), "--catalogue"),
@@ -104,17 +119,7 @@ fn tune_path(
     let progress = MachinesProgress::new(arguments.machines.quiet);
     let tuned = tune_host(&wanted, store, &|done, of| progress.show(done, of));
     drop(progress);
-    show(arguments, &tuned?)
-}
-
-/// What was found, and as a page if that is wanted.
-fn show(arguments: &TuneArguments, tuned: &Tuned) -> Outcome {
-    if let Some(page) = &arguments.report {
-        write_file(page, report::html::tuned(tuned).as_bytes())?;
-    }
-    let format = arguments.machines.format.into();
-    print(&report::tuned(tuned, format, width()));
-    Ok(ExitCode::SUCCESS)
+    tuned
 }
 
 /// `tune TARGET --suite WHAT`, or as `run` has it, `tune WHAT --on TARGET`.

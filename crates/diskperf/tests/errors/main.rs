@@ -3,10 +3,12 @@
 
 mod command_line;
 mod devices;
+mod exit_codes;
 mod fresh;
 mod hostile;
 mod labels;
 mod limits;
+mod lines;
 mod lost_stores;
 mod shown;
 mod storage;

@@ -83,6 +83,17 @@ impl User {
         Outcome::of(self.command(arguments), arguments)
     }
 
+    /// Runs diskperf to its end, with this for standard output.
+    pub(crate) fn run_to(&self, arguments: &[&str], stdout: Stdio) -> Outcome {
+        let mut command = self.command(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(Stdio::piped());
+        let output = command.spawn().and_then(Child::wait_with_output);
+        Outcome::new(&output.expect("diskperf starts"), arguments.join(" "))
+    }
+
     /// Runs diskperf as a user who may do nothing special; all that is in the
     /// home directory belongs to that user from then on.
     pub(crate) fn run_as_nobody(&self, arguments: &[&str]) -> Outcome {

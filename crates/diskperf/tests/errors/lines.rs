@@ -1,0 +1,89 @@
+//! The command line by its own definition: which commands there are, what each
+//! takes, and a line of each that succeeds.
+
+use crate::support::User;
+use clap::{Arg, Command};
+use diskperf_laboratory::SizeChoice;
+use std::any::TypeId;
+use std::fs;
+
+/// A line of every command that succeeds where [`prepare`] was.
+pub(crate) const LINES: &[(&str, &str)] = &[
+    ("run", "run read_8192 --on vax780-sc780-eagle --size 64K"),
+    ("compare", "compare ./run.json ./run.json"),
+    (
+        "explain",
+        "explain vax780-sc780-eagle --suite read_8192 --size 64K --no-counterfactuals",
+    ),
+    ("reproduce", "reproduce --cell */8K/read_8192/1"),
+    (
+        "tune",
+        "tune vax780-sc780-eagle --suite read_8192 --size 64K --over filesystem.rotdelay_ms=2,4 --seeds 0",
+    ),
+    ("report", "report ./run.json -o ./page.html"),
+    ("calculate interleave", "calculate interleave --driver-ms 2"),
+    (
+        "calculate format",
+        "calculate format --on sun3-rimfire-2344",
+    ),
+    ("list", "list"),
+    ("show", "show ffs83"),
+    ("export", "export ./run.json -o -"),
+    ("clean", "clean --on ./target"),
+];
+
+/// Has a modelled run in the store, and in the file `run.json`.
+pub(crate) fn prepare(user: &User) {
+    let run = "run read_8192 --on vax780-sc780-eagle --size 64K --quiet";
+    user.run(&crate::support::words(run)).expect(0, &[]);
+    let exported = user.run(&["export", "last", "-o", "-"]).expect(0, &[]);
+    fs::write(user.file("run.json"), exported.stdout).unwrap();
+}
+
+/// Every command that does something, by the words that call it.
+pub(crate) fn commands() -> Vec<(String, Command)> {
+    fn add(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
+        let below = command.get_subcommands();
+        let below: Vec<_> = below.filter(|one| one.get_name() != "help").collect();
+        if below.is_empty() {
+            found.push((words.to_owned(), command.clone()));
+        }
+        for one in below {
+            let words = format!("{words} {}", one.get_name());
+            add(one, words.trim(), found);
+        }
+    }
+    let mut whole = diskperf::command();
+    whole.build();
+    let mut found = Vec::new();
+    add(&whole, "", &mut found);
+    found
+}
+
+/// What a command takes that may name a file: whatever is neither a word of a
+/// closed set nor a number.
+pub(crate) fn open_arguments(command: &Command) -> Vec<&Arg> {
+    let numbers = [
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<f64>(),
+        TypeId::of::<SizeChoice>(),
+    ];
+    let is_open = |argument: &&Arg| {
+        let kind = argument.get_value_parser().type_id();
+        argument.get_action().takes_values()
+            && argument.get_possible_values().is_empty()
+            && !numbers.iter().any(|number| kind == *number)
+    };
+    command.get_arguments().filter(is_open).collect()
+}
+
+#[test]
+fn every_command_has_its_line() {
+    let defined: Vec<_> = commands().into_iter().map(|(words, _)| words).collect();
+    let mut known: Vec<_> = LINES.iter().map(|(command, _)| *command).collect();
+    known.sort_unstable();
+    let mut sorted = defined.clone();
+    sorted.sort();
+    assert_eq!(sorted, known, "give LINES a line for each command");
+}

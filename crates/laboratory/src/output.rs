@@ -1,0 +1,112 @@
+//! Where what a user asked for goes: a file, or standard output.
+
+use crate::error::LaboratoryError;
+use diskperf_store::Store;
+use diskperf_system::host::output_file::{OutputError, OutputFile, write_standard_output};
+use std::path::Path;
+
+/// What an option of the command line names as the place for its output.
+#[derive(Debug)]
+pub enum Output {
+    /// `-`, or `/dev/stdout`.
+    Standard,
+    /// A file, which takes the place of one that is there when it is written.
+    File(OutputFile),
+}
+
+impl Output {
+    /// Checks that it can be written: whoever works long for a file asks before.
+    ///
+    /// # Errors
+    ///
+    /// It is no regular file, somebody else's link leads there, or nothing can
+    /// be written there.
+    pub fn open(path: &Path) -> Result<Self, LaboratoryError> {
+        if is_standard(path) {
+            return Ok(Self::Standard);
+        }
+        Ok(Self::File(OutputFile::open(path)?))
+    }
+
+    /// Of an option beside which standard output has a table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`]; and where it is standard output.
+    pub fn open_beside_table(option: &str, path: &Path) -> Result<Self, LaboratoryError> {
+        match Self::open(path)? {
+            Self::Standard => Err(LaboratoryError::Request(format!(
+                "{option} {}: standard output has the table; name a file",
+                path.display()
+            ))),
+            file => Ok(file),
+        }
+    }
+
+    /// Makes sure that it takes the place of nothing that the command reads: not
+    /// the store, nor a file among its inputs.
+    ///
+    /// # Errors
+    ///
+    /// It would.
+    pub fn sparing(
+        self,
+        store: Option<&Path>,
+        inputs: impl IntoIterator<Item = impl AsRef<Path>>,
+    ) -> Result<Self, LaboratoryError> {
+        let Self::File(file) = &self else {
+            return Ok(self);
+        };
+        let refused = |path: &Path, what: &str| {
+            Err(LaboratoryError::Request(format!(
+                "{} is {what}, and the output would take its place: name another file",
+                path.display()
+            )))
+        };
+        let store = store.map_or_else(Store::default_path, |path| Ok(path.to_owned()));
+        if let Some(path) = store.ok().filter(|path| file.is(path)) {
+            return refused(&path, "the result store");
+        }
+        for input in inputs {
+            if file.is(input.as_ref()) {
+                return refused(input.as_ref(), "what the output is made of");
+            }
+        }
+        Ok(self)
+    }
+
+    /// Writes all of it, or leaves a file as it was.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn write(self, bytes: &[u8]) -> Result<(), LaboratoryError> {
+        match self {
+            Self::Standard => write_standard_output(bytes).map_err(|error| {
+                LaboratoryError::Work(format!("cannot write to standard output: {error}"))
+            }),
+            Self::File(file) => Ok(file.write(bytes)?),
+        }
+    }
+}
+
+/// By the names that people type for it; `./-` is a file.
+fn is_standard(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
+}
+
+/// A name that is wrong is the user's to mend; a full disk is a failure.
+impl From<OutputError> for LaboratoryError {
+    fn from(error: OutputError) -> Self {
+        if error.problem.is_of_the_name() {
+            Self::File {
+                reason: error.problem.to_string(),
+                path: error.path,
+            }
+        } else {
+            Self::Work(error.to_string())
+        }
+    }
+}
