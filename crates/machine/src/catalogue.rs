@@ -238,6 +238,11 @@ fn unknown_folder(path: &Path, name: &str) -> Problem {
 /// Reads a file of the user's own.
 fn read_file(path: &Path) -> Result<File, Problem> {
     let shown = path.display().to_string();
+    // A FIFO is waited for without end, and a device may have no end.
+    let is_special = |status: std::fs::Metadata| !status.is_file() && !status.is_dir();
+    if path.metadata().is_ok_and(is_special) {
+        return Err(Problem::new(format!("{shown}: not a regular file")));
+    }
     let bytes = std::fs::read(path).map_err(|error| Problem::new(format!("{shown}: {error}")))?;
     match String::from_utf8(bytes) {
         Ok(content) => Ok(File::new(shown, content)),

@@ -10,6 +10,7 @@ mod labels;
 mod limits;
 mod lines;
 mod lost_stores;
+mod named_files;
 mod shown;
 mod storage;
 mod stores;

@@ -1,0 +1,326 @@
+//! Every option that names a file, found by the command line's own definition,
+//! is given what it must not harm: a mounted device, links of other users, a
+//! directory, a FIFO.
+
+use crate::lines::{LINES, commands, open_arguments, prepare};
+use crate::support::machine::{LoopDevice, Undo, can_run, checksum, retry, run};
+use crate::support::{MOUNTS, User, tree, words};
+use rustix::fs::{CWD, Mode};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A user whose links are in the way.
+const NOBODY: u32 = 65_534;
+
+/// What an argument's text is, with a line that gives it, `{}` in its place.
+#[derive(Clone, Copy)]
+enum Names {
+    /// A file that is written, or a device that is given up.
+    Written(&'static str),
+    /// A file or a directory that is read, or measured in.
+    Read(&'static str),
+    /// No file: a name, a pattern, a setting.
+    Nothing,
+}
+
+use Names::{Nothing, Read, Written};
+
+/// Every argument that may name a file. `--store` is of all commands, and not
+/// in this list.
+const ARGUMENTS: &[(&str, &str, Names)] = &[
+    (
+        "run",
+        "what",
+        Read("run {} --on vax780-sc780-eagle --size 64K"),
+    ),
+    ("run", "suite", Nothing),
+    (
+        "run",
+        "targets",
+        Read("run read_8192 --size 64K --runs 1 --on {}"),
+    ),
+    (
+        "run",
+        "catalogue",
+        Read("run read_8192 --on vax780-sc780-eagle --size 64K --catalogue {}"),
+    ),
+    (
+        "run",
+        "other",
+        Read(
+            "run copy --on ./target --size 64K --runs 1 --set program.destination=other --other {}",
+        ),
+    ),
+    ("run", "settings", Nothing),
+    // What its options are of mkfs is tested where they are understood.
+    ("run", "fresh", Nothing),
+    (
+        "run",
+        "destroy_data_on",
+        Written("run write_8192 --size 64K --on {} --destroy-data-on {}"),
+    ),
+    (
+        "run",
+        "perfetto",
+        Written("run read_8192 --on vax780-sc780-eagle --size 64K --perfetto {}"),
+    ),
+    ("run", "label", Nothing),
+    ("compare", "runs", Read("compare {} {}")),
+    (
+        "explain",
+        "subjects",
+        Read("explain {} --suite read_8192 --size 64K --runs 1 --no-counterfactuals"),
+    ),
+    ("explain", "suite", Nothing),
+    ("explain", "fresh", Nothing),
+    ("explain", "settings", Nothing),
+    ("explain", "changes", Nothing),
+    (
+        "explain",
+        "perfetto",
+        Written("explain vax780-sc780-eagle --suite read_8192 --size 64K --perfetto {}"),
+    ),
+    (
+        "explain",
+        "catalogue",
+        Read("explain vax780-sc780-eagle --suite read_8192 --size 64K --catalogue {}"),
+    ),
+    ("reproduce", "documents", Nothing),
+    ("reproduce", "cell", Nothing),
+    ("reproduce", "table", Nothing),
+    ("reproduce", "settings", Nothing),
+    (
+        "reproduce",
+        "report",
+        Written("reproduce --cell */8K/read_8192/1 --report {}"),
+    ),
+    (
+        "reproduce",
+        "catalogue",
+        Read("reproduce --cell */8K/read_8192/1 --catalogue {}"),
+    ),
+    (
+        "tune",
+        "target",
+        Read("tune {} --suite read_8192 --size 64K --runs 2 --over program.call_bytes=4096,8192"),
+    ),
+    (
+        "tune",
+        "on",
+        Read("tune read_8192 --on {} --size 64K --runs 2 --over program.call_bytes=4096,8192"),
+    ),
+    ("tune", "suite", Nothing),
+    ("tune", "over", Nothing),
+    ("tune", "settings", Nothing),
+    (
+        "tune",
+        "report",
+        Written(
+            "tune vax780-sc780-eagle --suite read_8192 --size 64K --over filesystem.rotdelay_ms=2,4 --seeds 0 --report {}",
+        ),
+    ),
+    (
+        "tune",
+        "catalogue",
+        Read(
+            "tune vax780-sc780-eagle --suite read_8192 --size 64K --over filesystem.rotdelay_ms=2,4 --seeds 0 --catalogue {}",
+        ),
+    ),
+    ("report", "runs", Read("report {} -o /dev/null")),
+    ("report", "output", Written("report ./run.json -o {}")),
+    (
+        "report",
+        "catalogue",
+        Read("report ./run.json -o /dev/null --catalogue {}"),
+    ),
+    ("calculate interleave", "drive", Nothing),
+    (
+        "calculate interleave",
+        "catalogue",
+        Read("calculate interleave --driver-ms 2 --drive eagle --catalogue {}"),
+    ),
+    ("calculate format", "on", Read("calculate format --on {}")),
+    ("calculate format", "settings", Nothing),
+    (
+        "calculate format",
+        "catalogue",
+        Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
+    ),
+    ("list", "name", Read("list parameters {}")),
+    ("list", "settings", Nothing),
+    ("list", "catalogue", Read("list systems --catalogue {}")),
+    ("show", "name", Read("show {}")),
+    ("show", "catalogue", Read("show eagle --catalogue {}")),
+    ("export", "runs", Read("export {} -o /dev/null")),
+    ("export", "output", Written("export ./run.json -o {}")),
+    ("clean", "directories", Read("clean --on {}")),
+];
+
+#[test]
+fn every_argument_is_known() {
+    let mut defined = BTreeSet::new();
+    for (words, command) in commands() {
+        for argument in open_arguments(&command) {
+            if !argument.is_global_set() {
+                defined.insert(format!("{words}: {}", argument.get_id()));
+            }
+        }
+    }
+    let known: BTreeSet<_> = ARGUMENTS
+        .iter()
+        .map(|(command, id, _)| format!("{command}: {id}"))
+        .collect();
+    assert_eq!(
+        defined, known,
+        "say in ARGUMENTS whether the argument names a file"
+    );
+}
+
+/// What must not be harmed, each by the name that options are given.
+struct Things {
+    user: User,
+    device: LoopDevice,
+    _mounted: Undo,
+    /// Given to all options.
+    names: Vec<String>,
+    /// Given to those that read: what looks like a description of a system, and
+    /// an overlay of the catalogue with a FIFO in it.
+    more: Vec<String>,
+}
+
+impl Things {
+    fn new() -> Self {
+        let user = User::new();
+        prepare(&user);
+        let device = LoopDevice::blank(user.scratch(), 4);
+        let words = ["-q", "-F", "-O", "^has_journal", &device.text()];
+        run("mkfs.ext4", &words);
+        fs::create_dir(user.file("mounted")).unwrap();
+        let mounted = mount(&device, &user.file("mounted"));
+        fs::write(user.file("victim"), "mine\n").unwrap();
+        fs::write(user.file("page.html"), "").unwrap();
+        fs::create_dir(user.file("shared")).unwrap();
+        let sticky = fs::Permissions::from_mode(0o1777);
+        fs::set_permissions(user.file("shared"), sticky).unwrap();
+        fs::create_dir_all(user.file("overlay/drives")).unwrap();
+        for name in ["fifo", "fifo.toml", "overlay/drives/fifo.toml"] {
+            rustix::fs::mkfifoat(CWD, user.file(name), Mode::from_raw_mode(0o600)).unwrap();
+        }
+        for ending in ["", ".toml"] {
+            fs::create_dir(user.file(&format!("directory{ending}"))).unwrap();
+            for (target, name) in [
+                (&device.path, "device"),
+                (&user.file("victim"), "file"),
+                (&user.file("absent"), "absent"),
+            ] {
+                let link = user.file(&format!("shared/{name}{ending}"));
+                symlink(target, &link).unwrap();
+                lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        let names = ["device", "file", "absent"].map(|name| format!("./shared/{name}"));
+        let toml = names.iter().map(|name| format!("{name}.toml"));
+        let more = ["./fifo.toml", "./directory.toml", "./overlay"];
+        Self {
+            more: toml.chain(more.map(str::to_owned)).collect(),
+            names: [device.text(), "./directory".to_owned(), "./fifo".to_owned()]
+                .into_iter()
+                .chain(names)
+                .collect(),
+            user,
+            _mounted: mounted,
+            device,
+        }
+    }
+
+    /// All that must stay as it is; the store itself may change.
+    fn state(&self) -> (String, String, Vec<(PathBuf, u64)>) {
+        let mut files = tree(&self.user.home());
+        files.retain(|(path, _)| !path.starts_with(self.user.file("data")));
+        let victim = fs::read_to_string(self.user.file("victim")).unwrap();
+        (checksum(&self.device.path), victim, files)
+    }
+
+    /// Runs a line with a name in its place; says what was harmed, if it was, or
+    /// that the exit code was none of these.
+    fn harmed_by(&self, line: &str, name: &str, codes: &[i32]) -> Option<String> {
+        let line = line.replace("{}", name);
+        let before = self.state();
+        let outcome = self.user.run(&words(&line));
+        let after = self.state();
+        let code = outcome.code.unwrap_or(-1);
+        let harm = match (after == before, codes.contains(&code)) {
+            (true, true) => return None,
+            (false, _) => "something was changed",
+            (true, false) => "the exit code is wrong",
+        };
+        Some(format!("`{line}`: {harm}: {code}, {}", outcome.stderr))
+    }
+}
+
+fn mount(device: &LoopDevice, directory: &Path) -> Undo {
+    let directory = directory.to_str().expect("scratch paths are text");
+    // Read-only, or the kernel itself writes to it in the background.
+    let words = ["-o", "ro", &device.text(), directory];
+    retry(|| match Command::new("mount").args(words).status() {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("mount {}: {other:?}", device.text())),
+    });
+    Undo::by(&["umount", directory])
+}
+
+#[track_caller]
+fn expect_none(harmed: &[String]) {
+    assert!(harmed.is_empty(), "{}", harmed.join("\n"));
+}
+
+#[test]
+fn an_output_harms_nothing() {
+    if !can_run("an_output_harms_nothing", MOUNTS) {
+        return;
+    }
+    let things = Things::new();
+    let mut harmed = Vec::new();
+    for (_, _, names) in ARGUMENTS {
+        let Written(line) = names else { continue };
+        for name in &things.names {
+            harmed.extend(things.harmed_by(line, name, &[2]));
+        }
+    }
+    expect_none(&harmed);
+}
+
+#[test]
+fn a_store_harms_nothing() {
+    if !can_run("a_store_harms_nothing", MOUNTS) {
+        return;
+    }
+    let things = Things::new();
+    let mut harmed = Vec::new();
+    for (_, line) in LINES {
+        for name in &things.names {
+            harmed.extend(things.harmed_by(&format!("{line} --store {{}}"), name, &[2]));
+        }
+    }
+    expect_none(&harmed);
+}
+
+/// What is read may be read, and nothing waits for a FIFO.
+#[test]
+fn an_input_harms_nothing() {
+    if !can_run("an_input_harms_nothing", MOUNTS) {
+        return;
+    }
+    let things = Things::new();
+    let mut harmed = Vec::new();
+    for (_, _, names) in ARGUMENTS {
+        let Read(line) = names else { continue };
+        for name in things.names.iter().chain(&things.more) {
+            harmed.extend(things.harmed_by(line, name, &[0, 2]));
+        }
+    }
+    expect_none(&harmed);
+}
