@@ -29,7 +29,7 @@ impl OutputError {
 pub enum OutputProblem {
     /// It is something else than a regular file.
     #[error(
-        "cannot be written, because it {}: output takes the place of regular files only; name one, or a new one",
+        "cannot be written, because it {}: output takes the place of regular files only; name another file",
         is(kind, real.as_deref())
     )]
     NotAFile {
