@@ -16,8 +16,9 @@ use support::{
 };
 
 const MARKER: &str = "diskperf-workspace";
-/// Tells a child process of these tests where to work.
+/// Tells a child process of these tests where to work, and how often.
 const CHILD_TARGET: &str = "DISKPERF_TEST_TARGET";
+const CHILD_ROUNDS: &str = "DISKPERF_TEST_ROUNDS";
 
 fn folders_in(directory: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<_> = std::fs::read_dir(directory)
@@ -153,6 +154,65 @@ fn a_folder_that_was_moved_or_replaced_is_not_removed() {
     let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
     std::fs::remove_dir_all(workspace.path()).unwrap();
     workspace.remove().unwrap();
+    // Nor is a marker that is gone already, in the folder that was made; but one
+    // that somebody put in its place is.
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let marker = workspace.path().join(MARKER);
+    std::fs::remove_file(&marker).unwrap();
+    std::fs::write(workspace.path().join("file"), "text").unwrap();
+    workspace.remove().unwrap();
+    expect_empty(&target);
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let marker = workspace.path().join(MARKER);
+    std::fs::remove_file(&marker).unwrap();
+    std::fs::write(&marker, "another").unwrap();
+    let error = workspace.remove().unwrap_err();
+    assert!(matches!(error, WorkspaceError::Replaced { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "another");
+}
+
+/// What a server of a file system had renamed when it was killed.
+#[test]
+fn hidden_files_do_not_make_a_folder_look_used() {
+    let scratch = Scratch::new();
+    let target = scratch.path();
+    let dead = dead_pid();
+    for hidden in [
+        ".fuse_hidden0000000300000002",
+        ".nfs000000000084006000000001",
+    ] {
+        let folder = target.join(format!("diskperf-{dead}-00ff3a"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(hidden), "text").unwrap();
+        expect_abandoned(&target, &[&folder]);
+        for abandoned in Workspace::abandoned(&target).unwrap() {
+            abandoned.remove().unwrap();
+        }
+        expect_empty(&target);
+    }
+}
+
+/// The folder cannot be removed in the end, and is found by whoever looks later.
+#[test]
+fn a_folder_that_stays_can_be_told() {
+    const NAME: &str = "a_folder_that_stays_can_be_told";
+    let Some((scratch, _unmount)) = served(NAME) else {
+        return;
+    };
+    let target = scratch.path().join("target");
+    let workspace = Workspace::create(&target, 0, |_| ()).unwrap();
+    let folder = workspace.path().to_owned();
+    // Open for longer than anybody waits.
+    let reader = std::fs::File::open(folder.join(MARKER)).unwrap();
+    workspace.remove().unwrap_err();
+    drop(reader);
+    expect_abandoned(&target, &[&folder]);
+    for abandoned in Workspace::abandoned(&target).unwrap() {
+        abandoned.remove().unwrap();
+    }
+    expect_empty(&scratch.path().join("behind"));
 }
 
 #[test]
@@ -229,6 +289,15 @@ fn another_users_directory_and_folders_are_left_alone() {
         std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
         support::without_root(|| expect_abandoned(&target, &[]));
     }
+    expect_abandoned(&target, &[&folder]);
+    // Nor a folder of this user's that another made look like a workspace.
+    let marker = folder.join(MARKER);
+    std::os::unix::fs::chown(&marker, Some(65_534), None).unwrap();
+    expect_abandoned(&target, &[]);
+    std::os::unix::fs::chown(&marker, Some(0), None).unwrap();
+    std::fs::hard_link(&marker, target.join("link")).unwrap();
+    expect_abandoned(&target, &[]);
+    std::fs::remove_file(target.join("link")).unwrap();
     expect_abandoned(&target, &[&folder]);
 
     let error = support::without_root(|| Workspace::create(&target, 0, |_| ()).unwrap_err());
@@ -406,9 +475,14 @@ struct Running {
 
 /// Starts this test binary again to run `test`, and waits until it is ready.
 fn start_child(test: &str, target: &Path) -> Running {
+    start_child_for(test, target, 300)
+}
+
+fn start_child_for(test: &str, target: &Path, rounds: u32) -> Running {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])
         .env(CHILD_TARGET, target)
+        .env(CHILD_ROUNDS, rounds.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -535,7 +609,8 @@ fn what_a_killed_owner_left_mounted_and_attached_is_taken_down() {
 #[ignore = "a child process of another test"]
 fn child_makes_and_removes_workspaces() {
     println!("READY to make");
-    for _ in 0..300 {
+    let rounds = std::env::var(CHILD_ROUNDS).map_or(300, |rounds| rounds.parse().unwrap());
+    for _ in 0..rounds {
         let workspace = Workspace::create(&child_target(), 0, |_| ()).unwrap();
         make_and_check(workspace);
     }
@@ -555,17 +630,56 @@ fn make_and_check(workspace: Workspace) {
 
 #[test]
 fn living_owners_keep_their_folders_while_others_clean() {
+    make_while_others_clean(&Scratch::new().path(), 300);
+}
+
+/// Where what is removed while it is open stays, under another name, until it is
+/// closed: `clean` opens the markers that their owners are removing.
+#[test]
+fn living_owners_keep_their_folders_on_fuse_too() {
+    const NAME: &str = "living_owners_keep_their_folders_on_fuse_too";
+    let Some((scratch, _unmount)) = served(NAME) else {
+        return;
+    };
+    make_while_others_clean(&scratch.path().join("target"), 60);
+    expect_empty(&scratch.path().join("behind"));
+}
+
+#[test]
+fn owners_killed_on_fuse_leave_only_abandoned_folders() {
+    const NAME: &str = "owners_killed_on_fuse_leave_only_abandoned_folders";
+    let Some((scratch, _unmount)) = served(NAME) else {
+        return;
+    };
+    kill_at_any_moment(&scratch.path().join("target"));
+    expect_empty(&scratch.path().join("behind"));
+}
+
+/// The directory `behind` served by a process on `target`, until the guard goes.
+fn served(test: &str) -> Option<(Scratch, Undo)> {
+    if !can_run(test, &[Needs::Fuse, Needs::Tool("bindfs")]) {
+        return None;
+    }
     let scratch = Scratch::new();
-    let target = scratch.path();
+    let [behind, target] = ["behind", "target"].map(|name| scratch.path().join(name));
+    for directory in [&behind, &target] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    run("bindfs", &[&behind, &target]);
+    let target = target.to_str().unwrap().to_owned();
+    Some((scratch, Undo::by(&["umount", "--lazy", &target])))
+}
+
+fn make_while_others_clean(target: &Path, rounds: u32) {
     let done = AtomicBool::new(false);
     let mut children: Vec<Running> = (0..2)
-        .map(|_| start_child("child_makes_and_removes_workspaces", &target))
+        .map(|_| start_child_for("child_makes_and_removes_workspaces", target, rounds))
         .collect();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    for abandoned in Workspace::abandoned(&target).unwrap() {
+                    for abandoned in Workspace::abandoned(target).unwrap() {
                         abandoned.remove().unwrap();
                     }
                 }
@@ -574,8 +688,8 @@ fn living_owners_keep_their_folders_while_others_clean() {
         let makers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
-                    for _ in 0..300 {
-                        make_and_check(Workspace::create(&target, 0, |_| ()).unwrap());
+                    for _ in 0..rounds {
+                        make_and_check(Workspace::create(target, 0, |_| ()).unwrap());
                     }
                 })
             })
@@ -592,15 +706,17 @@ fn living_owners_keep_their_folders_while_others_clean() {
         done.store(true, Ordering::Relaxed);
         assert_eq!((made, exits), (vec![true; 2], vec![true; 2]));
     });
-    expect_empty(&target);
+    expect_empty(target);
 }
 
 #[test]
 fn owners_killed_at_any_moment_leave_only_abandoned_folders() {
-    let scratch = Scratch::new();
-    let target = scratch.path();
+    kill_at_any_moment(&Scratch::new().path());
+}
+
+fn kill_at_any_moment(target: &Path) {
     for _ in 0..20 {
-        let mut running = start_child("child_makes_and_removes_workspaces", &target);
+        let mut running = start_child("child_makes_and_removes_workspaces", target);
         // The scheduler chooses the moment.
         for _ in 0..(support::unique() % 2000) {
             std::thread::yield_now();
@@ -608,8 +724,8 @@ fn owners_killed_at_any_moment_leave_only_abandoned_folders() {
         running.child.kill().unwrap();
         running.child.wait().unwrap();
     }
-    for abandoned in Workspace::abandoned(&target).unwrap() {
+    for abandoned in Workspace::abandoned(target).unwrap() {
         abandoned.remove().unwrap();
     }
-    expect_empty(&target);
+    expect_empty(target);
 }

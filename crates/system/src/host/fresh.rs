@@ -13,7 +13,9 @@ pub use spec::{FreshKind, FreshSpec, SpecError};
 use super::device::tool::{Tool, ToolError, what_it_said};
 use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
 use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
-use super::workspace::{Workspace, WorkspaceError, available_bytes, path_through, require_space};
+use super::workspace::{
+    Workspace, WorkspaceError, available_bytes, path_through, patiently, require_space,
+};
 use diskperf_timeline::units::format_size;
 use mounted::Mounted;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
@@ -154,7 +156,7 @@ impl Folder {
     fn new(workspace: &Workspace) -> Result<Self, FreshError> {
         let mut number = 1;
         loop {
-            let name = format!("fresh-{number}");
+            let name = format!("{IMAGE_FOLDER}{number}");
             let path = workspace.path().join(&name);
             let failed = |source| FreshError::io("make a folder", &path, source);
             match rustix::fs::mkdirat(workspace.directory(), &name, Mode::RWXU) {
@@ -179,7 +181,9 @@ impl Folder {
     }
 }
 
-const IMAGE: &str = "image";
+/// What the folder of an image is called, before its number.
+pub(super) const IMAGE_FOLDER: &str = "fresh-";
+pub(super) const IMAGE: &str = "image";
 const MOUNT_POINT: &str = "files";
 
 impl FreshFilesystem {
@@ -302,7 +306,7 @@ impl FreshFilesystem {
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
         let report = check(spec.kind, device.device().path())?;
         device.detach()?;
-        std::fs::remove_dir_all(folder.safe_path())
+        patiently(|| std::fs::remove_dir_all(folder.safe_path()))
             .map_err(|error| FreshError::io("remove", &folder.path, error))?;
         Ok(report)
     }

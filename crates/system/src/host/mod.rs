@@ -12,6 +12,7 @@ pub mod mounts;
 mod names;
 pub mod output_file;
 pub mod page_cache;
+mod processes;
 pub mod queue_settings;
 mod rendezvous;
 pub mod safety;

@@ -3,7 +3,7 @@
 //!
 //! The folder's marker file is locked (flock) for as long as its owner lives.
 //! The kernel frees the lock when the owner dies, however it dies, so a free
-//! lock is proof of an abandoned folder. Three moments need care:
+//! lock is proof of an abandoned folder. Four moments need care:
 //!
 //! - The folder exists before its marker does. Then it is empty, and all that
 //!   anybody else may do to it is rmdir, which cannot remove anything else; an
@@ -15,15 +15,26 @@
 //!   owner finds the lock taken or the marker unlinked, and starts again.
 //! - The marker is the last file to be removed, so that a removal which is
 //!   itself killed leaves a folder that can be told.
+//! - The marker is closed, and its lock free, before it is removed: FUSE's
+//!   library and NFS rename what is removed while it is open, and the folder
+//!   would not be empty. Then nothing of the run's is in the folder any more.
+//!   Whoever takes it for abandoned meanwhile removes what its owner is about to
+//!   remove: each of the two finds the marker or the folder gone at any step,
+//!   which is no error, and waits while the other still has the marker open.
+//!
+//! A marker is put back where the folder cannot be removed in the end, so that
+//! whoever looks later can tell it.
 //!
 //! The folder's path is for messages and tools. What happens in the folder
 //! happens through its descriptor, which nobody can make lead elsewhere.
 
 mod abandoned;
 mod folder;
+mod orphaned;
 
 pub use abandoned::Abandoned;
-pub(super) use folder::path_through;
+pub(super) use folder::{path_through, patiently};
+pub use orphaned::{OrphanedLoop, orphaned_loops};
 
 use diskperf_timeline::units::{MIB, format_size};
 use folder::Folder;
@@ -32,7 +43,7 @@ use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,7 +151,9 @@ impl WorkspaceError {
         let path = path.to_owned();
         let source = source.into();
         match source.kind() {
-            io::ErrorKind::NotFound => Self::NoSuchPath { path },
+            io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle => {
+                Self::NoSuchPath { path }
+            }
             io::ErrorKind::NotADirectory => Self::NotADirectory { path },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path },
             io::ErrorKind::PermissionDenied => Self::PermissionDenied { action, path },
@@ -212,6 +225,14 @@ impl Workspace {
         self.folder.directory()
     }
 
+    /// Whether a path is that of a workspace, of whatever run.
+    pub fn could_be(path: &Path) -> bool {
+        path.is_absolute()
+            && path
+                .file_name()
+                .is_some_and(|name| folder::owner(name).is_some())
+    }
+
     /// Removes the folder and all that is in it.
     ///
     /// # Errors
@@ -227,6 +248,17 @@ impl Workspace {
     /// # Errors
     /// The directory cannot be read.
     pub fn abandoned(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
+        Ok(Self::find_abandoned(directory)?.collect())
+    }
+
+    /// The same, each looked at when its turn comes: an abandoned folder that
+    /// is held takes two descriptors, and there may be thousands.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn find_abandoned(
+        directory: &Path,
+    ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
         abandoned::find(directory)
     }
 }
@@ -306,7 +338,7 @@ fn try_create(
             return Err(failed("open the new folder", error));
         }
     };
-    if !abandoned::is_empty(directory.as_fd()) {
+    if !folder::is_empty(directory.as_fd()) {
         return Ok(None);
     }
     let lock = match new_marker(directory.as_fd()) {
@@ -321,6 +353,7 @@ fn try_create(
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => {
+            drop(lock);
             let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
             let _ = give_up();
             return Err(WorkspaceError::NoLocks {
@@ -329,11 +362,11 @@ fn try_create(
             });
         }
     }
-    let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
+    let mut folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     if !folder.is_ours() {
         return Ok(None);
     }
-    if let Err(error) = (&folder.lock).write_all(marker_text().as_bytes()) {
+    if let Err(error) = folder.write_marker(&marker_text()) {
         let _ = folder.remove();
         return Err(WorkspaceError::from_io("write", folder.path(), error));
     }
@@ -356,6 +389,7 @@ fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
     if owner(directory)? == owner(marker.as_fd())? {
         return Ok(Some(marker));
     }
+    drop(marker);
     rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
     Ok(None)
 }

@@ -22,6 +22,10 @@ pub(crate) enum Needs {
     LoopDevices,
     /// A command is installed.
     Tool(&'static str),
+    /// A file that no command's path leads to is installed.
+    File(&'static str),
+    /// This user may mount file systems that a process serves.
+    Fuse,
     /// The kernel has a file system, or can load it.
     Filesystem(&'static str),
     /// The user is root, and the kernel tells what its block layer does.
@@ -33,6 +37,10 @@ pub(crate) fn can_run(test: &str, needs: &[Needs]) -> bool {
     let missing = needs.iter().find_map(|need| match need {
         Needs::LoopDevices => loop_devices_missing(),
         Needs::Tool(name) => (!has_tool(name)).then(|| format!("{name} is not installed")),
+        Needs::File(path) => {
+            (!Path::new(path).exists()).then(|| format!("{path} is not installed"))
+        }
+        Needs::Fuse => fuse_missing(),
         Needs::Filesystem(name) => {
             (!has_filesystem(name)).then(|| format!("this kernel has no {name}"))
         }
@@ -54,6 +62,14 @@ fn loop_devices_missing() -> Option<String> {
         return Some("there is no /dev/loop-control".to_owned());
     }
     (!has_tool("losetup")).then(|| "losetup is not installed".to_owned())
+}
+
+fn fuse_missing() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("mounting by hand needs root".to_owned());
+    }
+    let opened = File::options().read(true).write(true).open("/dev/fuse");
+    opened.err().map(|error| format!("/dev/fuse: {error}"))
 }
 
 /// What a line of shell says in tracefs, which nobody else sees mounted.

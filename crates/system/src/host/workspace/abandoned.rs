@@ -4,12 +4,12 @@ use super::WorkspaceError;
 use super::folder::{self, Folder, path_through};
 use crate::host::device::detach_backed_by;
 use crate::host::fresh::unmount_patiently;
+use crate::host::processes::is_alive;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::Pid;
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,11 +22,18 @@ pub struct Abandoned(Remains);
 enum Remains {
     /// A folder with its marker.
     Folder(Folder),
-    /// The owner died between making the folder and making the marker.
+    /// The owner died between making the folder and making the marker, or
+    /// between removing the one and the other.
     Empty {
         path: PathBuf,
         name: OsString,
         parent: Arc<OwnedFd>,
+        directory: OwnedFd,
+    },
+    /// Its name is of ours and its owner this user, and no more can be told.
+    Unknown {
+        path: PathBuf,
+        error: WorkspaceError,
     },
 }
 
@@ -35,7 +42,16 @@ impl Abandoned {
     pub fn path(&self) -> &Path {
         match &self.0 {
             Remains::Folder(folder) => folder.path(),
-            Remains::Empty { path, .. } => path,
+            Remains::Empty { path, .. } | Remains::Unknown { path, .. } => path,
+        }
+    }
+
+    /// Why it cannot be told whether the folder is abandoned; `None` of one that
+    /// is, and can be removed.
+    pub fn obstacle(&self) -> Option<&WorkspaceError> {
+        match &self.0 {
+            Remains::Unknown { error, .. } => Some(error),
+            Remains::Folder(_) | Remains::Empty { .. } => None,
         }
     }
 
@@ -47,23 +63,36 @@ impl Abandoned {
     /// be removed.
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
-            Remains::Folder(folder) => {
-                unmount_inside(&folder)?;
-                let files = folder
-                    .files()
-                    .map_err(|error| WorkspaceError::from_io("list", folder.path(), error))?;
-                detach_backed_by(&files)?;
-                folder.remove()
-            }
-            Remains::Empty { path, name, parent } => {
+            Remains::Folder(mut folder) => match take_down(&folder) {
+                // Its owner was just removing it, or another `clean` is.
+                Err(_) if folder.is_gone() => Ok(()),
+                taken_down => taken_down.and_then(|()| folder.remove()),
+            },
+            Remains::Empty {
+                path,
+                name,
+                parent,
+                directory,
+            } => {
+                let _ = folder::remove_hidden(directory.as_fd());
                 match rustix::fs::unlinkat(&*parent, &name, AtFlags::REMOVEDIR) {
                     // An owner that was only starting, or another `clean`.
                     Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
                     Err(error) => Err(WorkspaceError::from_io("remove", &path, error)),
                 }
             }
+            Remains::Unknown { error, .. } => Err(error),
         }
     }
+}
+
+/// Takes down what stands on files of a folder.
+fn take_down(folder: &Folder) -> Result<(), WorkspaceError> {
+    unmount_inside(folder)?;
+    let files = folder
+        .files()
+        .map_err(|error| WorkspaceError::from_io("list", folder.path(), error))?;
+    Ok(detach_backed_by(&files)?)
 }
 
 fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
@@ -79,8 +108,10 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     Ok(())
 }
 
-/// Looks through a directory, not below it.
-pub(super) fn find(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
+/// Looks through a directory, not below it, in the order of names.
+pub(super) fn find(
+    directory: &Path,
+) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
     let failed = |error| WorkspaceError::from_io("list", directory, error);
     let path = directory.canonicalize().map_err(failed)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -91,11 +122,19 @@ pub(super) fn find(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
     for entry in std::fs::read_dir(path_through(parent.as_fd())).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         if let Some(pid) = folder::owner(&name) {
-            found.extend(examine(&path, &parent, name, pid)?);
+            found.push((name, pid));
         }
     }
-    found.sort_by(|a, b| a.path().cmp(b.path()));
-    Ok(found)
+    found.sort();
+    Ok(found.into_iter().filter_map(move |(name, pid)| {
+        let at = path.join(&name);
+        match examine(&path, &parent, name, pid) {
+            Ok(found) => found,
+            // It went away while it was looked at.
+            Err(WorkspaceError::NoSuchPath { .. }) => None,
+            Err(error) => Some(Abandoned(Remains::Unknown { path: at, error })),
+        }
+    }))
 }
 
 /// A folder with a name of ours: abandoned or not?
@@ -123,16 +162,24 @@ fn examine(
     let lock = match rustix::fs::openat(&directory, folder::MARKER, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
-            let parent = parent.clone();
-            let remains = Remains::Empty { path, name, parent };
-            let empty = is_empty(directory.as_fd()) && !is_alive(pid);
+            let empty = folder::is_empty(directory.as_fd()) && !is_alive(pid);
+            let remains = Remains::Empty {
+                path,
+                name,
+                parent: parent.clone(),
+                directory,
+            };
             return Ok(empty.then_some(Abandoned(remains)));
         }
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
     let marker = rustix::fs::fstat(&lock).map_err(failed)?;
-    if !FileType::from_raw_mode(marker.st_mode).is_file() {
+    // The folder and its marker are made by one user, and a marker has one name:
+    // a folder of this user's that others may write to becomes no workspace by
+    // what they rename or put there.
+    let made_by_us = marker.st_uid == owner && marker.st_nlink == 1;
+    if !FileType::from_raw_mode(marker.st_mode).is_file() || !made_by_us {
         return Ok(None);
     }
     // Before it is locked, a marker is empty, and its owner about to lock it.
@@ -148,15 +195,4 @@ fn examine(
     Ok(folder
         .is_ours()
         .then_some(Abandoned(Remains::Folder(folder))))
-}
-
-/// Whether nothing is in an open directory, as far as one may look into it.
-pub(super) fn is_empty(directory: BorrowedFd<'_>) -> bool {
-    std::fs::read_dir(path_through(directory)).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// Whether a process of this number runs; any other answer than "no such
-/// process" counts as yes.
-fn is_alive(pid: i32) -> bool {
-    Pid::from_raw(pid).is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }

@@ -3,20 +3,31 @@
 use super::WorkspaceError;
 use crate::host::device::{DeviceNumber, FileNumber};
 use crate::host::mounts::Mounts;
-use rustix::fs::{AtFlags, FlockOperation};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The file that makes a folder a workspace.
 pub(super) const MARKER: &str = "diskperf-workspace";
 const PREFIX: &str = "diskperf-";
 const HEX_DIGITS: usize = 6;
+
+/// What FUSE's library and NFS rename a file to that is removed while somebody
+/// has it open; it goes when it is closed.
+const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
+
+/// How often, and how long apart, a folder is tried again that is not empty
+/// yet, because a file that was removed from it is still being closed.
+const REMOVE_ATTEMPTS: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
 /// The name of a new folder.
 pub(super) fn new_name(pid: u32, random: u64) -> String {
@@ -50,8 +61,8 @@ pub(super) struct Folder {
     name: OsString,
     parent: Arc<OwnedFd>,
     directory: OwnedFd,
-    /// The marker, open and locked.
-    pub(super) lock: File,
+    /// The marker, open and locked; nothing once it was released.
+    lock: Option<File>,
 }
 
 impl Folder {
@@ -68,8 +79,15 @@ impl Folder {
             name,
             parent,
             directory,
-            lock,
+            lock: Some(lock),
         }
+    }
+
+    /// Writes into the marker.
+    pub(super) fn write_marker(&self, text: &str) -> io::Result<()> {
+        self.lock
+            .as_ref()
+            .map_or(Ok(()), |mut lock| lock.write_all(text.as_bytes()))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -83,15 +101,43 @@ impl Folder {
     /// Whether it still is the folder of that name, and the locked marker the
     /// one in it.
     pub(super) fn is_ours(&self) -> bool {
-        let is_at = |directory: BorrowedFd<'_>, name: &OsStr, open: BorrowedFd<'_>| {
-            let there = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-            match (there, FileNumber::of(open)) {
-                (Ok(there), Ok(held)) => FileNumber::in_status(&there) == held,
-                _ => false,
-            }
-        };
-        is_at(self.parent.as_fd(), &self.name, self.directory())
-            && is_at(self.directory(), OsStr::new(MARKER), self.lock.as_fd())
+        matches!(
+            (self.is_in_place(), self.marker_there()),
+            (Ok(true), Ok(MarkerThere::Locked))
+        )
+    }
+
+    /// Whether it still is the folder of that name.
+    fn is_in_place(&self) -> io::Result<bool> {
+        let there = number_at(self.parent.as_fd(), &self.name)?;
+        Ok(there == Some(FileNumber::of(self.directory())?))
+    }
+
+    fn marker_there(&self) -> io::Result<MarkerThere> {
+        let held = self.lock.as_ref().map(FileNumber::of).transpose()?;
+        Ok(match number_at(self.directory(), OsStr::new(MARKER))? {
+            None => MarkerThere::None,
+            there if there == held => MarkerThere::Locked,
+            Some(_) => MarkerThere::Another,
+        })
+    }
+
+    /// Whether it was removed since it was opened. A file system behind a
+    /// server may have forgotten it.
+    pub(super) fn is_gone(&self) -> bool {
+        match rustix::fs::fstat(&self.directory) {
+            Ok(status) => status.st_nlink == 0,
+            Err(error) => matches!(error, Errno::NOENT | Errno::STALE),
+        }
+    }
+
+    /// Frees the lock and closes the marker.
+    fn release(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            // Another thread may be starting a tool: until that runs, it has a
+            // copy of the descriptor, and a closed copy alone frees no lock.
+            let _ = rustix::fs::flock(&lock, FlockOperation::Unlock);
+        }
     }
 
     /// Where something is mounted inside, the latest first, each with its path
@@ -133,35 +179,37 @@ impl Folder {
 
     /// Removes the folder with all that is in it, and nothing else: links are
     /// removed, not followed, and another file system is not entered.
-    pub(super) fn remove(&self) -> Result<(), WorkspaceError> {
+    pub(super) fn remove(&mut self) -> Result<(), WorkspaceError> {
+        match self.try_remove() {
+            // Somebody else has removed it.
+            Err(_) if self.is_gone() => Ok(()),
+            result => result,
+        }
+    }
+
+    fn try_remove(&mut self) -> Result<(), WorkspaceError> {
+        let path = self.path.clone();
         let failed = |source| WorkspaceError::Io {
             action: "remove",
-            path: self.path.clone(),
+            path: path.clone(),
             source,
         };
-        let status = rustix::fs::fstat(&self.directory).map_err(|error| failed(error.into()))?;
-        if status.st_nlink == 0 {
-            // Somebody else has removed it.
-            return Ok(());
-        }
         let mounts = self.mounts_inside().map_err(failed)?;
         if let Some((mount_point, _)) = mounts.into_iter().next() {
-            return Err(WorkspaceError::MountedInside {
-                path: self.path.clone(),
-                mount_point,
-            });
+            return Err(WorkspaceError::MountedInside { path, mount_point });
         }
-        if !self.is_ours() {
-            return Err(WorkspaceError::Replaced {
-                path: self.path.clone(),
-            });
+        // Without its marker it is being removed by somebody else as well.
+        let is_in_place = self.is_in_place().map_err(failed)?;
+        if !is_in_place || self.marker_there().map_err(failed)? == MarkerThere::Another {
+            return Err(WorkspaceError::Replaced { path });
         }
-        self.remove_contents().map_err(failed)?;
-        // The parent's directory cannot be swapped: it is open. At worst an
-        // empty folder of the same name is removed there.
-        rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty())
-            .and_then(|()| rustix::fs::unlinkat(&*self.parent, &self.name, AtFlags::REMOVEDIR))
-            .map_err(|error| failed(error.into()))
+        patiently(|| self.remove_contents()).map_err(failed)?;
+        // What is open cannot be removed from every file system.
+        self.release();
+        patiently(|| self.remove_marker_and_folder()).map_err(|error| {
+            self.put_marker_back();
+            failed(error)
+        })
     }
 
     /// Everything but the marker.
@@ -171,22 +219,115 @@ impl Folder {
             if entry.file_name() == MARKER {
                 continue;
             }
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
+            let removed = if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())
             } else {
-                std::fs::remove_file(entry.path())?;
+                std::fs::remove_file(entry.path())
+            };
+            match removed {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
             }
         }
         Ok(())
+    }
+
+    /// The parent's directory cannot be swapped: it is open. At worst an empty
+    /// folder of the same name is removed there.
+    fn remove_marker_and_folder(&self) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(rustix::fs::unlinkat(
+            &*self.parent,
+            &self.name,
+            AtFlags::REMOVEDIR,
+        )?)
+    }
+
+    /// A folder that stays must be told from others' by whoever looks later.
+    fn put_marker_back(&self) {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        if let Ok(marker) = rustix::fs::openat(&self.directory, MARKER, flags, mode) {
+            let _ = File::from(marker).write_all(b"not removed\n");
+        }
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Another thread may be starting a tool: until that runs, it has a
-        // copy of the descriptor, and a closed copy alone frees no lock.
-        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
+        self.release();
     }
+}
+
+/// What has the marker's name in a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MarkerThere {
+    /// The file whose lock is held.
+    Locked,
+    /// Nothing.
+    None,
+    /// Some other file.
+    Another,
+}
+
+/// The file that has a name in a directory, if any has; a link is not followed.
+fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(status) => Ok(Some(FileNumber::in_status(&status))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes what may hold a file that is still being closed.
+pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{DirectoryNotEmpty, ResourceBusy};
+    let mut attempts = 1;
+    loop {
+        match remove() {
+            Err(error)
+                if matches!(error.kind(), DirectoryNotEmpty | ResourceBusy)
+                    && attempts < REMOVE_ATTEMPTS =>
+            {
+                attempts += 1;
+                std::thread::sleep(REMOVE_PAUSE);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Whether nothing is in an open directory but files that are hidden because
+/// they were removed, as far as one may look into it.
+pub(super) fn is_empty(directory: BorrowedFd<'_>) -> bool {
+    names(directory).is_ok_and(|mut names| names.all(|name| is_hidden(&name)))
+}
+
+/// Removes the hidden files of an open directory, which are still there where
+/// the server was killed that had hidden them.
+pub(super) fn remove_hidden(directory: BorrowedFd<'_>) -> io::Result<()> {
+    for name in names(directory)?.filter(|name| is_hidden(name)) {
+        match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>> {
+    let entries = std::fs::read_dir(path_through(directory))?;
+    let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+    Ok(names?.into_iter())
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    HIDDEN
+        .iter()
+        .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! Loop devices of killed runs whose folder somebody has removed by hand, so
+//! that their image cannot be found by looking into it.
+//!
+//! A run's loop device detaches itself when its last user closes it, but for the
+//! moment in which it is attached. One that was left in that moment is told by
+//! what it shows: a deleted file whose path is that of an image in a workspace,
+//! of a process that runs no more. It is taken down only where nothing uses it.
+
+use super::folder;
+use crate::host::device::BlockDevice;
+use crate::host::device::tool::Tool;
+use crate::host::fresh::{IMAGE, IMAGE_FOLDER};
+use crate::host::processes::is_alive;
+use rustix::fs::OFlags;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the kernel writes behind the path of a file that has no name any more.
+const DELETED: &[u8] = b" (deleted)";
+
+/// How often, and how long apart, a device is looked at until it is detached.
+const DETACH_ATTEMPTS: u32 = 100;
+const DETACH_PAUSE: Duration = Duration::from_millis(20);
+
+/// A loop device that shows the deleted image of a run that was killed.
+#[derive(Debug)]
+pub struct OrphanedLoop {
+    device: BlockDevice,
+    image: PathBuf,
+}
+
+impl OrphanedLoop {
+    /// The device's node.
+    pub fn device(&self) -> &Path {
+        self.device.path()
+    }
+
+    /// Where the image was.
+    pub fn image(&self) -> &Path {
+        &self.image
+    }
+
+    /// Detaches it.
+    ///
+    /// # Errors
+    /// It is in use since it was found.
+    pub fn detach(self) -> io::Result<()> {
+        // Held, so that nobody begins to use it, and looked at again, since
+        // another file may have been attached meanwhile.
+        let held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
+        if orphaned_image(&self.device).as_ref() == Some(&self.image) {
+            let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
+            Tool::Losetup.run_well(&detach).map_err(io::Error::other)?;
+        }
+        drop(held);
+        for _ in 0..DETACH_ATTEMPTS {
+            if orphaned_image(&self.device).as_ref() != Some(&self.image) {
+                return Ok(());
+            }
+            std::thread::sleep(DETACH_PAUSE);
+        }
+        Err(io::Error::other("something else has it open"))
+    }
+}
+
+/// The orphaned loop devices that nothing uses; none for others than root.
+pub fn orphaned_loops() -> Vec<OrphanedLoop> {
+    let Ok(entries) = std::fs::read_dir("/sys/block") else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let Some(device) = BlockDevice::from_sysfs(&entry.path()) else {
+            continue;
+        };
+        let Some(image) = orphaned_image(&device) else {
+            continue;
+        };
+        if device.open(OFlags::RDONLY | OFlags::EXCL).is_ok() {
+            found.push(OrphanedLoop { device, image });
+        }
+    }
+    found.sort_by(|a, b| a.device().cmp(b.device()));
+    found
+}
+
+/// The image that a device shows, if it is one of a run that was killed, was
+/// deleted, and will not be let go of by itself.
+fn orphaned_image(device: &BlockDevice) -> Option<PathBuf> {
+    let attribute = |name: &str| std::fs::read(device.sysfs().join("loop").join(name)).ok();
+    if attribute("autoclear")?.trim_ascii() != b"0" {
+        return None;
+    }
+    let file = attribute("backing_file")?;
+    let image = image_of_dead_owner(file.trim_ascii_end())?;
+    Some(image)
+}
+
+/// The path before ` (deleted)`, if it is that of an image in a workspace whose
+/// owner runs no more.
+fn image_of_dead_owner(backing_file: &[u8]) -> Option<PathBuf> {
+    let path = backing_file.strip_suffix(DELETED)?;
+    let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+    let folder = path.parent()?;
+    let number = folder.file_name()?.to_str()?.strip_prefix(IMAGE_FOLDER)?;
+    let owner = folder::owner(folder.parent()?.file_name()?)?;
+    let is_image = path.file_name()? == IMAGE && number.parse::<u32>().is_ok();
+    (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_deleted_images_of_dead_owners_are_orphaned() {
+        // No process has this number: the kernel's largest is smaller.
+        let dead = "/x y/diskperf-2000000000-00ff3a";
+        let alive = format!("/x/diskperf-{}-00ff3a", std::process::id());
+        for (file, is_orphaned) in [
+            (format!("{dead}/fresh-1/image (deleted)"), true),
+            (format!("{dead}/fresh-12/image (deleted)"), true),
+            (format!("{dead}/fresh-1/image"), false),
+            (format!("{dead}/fresh-/image (deleted)"), false),
+            (format!("{dead}/fresh-1/disk (deleted)"), false),
+            (format!("{dead}/image (deleted)"), false),
+            (format!("{alive}/fresh-1/image (deleted)"), false),
+            ("/x/other/fresh-1/image (deleted)".to_owned(), false),
+            (" (deleted)".to_owned(), false),
+        ] {
+            let found = image_of_dead_owner(file.as_bytes());
+            assert_eq!(found.is_some(), is_orphaned, "{file}");
+        }
+    }
+}
