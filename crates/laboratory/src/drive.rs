@@ -8,7 +8,7 @@ use diskperf_battery::Medium;
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
-use diskperf_system::host::workspace::Workspace;
+use diskperf_system::host::workspace::{Workspace, WorkspaceError};
 use diskperf_system::host::{DrivePort, Ports, environment};
 use std::io;
 use std::path::PathBuf;
@@ -43,12 +43,14 @@ enum Ground {
 
 impl Drive {
     /// Makes a drive of a target. `needed_bytes` is what the programs' files
-    /// take, where that is known.
+    /// take, where that is known. What could not be removed after a failure is
+    /// put into `left`.
     pub(crate) fn open(
         target: &Target,
         fresh: Option<&FreshSpec>,
         needed_bytes: Option<u64>,
         recorder: &mut Recorder,
+        left: &mut Vec<String>,
     ) -> Result<Self, LaboratoryError> {
         match (&target.device, target.medium, fresh) {
             (Some(device), ..) => Self::device(target, device),
@@ -59,7 +61,16 @@ impl Drive {
             }
             (None, _, Some(spec)) => {
                 let workspace = workspace(target, 0, recorder)?;
-                Self::fresh(target, workspace, spec, needed_bytes)
+                // Where a pilot finds the sizes, the image is a tenth of the
+                // free space at most, as files would be.
+                let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.pilot_bytes()));
+                match FreshFilesystem::make(&workspace, spec, payload_bytes) {
+                    Ok(fresh) => Ok(Self::fresh(fresh, workspace, spec)),
+                    Err(error) => {
+                        remove(workspace, recorder, left);
+                        Err(fresh_error(error))
+                    }
+                }
             }
         }
     }
@@ -109,16 +120,7 @@ impl Drive {
         }
     }
 
-    fn fresh(
-        target: &Target,
-        workspace: Workspace,
-        spec: &FreshSpec,
-        needed_bytes: Option<u64>,
-    ) -> Result<Self, LaboratoryError> {
-        // Where a pilot finds the sizes, the image is a tenth of the free
-        // space at most, as files would be.
-        let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.pilot_bytes()));
-        let fresh = FreshFilesystem::make(&workspace, spec, payload_bytes).map_err(fresh_error)?;
+    fn fresh(fresh: FreshFilesystem, workspace: Workspace, spec: &FreshSpec) -> Self {
         let directory = fresh.directory().to_owned();
         let mounted = environment::place(&directory)
             .filesystem
@@ -134,7 +136,7 @@ impl Drive {
             },
             mounted.mount_options,
         ));
-        Ok(Self {
+        Self {
             filesystem: format!("{}/{}", fresh.kind(), fresh.block_bytes()),
             // Nobody else writes there.
             pilot_bytes: mounted.available_bytes / 2,
@@ -142,7 +144,7 @@ impl Drive {
             meters: meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
             queues: BlockDevice::queues_under(&directory).unwrap_or_default(),
             ground: Ground::Fresh(Box::new(fresh), workspace),
-        })
+        }
     }
 
     /// What its programs work on.
@@ -185,23 +187,43 @@ impl Drive {
 
     /// Removes what was made; of a fresh file system, checks it first. What
     /// the check found wrong is an error: nothing measured on a broken file
-    /// system is worth anything.
-    pub(crate) fn close(self, recorder: &mut Recorder) -> Result<(), LaboratoryError> {
-        let workspace = match self.ground {
-            Ground::Device { .. } | Ground::File(_) => return Ok(()),
-            Ground::Folder(workspace) => workspace,
-            Ground::Fresh(filesystem, workspace) => {
-                let report = filesystem.finish().map_err(LaboratoryError::work)?;
-                if !report.clean() {
-                    return Err(LaboratoryError::work(report));
-                }
-                workspace
+    /// system is worth anything. What could not be removed is put into `left`.
+    pub(crate) fn close(
+        self,
+        recorder: &mut Recorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        match self.ground {
+            Ground::Device { .. } | Ground::File(_) => Ok(()),
+            Ground::Folder(workspace) => {
+                remove(workspace, recorder, left);
+                Ok(())
             }
-        };
-        let path = workspace.path().to_owned();
-        workspace.remove().map_err(LaboratoryError::work)?;
-        recorder.forget_workspace(&path);
-        Ok(())
+            Ground::Fresh(filesystem, workspace) => {
+                let finished = filesystem.finish();
+                remove(workspace, recorder, left);
+                match finished.map_err(LaboratoryError::work)? {
+                    report if report.clean() => Ok(()),
+                    report => Err(LaboratoryError::work(report)),
+                }
+            }
+        }
+    }
+}
+
+/// Removes a run's folder, or says why it stays.
+fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>) {
+    let path = workspace.path().to_owned();
+    match workspace.remove() {
+        Ok(()) => recorder.forget_workspace(&path),
+        // These have their own remedy.
+        Err(error @ (WorkspaceError::MountedInside { .. } | WorkspaceError::Replaced { .. })) => {
+            left.push(error.to_string());
+        }
+        Err(error) => left.push(format!(
+            "{error}; {} is left: when that is mended, `diskperf clean` removes it",
+            path.display()
+        )),
     }
 }
 

@@ -46,6 +46,15 @@ pub enum LaboratoryError {
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
+    /// Something failed or was ended, and then not all that was made could be
+    /// removed, or not all that was changed be put back.
+    #[error("{error}\n{}", left.join("\n"))]
+    Left {
+        /// What ended it.
+        error: Box<LaboratoryError>,
+        /// What is left, and why, with the remedy.
+        left: Vec<String>,
+    },
 }
 
 impl LaboratoryError {
@@ -60,6 +69,27 @@ impl LaboratoryError {
             | Self::File { .. } => 2,
             Self::Program { .. } | Self::Work(_) => 1,
             Self::Interrupted => 130,
+            Self::Left { error, .. } => error.exit_code(),
+        }
+    }
+
+    /// What ended it, whatever was left then.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::Left { error, .. } => error.cause(),
+            other => other,
+        }
+    }
+
+    /// An outcome, after which some things were left.
+    pub(crate) fn leaving<T>(outcome: Result<T, Self>, left: Vec<String>) -> Result<T, Self> {
+        match outcome {
+            outcome if left.is_empty() => outcome,
+            Ok(_) => Err(Self::Work(left.join("\n"))),
+            Err(error) => Err(Self::Left {
+                error: Box::new(error),
+                left,
+            }),
         }
     }
 
@@ -154,6 +184,12 @@ fn remedy(error: &str) -> &'static str {
         "; leave --direct out"
     } else if error.contains("EINVAL") {
         "; O_DIRECT wants calls in multiples of the device's block: leave --direct out, or set program.call_bytes"
+    } else if ["os error 103", "os error 107"]
+        .iter()
+        .any(|code| error.contains(code))
+    {
+        // ECONNABORTED of the call under way, ENOTCONN of those that follow.
+        "; the process that serves this file system (FUSE) has ended: unmount it and mount it again, then `diskperf clean` removes what is left"
     } else if error.contains("EIO") {
         "; the device could not do it: see the kernel's log (dmesg)"
     } else {

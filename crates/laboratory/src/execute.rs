@@ -83,6 +83,7 @@ fn on_host(
         stop,
         clock,
         sizes: BTreeMap::new(),
+        left: Vec::new(),
         run: new_run(plan, clock),
         observer,
         recorder,
@@ -98,11 +99,16 @@ fn on_host(
     });
     let Execution {
         run,
+        left,
         observer,
         recorder,
         ..
     } = execution;
-    finished(run, error, observer, recorder)
+    let Executed { run, error } = finished(run, error, observer, recorder);
+    // All that was to be measured was, whatever is left of it on a disk.
+    let outcome = error.map_or(Ok(()), Err);
+    let error = LaboratoryError::leaving(outcome, left).err();
+    Executed { run, error }
 }
 
 /// A run that has come to its end, well or not.
@@ -151,6 +157,8 @@ struct Execution<'a> {
     clock: Clock,
     /// The sizes that pilots found, by file system and group of steps.
     sizes: BTreeMap<(String, u32), u64>,
+    /// What could not be removed, in words.
+    left: Vec<String>,
     run: Run,
     observer: &'a mut dyn Observer,
     recorder: &'a mut Recorder,
@@ -168,10 +176,15 @@ impl Execution<'_> {
         if self.plan.fresh.is_empty() {
             return self.on_filesystem(None);
         }
-        self.plan
-            .fresh
-            .iter()
-            .try_for_each(|spec| self.on_filesystem(Some(spec)))
+        for spec in &self.plan.fresh {
+            if !self.left.is_empty() {
+                return Err(LaboratoryError::work(
+                    "the other fresh file systems are left out, since their room may be taken",
+                ));
+            }
+            self.on_filesystem(Some(spec))?;
+        }
+        Ok(())
     }
 
     /// Runs all programs on the targets as they are, or on fresh file systems
@@ -182,31 +195,50 @@ impl Execution<'_> {
             SizeChoice::Auto => None,
         };
         let mut drives = Vec::new();
-        for target in &self.plan.targets {
-            drives.push(Drive::open(target, fresh, needed_bytes, self.recorder)?);
-        }
-        let other = match &self.plan.other {
-            Some(target) => Some(Drive::open(target, None, needed_bytes, self.recorder)?),
-            None => None,
-        };
+        let opened = self.open(fresh, needed_bytes, &mut drives);
         self.recorder.tell(self.observer);
-        let events = self.listen(drives.iter().chain(&other));
+        let result = opened.and_then(|()| self.steps(&drives));
+        let mut closed = Ok(());
+        for drive in drives {
+            closed = closed.and(drive.close(self.recorder, &mut self.left));
+        }
+        // What ended the programs says more than what was found afterwards.
+        result.and(closed)
+    }
+
+    /// Opens the drives of all targets, and at last of the one to copy to.
+    fn open(
+        &mut self,
+        fresh: Option<&FreshSpec>,
+        needed_bytes: Option<u64>,
+        drives: &mut Vec<Drive>,
+    ) -> Result<(), LaboratoryError> {
+        let targets = self.plan.targets.iter().map(|target| (target, fresh));
+        let other = self.plan.other.iter().map(|target| (target, None));
+        for (target, fresh) in targets.chain(other) {
+            let left = &mut self.left;
+            drives.push(Drive::open(
+                target,
+                fresh,
+                needed_bytes,
+                self.recorder,
+                left,
+            )?);
+        }
+        Ok(())
+    }
+
+    /// Runs all programs on open drives.
+    fn steps(&mut self, drives: &[Drive]) -> Result<(), LaboratoryError> {
+        let events = self.listen(drives.iter());
+        let (drives, other) = drives.split_at(self.plan.targets.len());
         let stand = Stand {
-            drives: &drives,
-            other: other.as_ref(),
+            drives,
+            other: other.first(),
             block_events: events.as_ref(),
         };
         let mut steps = self.plan.suite.steps.iter().enumerate();
-        let result = steps.try_for_each(|(number, step)| self.step(number, step, &stand));
-        drop(events);
-        for drive in drives.into_iter().chain(other) {
-            let closed = drive.close(self.recorder);
-            // What ended the programs says more than what it left behind.
-            if result.is_ok() {
-                closed?;
-            }
-        }
-        result
+        steps.try_for_each(|(number, step)| self.step(number, step, &stand))
     }
 
     /// Listens to the disks of these drives, where the plan has it and the system

@@ -8,15 +8,18 @@ use pyo3::types::PyType;
 
 /// The exception of an error, with its words.
 pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
-    match error {
-        LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
+    match error.cause() {
+        LaboratoryError::Interrupted => match error {
+            LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
+            left => PyKeyboardInterrupt::new_err(words(left)),
+        },
         LaboratoryError::Catalogue(_) | LaboratoryError::Parameter(_) => {
             named(py, "SettingError", words(error))
         }
         LaboratoryError::Request(_) => named(py, "RequestError", words(error)),
-        LaboratoryError::Program { .. } | LaboratoryError::Work(_) => {
-            named(py, "RunError", words(error))
-        }
+        LaboratoryError::Program { .. }
+        | LaboratoryError::Work(_)
+        | LaboratoryError::Left { .. } => named(py, "RunError", words(error)),
         LaboratoryError::Store(_) => named(py, "StoreError", words(error)),
         LaboratoryError::File { .. } => named(py, "FileError", words(error)),
     }

@@ -342,6 +342,7 @@ fn is_of_the_point(error: &LaboratoryError) -> bool {
         | LaboratoryError::Work(_)
         | LaboratoryError::Store(_)
         | LaboratoryError::File { .. }
+        | LaboratoryError::Left { .. }
         | LaboratoryError::Interrupted => false,
     }
 }
