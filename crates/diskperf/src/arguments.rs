@@ -423,6 +423,12 @@ pub(crate) struct CleanArguments {
     /// Look in these directories too, beside those that the store knows of
     #[arg(long = "on", value_name = "DIR", default_value = ".")]
     pub(crate) directories: Vec<PathBuf>,
+    /// Say what would be removed and put back, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Forget folders on file systems that are not mounted now, and will not be
+    #[arg(long)]
+    pub(crate) forget_unmounted: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

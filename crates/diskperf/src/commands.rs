@@ -24,6 +24,7 @@ use crate::signals::stop_on_signals;
 use diskperf_laboratory::analysis::{comparison, report};
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
+use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::{load_catalogue, settings};
@@ -367,17 +368,19 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     if let Err(error) = &opened {
         say(&format!("looking only where --on says: {error}"));
     }
-    let cleaned = diskperf_laboratory::clean::clean(&arguments.directories, opened.as_mut().ok())?;
-    for path in &cleaned.removed {
-        print(&format!("removed {}", path.display()))?;
+    let cleaning = Cleaning {
+        directories: arguments.directories.clone(),
+        dry_run: arguments.dry_run,
+        forget_unmounted: arguments.forget_unmounted,
+    };
+    let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
+    for leftover in &cleaned.done {
+        print(&leftover.told(arguments.dry_run))?;
     }
-    for (path, value) in &cleaned.restored {
-        print(&format!("put back {} to {value}", path.display()))?;
+    for text in cleaned.notes.iter().chain(&cleaned.failed) {
+        say(text);
     }
-    for (path, error) in &cleaned.failed {
-        say(&format!("{}: {error}", path.display()));
-    }
-    if cleaned.removed.is_empty() && cleaned.restored.is_empty() && cleaned.failed.is_empty() {
+    if cleaned.done.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove")?;
     }
     Ok(if cleaned.failed.is_empty() {

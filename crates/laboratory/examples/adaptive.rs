@@ -55,7 +55,10 @@ fn section(word: &str) -> (String, Vec<Workload>) {
         (title, drawn(seed, DRAWN))
     };
     match word {
-        "seed" => ("Zachariassen 1987's own workloads".to_owned(), of_the_seed()),
+        "seed" => (
+            "Zachariassen 1987's own workloads".to_owned(),
+            of_the_seed(),
+        ),
         "held-out" => random("Not looked at when the policy was made", HELD_OUT_SEED),
         "changes" => ("Changes in mid-run".to_owned(), changes()),
         _ => {

@@ -1,88 +1,301 @@
 //! Finds and removes what killed runs left.
+//!
+//! What is removed is recognised by itself: a folder by its marker, its owner and
+//! a lock that nobody holds (`system/host/workspace`), an instance of tracefs by
+//! the process in its name, a disk's settings by a note of root's
+//! (`system/host/queue_settings`), a loop device by what it shows. The store says
+//! no more than where to look, since others may be able to write to it: whatever
+//! its rows say, nothing is removed that would not be found without them.
 
 use crate::error::LaboratoryError;
-use diskperf_store::Store;
-use diskperf_system::host::block_events;
-use diskperf_system::host::queue_settings::{is_running, put_back};
-use diskperf_system::host::workspace::Workspace;
+use diskperf_store::{NotedWorkspace, Store};
+use diskperf_system::host::workspace::{Workspace, orphaned_loops};
+use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
 use std::collections::BTreeSet;
+use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What was found, folder by folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Folders that were removed, and buffers of tracefs.
-    pub removed: Vec<PathBuf>,
-    /// Settings of devices that were put back, with what they are now.
-    pub restored: Vec<(PathBuf, String)>,
-    /// Folders that could not be removed, each with the reason.
-    pub failed: Vec<(PathBuf, String)>,
+/// Where and how to clean.
+#[derive(Clone, Debug, Default)]
+pub struct Cleaning {
+    /// Directories to look into, beside those that the store knows of.
+    pub directories: Vec<PathBuf>,
+    /// Whether nothing is changed.
+    pub dry_run: bool,
+    /// Whether the store forgets the folders on file systems that are not
+    /// mounted now.
+    pub forget_unmounted: bool,
 }
 
-/// Looks into these directories, and into those in which the store knows of
-/// runs that have not ended.
-pub fn clean(
-    directories: &[PathBuf],
-    store: Option<&mut Store>,
-) -> Result<Cleaned, LaboratoryError> {
-    let mut cleaned = Cleaned::default();
+/// Something that a killed run left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leftover {
+    /// A folder with all that is in it.
+    Folder(PathBuf),
+    /// A buffer of tracefs.
+    Instance(PathBuf),
+    /// A setting of a disk.
+    Setting(queue_settings::PutBack),
+    /// A loop device whose image was removed.
+    Loop {
+        /// Its node.
+        device: PathBuf,
+        /// Where its image was.
+        image: PathBuf,
+    },
+}
+
+impl Leftover {
+    /// What was done about it, or would be.
+    pub fn told(&self, dry_run: bool) -> String {
+        let (would, done) = match self {
+            Self::Folder(_) | Self::Instance(_) => ("would remove", "removed"),
+            Self::Setting(_) => ("would put back", "put back"),
+            Self::Loop { .. } => ("would detach", "detached"),
+        };
+        format!("{} {self}", if dry_run { would } else { done })
+    }
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path) | Self::Instance(path) => path.display().fmt(formatter),
+            Self::Setting(setting) => setting.fmt(formatter),
+            Self::Loop { device, image } => write!(
+                formatter,
+                "{}, whose image {} was removed",
+                device.display(),
+                image.display()
+            ),
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// What was removed or put back, or would be.
+    pub done: Vec<Leftover>,
+    /// What could not be looked at, removed or put back, each with the reason.
+    pub failed: Vec<String>,
+    /// What a user should know beside.
+    pub notes: Vec<String>,
+}
+
+impl Cleaned {
+    /// Does away with one thing, unless that is only rehearsed.
+    fn finish<E: fmt::Display>(
+        &mut self,
+        cleaning: &Cleaning,
+        leftover: Leftover,
+        act: impl FnOnce() -> Result<(), E>,
+    ) {
+        match if cleaning.dry_run { Ok(()) } else { act() } {
+            Ok(()) => self.done.push(leftover),
+            Err(error) => {
+                let (text, what) = (error.to_string(), leftover.to_string());
+                self.failed.push(match text.contains(&what) {
+                    true => text,
+                    false => format!("{what}: {text}"),
+                });
+            }
+        }
+    }
+}
+
+/// Looks into directories, and into those in which the store knows of runs that
+/// have not ended.
+///
+/// # Errors
+///
+/// A directory that was named does not exist, and those of the store.
+pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, LaboratoryError> {
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
-    for directory in directories {
-        places.insert(directory.canonicalize().map_err(|error| {
-            LaboratoryError::Request(format!("{}: {error}", directory.display()))
-        })?);
+    let mut cleaned = Cleaned::default();
+    for directory in &cleaning.directories {
+        match directory.canonicalize() {
+            Ok(place) if place.is_dir() => drop(places.insert(place)),
+            Ok(place) => {
+                return Err(LaboratoryError::Request(format!(
+                    "--on {}: {} is not a directory; name a directory to look into",
+                    directory.display(),
+                    place.display()
+                )));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(LaboratoryError::Request(format!(
+                    "--on {0}: {0} does not exist; name a directory to look into",
+                    directory.display()
+                )));
+            }
+            Err(error) => cleaned
+                .failed
+                .push(format!("{}: {error}", directory.display())),
+        }
     }
     let known = match &store {
         Some(store) => store.workspaces()?,
         None => Vec::new(),
     };
-    places.extend(
-        known
-            .iter()
-            .filter_map(|path| path.parent().map(Path::to_owned)),
-    );
-    for place in places.iter().filter(|place| place.is_dir()) {
-        for abandoned in Workspace::abandoned(place).map_err(LaboratoryError::work)? {
-            let path = abandoned.path().to_owned();
-            match abandoned.remove() {
-                Ok(()) => cleaned.removed.push(path),
-                Err(error) => cleaned.failed.push((path, error.to_string())),
-            }
-        }
+    for noted in &known {
+        let place = noted.path.parent();
+        places.extend(
+            place
+                .filter(|_| Workspace::could_be(&noted.path))
+                .map(Path::to_owned),
+        );
     }
-    for (path, left) in block_events::remove_abandoned() {
-        match left {
-            None => cleaned.removed.push(path),
-            Some(error) => cleaned.failed.push((path, error.to_string())),
-        }
+    for place in &places {
+        clean_directory(place, cleaning, &mut cleaned);
     }
+    for orphan in orphaned_loops() {
+        let leftover = Leftover::Loop {
+            device: orphan.device().to_owned(),
+            image: orphan.image().to_owned(),
+        };
+        cleaned.finish(cleaning, leftover, || orphan.detach());
+    }
+    for instance in block_events::abandoned() {
+        let leftover = Leftover::Instance(instance.path());
+        cleaned.finish(cleaning, leftover, || instance.remove());
+    }
+    put_settings_back(cleaning, &mut cleaned);
     if let Some(store) = store {
-        put_settings_back(store, &mut cleaned)?;
-        for path in known.iter().filter(|path| !path.exists()) {
-            store.forget_workspace(path)?;
-        }
+        forget(&known, cleaning, store, &mut cleaned)?;
     }
     Ok(cleaned)
 }
 
-/// Puts back what killed searches have changed of devices' queues.
-fn put_settings_back(store: &mut Store, cleaned: &mut Cleaned) -> Result<(), LaboratoryError> {
-    for setting in store.device_settings()? {
-        if is_running(&setting.owner) {
-            continue;
+/// Removes the abandoned folders of one directory.
+fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
+    // What is not there now is dealt with where it is forgotten.
+    if is_missing(place) {
+        return;
+    }
+    let found = match Workspace::find_abandoned(place) {
+        Ok(found) => found,
+        Err(error) => {
+            cleaned.failed.push(error.to_string());
+            return;
         }
-        // A disk that is gone has nothing to put back.
-        let outcome = match setting.path.exists() {
-            true => put_back(&setting.path, &setting.value),
-            false => Ok(()),
+    };
+    for abandoned in found {
+        let leftover = Leftover::Folder(abandoned.path().to_owned());
+        match abandoned.obstacle() {
+            Some(error) => cleaned.failed.push(error.to_string()),
+            None => cleaned.finish(cleaning, leftover, || abandoned.remove()),
+        }
+    }
+}
+
+/// Puts back what killed searches have changed of disks' queues.
+fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+    if !is_root() {
+        if queue_settings::any_noted() {
+            cleaned.notes.push("settings of a disk are noted that root's `diskperf tune` changes; if it was killed, `sudo diskperf clean` puts them back".to_owned());
+        }
+        return;
+    }
+    let left = match queue_settings::abandoned() {
+        Ok(left) => left,
+        Err(error) => {
+            cleaned.failed.push(error.to_string());
+            return;
+        }
+    };
+    for left in left {
+        let left = match left {
+            Ok(left) => left,
+            Err(error) => {
+                cleaned.failed.push(error.to_string());
+                continue;
+            }
+        };
+        let (path, settings) = (left.path().to_owned(), left.settings().to_vec());
+        let outcome = match cleaning.dry_run {
+            true => Ok(()),
+            false => left.put_back(),
         };
         match outcome {
-            Ok(()) => {
-                store.forget_device_setting(&setting.path)?;
-                cleaned.restored.push((setting.path, setting.value));
+            Ok(()) => cleaned
+                .done
+                .extend(settings.into_iter().map(Leftover::Setting)),
+            Err(error) => cleaned
+                .failed
+                .push(format!("{error}; what it was stands in {}", path.display())),
+        }
+    }
+}
+
+/// Has the store forget the folders that are gone, but not those that cannot be
+/// looked for.
+fn forget(
+    known: &[NotedWorkspace],
+    cleaning: &Cleaning,
+    store: &mut Store,
+    cleaned: &mut Cleaned,
+) -> Result<(), LaboratoryError> {
+    for noted in known {
+        let forgotten = match fate(noted) {
+            Fate::There => false,
+            Fate::Gone => true,
+            Fate::OutOfReach if cleaning.forget_unmounted => true,
+            Fate::OutOfReach => {
+                cleaned.notes.push(format!(
+                    "{}: its file system is not mounted now: mount it for `diskperf clean` to look there, or forget the folder with `diskperf clean --forget-unmounted`",
+                    noted.path.display()
+                ));
+                false
             }
-            Err(error) => cleaned.failed.push((setting.path, error.to_string())),
+        };
+        if forgotten && !cleaning.dry_run {
+            store.forget_workspace(&noted.path)?;
         }
     }
     Ok(())
+}
+
+/// What became of a folder that a run noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    There,
+    Gone,
+    /// Its file system is not mounted, or does not let itself be looked at.
+    OutOfReach,
+}
+
+fn fate(noted: &NotedWorkspace) -> Fate {
+    if !Workspace::could_be(&noted.path) {
+        // No run has noted it.
+        return Fate::Gone;
+    }
+    match noted.path.symlink_metadata() {
+        Ok(_) => return Fate::There,
+        Err(error) if !is_absence(error.kind()) => return Fate::OutOfReach,
+        Err(_) => {}
+    }
+    // On the file system of the run it is gone; the one that is there now may be
+    // what the other was mounted on.
+    let nearest = noted.path.ancestors().find(|above| !is_missing(above));
+    let (Some(nearest), Some(filesystem)) = (nearest, &noted.filesystem) else {
+        return match noted.path.parent().is_some_and(is_missing) {
+            true => Fate::OutOfReach,
+            false => Fate::Gone,
+        };
+    };
+    match mounts::filesystem_of(nearest) {
+        Ok(now) if now == *filesystem => Fate::Gone,
+        _ => Fate::OutOfReach,
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_err_and(|error| is_absence(error.kind()))
+}
+
+fn is_absence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -6,6 +6,7 @@ mod side_file;
 use crate::observer::{Event, Observer};
 use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
 use diskperf_store::{Store, StoreError};
+use diskperf_system::host::mounts::filesystem_of;
 use diskperf_timeline::{ProgramResult, Repetition, Run};
 use side_file::SideFile;
 use std::path::{Path, PathBuf};
@@ -48,23 +49,20 @@ struct Kept {
 
 /// What a run has on a disk while it lasts, for `diskperf clean`.
 enum Note {
-    Workspace(PathBuf),
-    WorkspaceGone(PathBuf),
-    Setting {
+    Workspace {
         path: PathBuf,
-        value: String,
-        owner: String,
+        filesystem: Option<String>,
     },
-    SettingBack(PathBuf),
+    WorkspaceGone(PathBuf),
 }
 
 impl Note {
     fn write(&self, store: &mut Store) -> Result<(), StoreError> {
         match self {
-            Self::Workspace(path) => store.note_workspace(path),
+            Self::Workspace { path, filesystem } => {
+                store.note_workspace(path, filesystem.as_deref())
+            }
             Self::WorkspaceGone(path) => store.forget_workspace(path),
-            Self::Setting { path, value, owner } => store.note_device_setting(path, value, owner),
-            Self::SettingBack(path) => store.forget_device_setting(path),
         }
     }
 }
@@ -98,8 +96,8 @@ impl Recorder {
         }
     }
 
-    /// One that notes folders and settings for `diskperf clean`, and keeps no
-    /// runs: those of a search are its points.
+    /// One that notes folders for `diskperf clean`, and keeps no runs: those of
+    /// a search are its points.
     pub fn of_leftovers(path: Option<&Path>) -> Self {
         Self {
             keeps: Keeps::Leftovers,
@@ -233,23 +231,15 @@ impl Recorder {
 /// What is left on a disk, for `diskperf clean`.
 impl Recorder {
     pub(crate) fn note_workspace(&mut self, path: &Path) {
-        self.note(Note::Workspace(path.to_owned()));
+        let place = path.parent();
+        self.note(Note::Workspace {
+            path: path.to_owned(),
+            filesystem: place.and_then(|place| filesystem_of(place).ok()),
+        });
     }
 
     pub(crate) fn forget_workspace(&mut self, path: &Path) {
         self.note(Note::WorkspaceGone(path.to_owned()));
-    }
-
-    pub(crate) fn note_device_setting(&mut self, path: &Path, value: &str, owner: &str) {
-        self.note(Note::Setting {
-            path: path.to_owned(),
-            value: value.to_owned(),
-            owner: owner.to_owned(),
-        });
-    }
-
-    pub(crate) fn forget_device_setting(&mut self, path: &Path) {
-        self.note(Note::SettingBack(path.to_owned()));
     }
 
     fn note(&mut self, note: Note) {
@@ -259,7 +249,7 @@ impl Recorder {
         let lock_wait = if self.behind { BRIEF_WAIT } else { LOCK_WAIT };
         self.notes.push(note);
         self.fall_behind_unless_caught_up(lock_wait);
-        if let Some(Note::Workspace(path)) = self.notes.last() {
+        if let Some(Note::Workspace { path, .. }) = self.notes.last() {
             self.news.push(format!(
                 "the result store does not know of {}: if this run is killed, `diskperf clean --on {}` removes it",
                 path.display(),

@@ -10,7 +10,7 @@ use diskperf_timeline::{Run, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The version of the file format.
 const FORMAT: u32 = 1;

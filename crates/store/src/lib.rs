@@ -26,7 +26,7 @@ mod write;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use read::{DamagedRun, RunHeading};
-pub use workspaces::DeviceSetting;
+pub use workspaces::NotedWorkspace;
 
 use identity::FileIdentity;
 use rusqlite::config::DbConfig;

@@ -41,7 +41,8 @@
 //! | `payload_bytes` | that count for `kb_per_s` |
 //!
 //! `workspaces`: folders that runs made and have not removed yet. `path` holds
-//! the bytes of the path, which need not be UTF-8.
+//! the bytes of the path, which need not be UTF-8; `filesystem` is what tells the
+//! file system that it is on, and NULL of a folder that an older version made.
 //!
 //! `points`: what single combinations of a search for better settings did, so
 //! that a search that was killed goes on where it was.
@@ -50,9 +51,6 @@
 //! |---|---|
 //! | `fingerprint` | of the model and all that the point is made of |
 //! | `document` | what came of it |
-//!
-//! `device_settings`: what files of sysfs held that a run has changed and not
-//! put back yet, with the process that did.
 //!
 //! The mean KB/s of each program is then a query away:
 //!
@@ -72,7 +70,7 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"dskp");
 /// of an empty file. A step that was released is never changed: a change of
 /// the tables is a new step, and so is a change of the documents' form that
 /// leaves older ones unreadable.
-const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS];
+const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS, FILESYSTEMS];
 
 /// The schema version that all steps lead to.
 const fn newest() -> i64 {
@@ -142,6 +140,14 @@ CREATE TABLE device_settings (
     value TEXT NOT NULL,
     owner TEXT NOT NULL
 ) STRICT;
+";
+
+/// The settings of devices are noted where every store's user finds them, and not
+/// in a store. (What a killed search of an older version left changed is as it was
+/// after a reboot.)
+const FILESYSTEMS: &str = "
+DROP TABLE device_settings;
+ALTER TABLE workspaces ADD COLUMN filesystem TEXT;
 ";
 
 /// What an SQLite file is to this program.

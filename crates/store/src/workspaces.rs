@@ -5,18 +5,33 @@ use crate::error::StoreError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// A folder that a run was about to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotedWorkspace {
+    /// Its path.
+    pub path: PathBuf,
+    /// What tells its file system from others, in the words of whoever noted
+    /// it; `None` of one that an older version noted.
+    pub filesystem: Option<String>,
+}
+
 impl Store {
-    /// Notes that a run is about to make the folder `path`, an absolute path.
-    /// It is on the disk when this returns; a path is noted once.
+    /// Notes that a run is about to make the folder `path`, an absolute path,
+    /// on a file system. It is on the disk when this returns; a path is noted
+    /// once.
     ///
     /// # Errors
     ///
     /// Those of any write.
-    pub fn note_workspace(&mut self, path: &Path) -> Result<(), StoreError> {
+    pub fn note_workspace(
+        &mut self,
+        path: &Path,
+        filesystem: Option<&str>,
+    ) -> Result<(), StoreError> {
         self.writing(|connection| {
             connection.execute(
-                "INSERT INTO workspaces VALUES (?1) ON CONFLICT DO NOTHING",
-                [path_bytes(path)],
+                "INSERT INTO workspaces (path, filesystem) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                rusqlite::params![path_bytes(path), filesystem],
             )?;
             Ok(())
         })
@@ -40,78 +55,17 @@ impl Store {
     /// # Errors
     ///
     /// Those of [`Store::list`].
-    pub fn workspaces(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn workspaces(&self) -> Result<Vec<NotedWorkspace>, StoreError> {
         self.reading(|connection| {
-            let mut statement = connection.prepare("SELECT path FROM workspaces ORDER BY rowid")?;
-            let paths = statement.query_map([], |row| row.get(0).map(path_of_bytes))?;
-            Ok(paths.collect::<Result<_, _>>()?)
-        })
-    }
-}
-
-/// What a file of sysfs held before a run changed it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceSetting {
-    /// The file.
-    pub path: PathBuf,
-    /// What it held.
-    pub value: String,
-    /// The process that changed it, in the words of whoever noted it.
-    pub owner: String,
-}
-
-impl Store {
-    /// Notes what a file of sysfs holds, before it is changed. What was noted
-    /// first stays: it is what the machine had.
-    ///
-    /// # Errors
-    ///
-    /// Those of any write.
-    pub fn note_device_setting(
-        &mut self,
-        path: &Path,
-        value: &str,
-        owner: &str,
-    ) -> Result<(), StoreError> {
-        self.writing(|connection| {
-            connection.execute(
-                "INSERT INTO device_settings VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-                rusqlite::params![path_bytes(path), value, owner],
-            )?;
-            Ok(())
-        })
-    }
-
-    /// Forgets a file that was put back; one that was never noted is no error.
-    ///
-    /// # Errors
-    ///
-    /// Those of any write.
-    pub fn forget_device_setting(&mut self, path: &Path) -> Result<(), StoreError> {
-        self.writing(|connection| {
-            let path = path_bytes(path);
-            connection.execute("DELETE FROM device_settings WHERE path = ?1", [path])?;
-            Ok(())
-        })
-    }
-
-    /// The files that were noted and not forgotten.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`].
-    pub fn device_settings(&self) -> Result<Vec<DeviceSetting>, StoreError> {
-        self.reading(|connection| {
-            let mut statement = connection
-                .prepare("SELECT path, value, owner FROM device_settings ORDER BY rowid")?;
-            let settings = statement.query_map([], |row| {
-                Ok(DeviceSetting {
+            let mut statement =
+                connection.prepare("SELECT path, filesystem FROM workspaces ORDER BY rowid")?;
+            let noted = statement.query_map([], |row| {
+                Ok(NotedWorkspace {
                     path: row.get(0).map(path_of_bytes)?,
-                    value: row.get(1)?,
-                    owner: row.get(2)?,
+                    filesystem: row.get(1)?,
                 })
             })?;
-            Ok(settings.collect::<Result<_, _>>()?)
+            Ok(noted.collect::<Result<_, _>>()?)
         })
     }
 }

@@ -22,8 +22,8 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
         Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [&target])?),
         None => None,
     };
-    let tuned = match is_model(Path::new(&target)) {
-        true => tune_model(arguments, (target, what), store)?,
+    let (tuned, left) = match is_model(Path::new(&target)) {
+        true => (tune_model(arguments, (target, what), store)?, None),
         false => tune_path(arguments, (target, what), store)?,
     };
     let format = arguments.machines.format.into();
@@ -32,7 +32,7 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
         page.write(report::html::tuned(&tuned).as_bytes())?;
     }
     printed?;
-    Ok(ExitCode::SUCCESS)
+    left.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// The best on a modelled system.
@@ -88,12 +88,12 @@ fn tune_model(
     tuned
 }
 
-/// The best on real storage.
+/// The best on real storage, and what could not be put back.
 fn tune_path(
     arguments: &TuneArguments,
     (target, what): (String, Option<String>),
     store: Option<&Path>,
-) -> Result<Tuned, LaboratoryError> {
+) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
     let of_models = [
         (arguments.drives.is_some(), "--drives"),
         (arguments.machines.catalogue.is_some(), "--catalogue"),

@@ -1,7 +1,6 @@
 //! Searching for better settings of real storage.
 
-use crate::support::machine::can_run;
-use crate::support::{MOUNTS, User, entries, words};
+use crate::support::{User, entries, words};
 
 const READ: &str = "tune ./target --suite read_8192 --size 1M --runs 4";
 
@@ -68,75 +67,4 @@ fn only_what_is_safe_is_varied() {
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
     }
     assert_eq!(entries(&user.target()), [""; 0]);
-}
-
-/// A loop device has a queue of its own, that is nobody else's.
-mod device {
-    use super::*;
-    use crate::support::machine::LoopDevice;
-    use rustix::process::Signal;
-    use std::path::PathBuf;
-
-    fn setting(device: &LoopDevice) -> PathBuf {
-        PathBuf::from("/sys/block")
-            .join(device.name())
-            .join("queue/read_ahead_kb")
-    }
-
-    fn value(device: &LoopDevice) -> String {
-        let text = std::fs::read_to_string(setting(device)).unwrap();
-        text.trim().to_owned()
-    }
-
-    #[test]
-    fn its_settings_are_put_back_at_the_end_on_an_error_and_after_a_signal() {
-        let test = "its_settings_are_put_back_at_the_end_on_an_error_and_after_a_signal";
-        if !can_run(test, MOUNTS) {
-            return;
-        }
-        let user = User::new();
-        let device = LoopDevice::blank(user.scratch(), 32);
-        let before = value(&device);
-        let path = device.text();
-        let line = |runs: u32| {
-            format!(
-                "tune {path} --suite read_8192 --size 1M --runs {runs} --change-device-settings --over device.read_ahead_kb=4,64"
-            )
-        };
-        let found = user
-            .run(&words(&format!("{} --format json", line(3))))
-            .expect(0, &[])
-            .json();
-        assert_eq!(
-            found["today"]["settings"]["device.read_ahead_kb"],
-            before.as_str()
-        );
-        assert_eq!(value(&device), before);
-        // An error: the device is too small.
-        let error = line(3).replace("1M", "1G");
-        assert_ne!(user.run(&words(&error)).code, Some(0));
-        assert_eq!(value(&device), before);
-        // A signal.
-        let long = line(1000);
-        let mut process = user.start(&words(&long));
-        process.wait_until(|| value(&device) != before);
-        process.signal(Signal::INT);
-        process.finish().expect(130, &["interrupted"]);
-        assert_eq!(value(&device), before);
-        // A kill: what is left, `clean` puts back; not while it runs.
-        let mut process = user.start(&words(&long));
-        process.wait_until(|| value(&device) != before);
-        user.run(&["clean"])
-            .expect(0, &[])
-            .shows(&["nothing to remove"]);
-        process.signal(Signal::KILL);
-        process.finish();
-        // It may be killed between two points, where all is as it was.
-        let cleaned = user.run(&["clean"]).expect(0, &[]);
-        assert!(cleaned.stdout.contains("put back"), "{cleaned:?}");
-        assert_eq!(value(&device), before);
-        user.run(&["clean"])
-            .expect(0, &[])
-            .shows(&["nothing to remove"]);
-    }
 }

@@ -32,14 +32,28 @@ const NOBODY: u32 = 65_534;
 /// and a store that is nobody else's.
 pub(crate) struct User {
     scratch: Scratch,
+    /// Whether what diskperf sees as /run is the directory `run` of the home.
+    own_run_directory: bool,
 }
 
 impl User {
     pub(crate) fn new() -> Self {
         let user = Self {
             scratch: Scratch::new(),
+            own_run_directory: false,
         };
         std::fs::create_dir(user.target()).expect("scratch directories can be written");
+        user
+    }
+
+    /// One whose diskperf notes what it changes of the machine where no other
+    /// test's sees it; needs root.
+    pub(crate) fn with_own_run_directory() -> Self {
+        let user = Self {
+            own_run_directory: true,
+            ..Self::new()
+        };
+        std::fs::create_dir(user.file("run")).expect("scratch directories can be written");
         user
     }
 
@@ -70,7 +84,19 @@ impl User {
     /// diskperf with these words; none of them names a store, so it is this
     /// user's.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("diskperf"));
+        let built = assert_cmd::cargo::cargo_bin!("diskperf");
+        let mut command = Command::new(built);
+        if self.own_run_directory {
+            // It stays one process, which takes the signals.
+            let words = ["--mount", "sh", "-c"];
+            let line = "mount --bind \"$0\" /run && exec \"$@\"";
+            command = Command::new("unshare");
+            command
+                .args(words)
+                .arg(line)
+                .arg(self.file("run"))
+                .arg(built);
+        }
         command
             .args(arguments)
             .current_dir(self.home())

@@ -52,7 +52,8 @@ pub struct HostSearch {
 /// More combinations than these would be measured for hours.
 const MOST: u64 = 256;
 
-/// Measures every combination.
+/// Measures every combination. What came of it stands also where the disk's
+/// settings could not be put back, which is the error beside it.
 ///
 /// # Errors
 ///
@@ -61,7 +62,7 @@ pub fn tune_host(
     search: &HostSearch,
     store: Option<&Path>,
     progress: &dyn Fn(usize, usize),
-) -> Result<Tuned, LaboratoryError> {
+) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
     let overs = Over::parse_all(&search.over, &search.settings)?;
     let varied: Vec<Varied> = overs
         .iter()
@@ -92,10 +93,13 @@ pub fn tune_host(
         own: Vec::new(),
     };
     let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
-    let restored = rounds.put_back();
-    outcome?;
-    restored?;
-    rounds.tuned(combinations)
+    let left: Vec<String> = rounds.settings.put_back().err().into_iter().collect();
+    rounds.recorder.tell(&mut Warnings(&mut rounds.warnings));
+    if let Err(error) = outcome {
+        return LaboratoryError::leaving(Err(error), left);
+    }
+    let left = LaboratoryError::leaving(Ok(()), left).err();
+    Ok((rounds.tuned(combinations)?, left))
 }
 
 /// What one point came to in its repetitions, program by program.
@@ -126,7 +130,7 @@ impl Rounds<'_> {
         all: &[Places],
         progress: &dyn Fn(usize, usize),
     ) -> Result<(), LaboratoryError> {
-        self.settings = DeviceSettings::of(self.varied, &self.search.target, &mut self.recorder)?;
+        self.settings = DeviceSettings::of(self.varied, &self.search.target)?;
         self.check_values()?;
         let (set, what) = (&self.search.settings, self.search.what.as_deref());
         let own = self.varied.iter();
@@ -246,13 +250,6 @@ impl Rounds<'_> {
         }
     }
 
-    fn put_back(&mut self) -> Result<(), LaboratoryError> {
-        let settings = std::mem::take(&mut self.settings);
-        let put_back = settings.put_back(&mut self.recorder);
-        self.recorder.tell(&mut Warnings(&mut self.warnings));
-        put_back
-    }
-
     fn keys(&self) -> Vec<Key> {
         let keys = self.overs.iter().zip(self.varied).zip(&self.own);
         let key = |((over, varied), own): ((&Over, &Varied), &Option<String>)| Key {
@@ -293,6 +290,7 @@ impl Rounds<'_> {
         );
         let mut notes = self.notes;
         notes.extend(self.warnings);
+        notes.extend(self.settings.notes().iter().cloned());
         notes.push(
             "real storage: KB/s are those until all was durable, where a program writes; a difference is called only where its 95 % interval, with allowance for the number of points, excludes none"
                 .to_owned(),

@@ -100,7 +100,7 @@ fn a_store_that_may_only_be_read_is_read() {
         for outcome in [
             store.begin_run(&empty_run("aa", 0)),
             store.add_repetition(&run.id, 0, &numbered_repetition(1)),
-            store.note_workspace(&path),
+            store.note_workspace(&path, None),
         ] {
             let error = outcome.unwrap_err();
             assert!(matches!(error.kind, StoreErrorKind::ReadOnly), "{error}");

@@ -238,20 +238,29 @@ fn workspaces_are_noted_until_forgotten() {
         std::ffi::OsStr::from_bytes(b"/tmp/\xff\xfe").into()
     });
     let mut store = Store::open(&path).unwrap();
-    for path in paths.iter().chain(&paths) {
-        store.note_workspace(path).unwrap();
+    let filesystems = [Some("ext4 1f"), None, Some("vfat")];
+    for (path, filesystem) in paths.iter().zip(filesystems) {
+        store.note_workspace(path, filesystem).unwrap();
+        store.note_workspace(path, Some("another")).unwrap();
     }
     drop(store);
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.workspaces().unwrap(), paths);
+    let noted = store.workspaces().unwrap();
+    let noted: Vec<_> = noted
+        .iter()
+        .map(|noted| (noted.path.clone(), noted.filesystem.as_deref()))
+        .collect();
+    let expected: Vec<_> = paths.iter().cloned().zip(filesystems).collect();
+    assert_eq!(noted, expected);
     for path in paths.iter().chain(&paths) {
         store.forget_workspace(path).unwrap();
     }
     assert!(store.workspaces().unwrap().is_empty());
 }
 
-/// Version 2 added the workspaces to version 1, version 3 the points, version 4 the settings of devices, so that this is a store of
-/// version 1.
+/// Version 2 added the workspaces to version 1, version 3 the points, version 4
+/// the settings of devices, which version 5 takes away again, so that this is a
+/// store of version 1.
 #[test]
 fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     let folder = tempdir().unwrap();
@@ -260,15 +269,42 @@ fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     Store::open(&path).unwrap().insert_run(&run).unwrap();
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute_batch("DROP TABLE workspaces; DROP TABLE points; DROP TABLE device_settings; PRAGMA user_version = 1;")
+        .execute_batch("DROP TABLE workspaces; DROP TABLE points; PRAGMA user_version = 1;")
         .unwrap();
     drop(connection);
 
     let mut store = Store::open(&path).unwrap();
     assert_eq!(store.load(&run.id).unwrap(), run);
-    store.note_workspace(&path).unwrap();
-    assert_eq!(store.workspaces().unwrap(), [path.as_path()]);
-    assert_eq!(shell(&path, "PRAGMA user_version"), ["4"]);
+    store.note_workspace(&path, Some("ext4 1f")).unwrap();
+    assert_eq!(store.workspaces().unwrap()[0].path, path);
+    assert_eq!(shell(&path, "PRAGMA user_version"), ["5"]);
+}
+
+/// A folder that version 4 knew is known, and its table of settings is gone.
+#[test]
+fn a_store_of_version_4_keeps_its_folders() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("runs.sqlite");
+    Store::open(&path).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE workspaces DROP COLUMN filesystem;
+             INSERT INTO workspaces VALUES (CAST('/z/diskperf-1-00ff3a' AS BLOB));
+             CREATE TABLE device_settings
+                 (path BLOB NOT NULL PRIMARY KEY, value TEXT NOT NULL, owner TEXT NOT NULL) STRICT;
+             INSERT INTO device_settings VALUES
+                 (CAST('/sys/../etc/queue/scheduler' AS BLOB), 'x', '1 1');
+             PRAGMA user_version = 4;",
+        )
+        .unwrap();
+    drop(connection);
+    let store = Store::open(&path).unwrap();
+    let noted = &store.workspaces().unwrap()[0];
+    assert_eq!(noted.path, Path::new("/z/diskperf-1-00ff3a"));
+    assert_eq!(noted.filesystem, None);
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'device_settings'";
+    assert_eq!(shell(&path, tables), ["0"]);
 }
 
 #[test]

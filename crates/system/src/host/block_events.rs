@@ -18,11 +18,12 @@ mod requests;
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
 use diskperf_timeline::block::TimedPart;
-use instance::{Instance, Tracefs};
+use instance::{Instance, Tracefs, USUAL_PLACE};
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why the events of a device cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +99,9 @@ impl BlockEvents {
             }
         }
         let tracefs = Tracefs::open().map_err(BlockEventsError::NoTracefs)?;
-        tracefs.remove_abandoned();
+        for name in tracefs.abandoned() {
+            let _ = tracefs.remove(&name);
+        }
         let events = Self {
             instance: tracefs.make_instance()?,
             numbers,
@@ -199,12 +202,42 @@ impl BlockEvents {
     }
 }
 
-/// Removes the instances of owners that run no more; returns them by the names
-/// that they have where tracefs is mounted, each with why it stays if it does.
-/// None where there is no tracefs, or no right to look.
-pub fn remove_abandoned() -> Vec<(PathBuf, Option<io::Error>)> {
+/// An instance of an owner that runs no more.
+pub struct AbandonedInstance {
+    tracefs: Arc<Tracefs>,
+    name: OsString,
+}
+
+impl AbandonedInstance {
+    /// Where it is, where tracefs is mounted as usual.
+    pub fn path(&self) -> PathBuf {
+        Path::new(USUAL_PLACE).join(&self.name)
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub fn remove(self) -> io::Result<()> {
+        self.tracefs.remove(&self.name)
+    }
+}
+
+/// The instances of owners that run no more; none where there is no tracefs, or
+/// no right to look.
+pub fn abandoned() -> Vec<AbandonedInstance> {
     if !super::is_root() {
         return Vec::new();
     }
-    Tracefs::open().map_or_else(|_| Vec::new(), |tracefs| tracefs.remove_abandoned())
+    let Ok(tracefs) = Tracefs::open() else {
+        return Vec::new();
+    };
+    let tracefs = Arc::new(tracefs);
+    let names = tracefs.abandoned().into_iter();
+    names
+        .map(|name| AbandonedInstance {
+            tracefs: Arc::clone(&tracefs),
+            name,
+        })
+        .collect()
 }

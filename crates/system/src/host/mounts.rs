@@ -107,6 +107,27 @@ impl Mounts {
     }
 }
 
+/// What tells the file system of a path from others, also when it was unmounted
+/// and is mounted again: its kind, with the number that it gives itself or, where
+/// it has none that lasts, what it is mounted from.
+///
+/// # Errors
+/// The path cannot be reached, or mountinfo cannot be read.
+pub fn filesystem_of(path: &Path) -> io::Result<String> {
+    let number = rustix::fs::statvfs(path)?.f_fsid;
+    let mounts = Mounts::read()?;
+    let mount = mounts.of_path(path)?;
+    let kind = mount.map_or("", |mount| mount.kind.as_str());
+    // One in memory has a new number each time, and nothing to lose.
+    let in_memory = matches!(kind, "tmpfs" | "ramfs");
+    Ok(match mount {
+        Some(mount) if number == 0 || in_memory => {
+            format!("{kind} from {}", mount.source.display())
+        }
+        _ => format!("{kind} {number:x}"),
+    })
+}
+
 /// `36 35 98:0 /root /mount/point rw,noatime [tags ...] - ext3 /dev/sda rw`
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
@@ -244,6 +265,14 @@ mod tests {
             let error = Mounts::parse(text.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(text), "{error}");
         }
+    }
+
+    #[test]
+    fn file_systems_are_told_apart() {
+        let of = |path: &str| filesystem_of(Path::new(path)).unwrap();
+        assert_eq!(of("/proc/self"), of("/proc"));
+        assert_ne!(of("/proc"), of("/"));
+        assert!(filesystem_of(Path::new("/proc/no such file")).is_err());
     }
 
     #[test]

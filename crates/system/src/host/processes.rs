@@ -3,8 +3,50 @@
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+/// This process, so that another can tell whether it still runs: its number,
+/// and when it started, since numbers are used again.
+pub(super) fn this_process() -> String {
+    let process = std::process::id().to_string();
+    let started = started(&process).unwrap_or_default();
+    format!("{process} {started}")
+}
+
+/// Whether the process of [`this_process`] still runs.
+pub(super) fn is_running(owner: &str) -> bool {
+    owner.split_once(' ').is_some_and(|(process, at)| {
+        let number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+        number && started(process).is_some_and(|started| started == at)
+    })
+}
+
+/// When a process started, in the kernel's ticks: field 22 of its stat, the
+/// second of which, in parentheses, may hold anything.
+fn started(process: &str) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(19).map(str::to_owned)
+}
+
 /// Whether a process of this number runs; any other answer than "no such
 /// process" counts as yes.
 pub(super) fn is_alive(pid: i32) -> bool {
     Pid::from_raw(pid).is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_runs_is_told_from_one_that_does_not() {
+        assert!(is_running(&this_process()));
+        let (number, _) = this_process()
+            .split_once(' ')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
+        assert!(!is_running(&format!("{number} 1")));
+        assert!(!is_running("4194999 1"));
+        assert!(!is_running(""));
+        assert!(!is_running("../1 1"));
+    }
 }

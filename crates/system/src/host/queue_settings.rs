@@ -1,8 +1,17 @@
 //! What a disk's request queue is set to in sysfs: changed for a while, and put
 //! back.
+//!
+//! A queue is named by its disk's number, and its files are found from that
+//! alone: no path that anybody has written down is ever opened.
 
-use super::device::BlockDevice;
-use std::io;
+mod held;
+
+pub use held::{HeldQueue, LeftQueue, PutBack, abandoned, any_noted};
+
+use super::device::{BlockDevice, DeviceError, DeviceNumber};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What of a queue may be changed: neither can lose data.
@@ -25,55 +34,152 @@ impl QueueKey {
             Self::Scheduler => "scheduler",
         }
     }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| key.name() == name)
+    }
 }
 
-/// One setting of one disk.
+/// Why a queue's setting could not be read, changed or put back.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    /// No such disk.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The disk was taken out, or a loop device shows another file.
+    #[error("{disk} is not there any more, or is another disk now")]
+    Gone {
+        /// Its name.
+        disk: String,
+    },
+    /// The key does not take this value.
+    #[error("{}: `{value}` is none of {allowed}", path.display())]
+    Value {
+        /// The setting's file.
+        path: PathBuf,
+        /// What it was to be set to.
+        value: String,
+        /// What it takes.
+        allowed: String,
+    },
+    /// Another process varies the disk's settings.
+    #[error(
+        "the settings of {disk} are being varied by {holder}: wait until it has ended, since only one search at a time can put them back"
+    )]
+    Held {
+        /// The disk's name.
+        disk: String,
+        /// The process.
+        holder: String,
+    },
+    /// Somebody else may have written what is noted there.
+    #[error("{} is not root's alone, or is no {what}, so that what it says cannot be trusted: remove it", path.display())]
+    NotRoots {
+        /// The directory or file.
+        path: PathBuf,
+        /// What it has to be.
+        what: &'static str,
+    },
+    /// Anything else.
+    #[error("{}: {action}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl QueueError {
+    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+/// The request queue of a whole disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueSetting {
-    path: PathBuf,
-    key: QueueKey,
+pub struct Queue {
+    disk: BlockDevice,
+    /// What tells this disk from a later one of the same number.
+    stamp: String,
 }
 
-impl QueueSetting {
-    /// Of the whole disk that a device is, or is a part of.
+impl Queue {
+    /// Of the disk that a device is, or is a part of.
     ///
     /// # Errors
-    ///
     /// A device without a queue of its own.
-    pub fn of(device: &BlockDevice, key: QueueKey) -> io::Result<Self> {
-        let disk = device.whole_disk().map_err(io::Error::other)?;
-        let path = disk.sysfs().join("queue").join(key.name());
-        path.metadata()?;
-        Ok(Self { path, key })
+    pub fn of(device: &BlockDevice) -> Result<Self, QueueError> {
+        let disk = device.whole_disk()?;
+        let directory = disk.sysfs().join("queue");
+        let status = std::fs::metadata(&directory)
+            .map_err(|error| QueueError::io("find the request queue", &directory, error))?;
+        let mut stamp = status.ino().to_string();
+        if disk.backing_file().is_some() {
+            // A loop device stays, and shows one file after the other.
+            let shown = std::fs::read_to_string(disk.sysfs().join("diskseq"));
+            stamp += &format!("-{}", shown.unwrap_or_default().trim());
+        }
+        Ok(Self { disk, stamp })
     }
 
-    /// Its file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    fn numbered(number: DeviceNumber) -> Result<Self, QueueError> {
+        Self::of(&BlockDevice::from_number(number)?)
     }
 
-    /// What it is set to.
+    /// The disk.
+    pub fn disk(&self) -> &BlockDevice {
+        &self.disk
+    }
+
+    fn path(&self, key: QueueKey) -> PathBuf {
+        self.disk.sysfs().join("queue").join(key.name())
+    }
+
+    fn text(&self, key: QueueKey) -> Result<String, QueueError> {
+        let path = self.path(key);
+        std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
+    }
+
+    /// What a setting is.
     ///
     /// # Errors
-    ///
     /// Those of reading the file.
-    pub fn value(&self) -> io::Result<String> {
-        let text = std::fs::read_to_string(&self.path)?;
-        Ok(chosen(self.key, &text))
+    pub fn value(&self, key: QueueKey) -> Result<String, QueueError> {
+        Ok(chosen(key, &self.text(key)?))
     }
 
-    /// What it may be set to, where the kernel says.
+    /// Refuses a value that a setting does not take.
     ///
     /// # Errors
-    ///
-    /// Those of reading the file.
-    pub fn choices(&self) -> io::Result<Option<Vec<String>>> {
-        match self.key {
-            QueueKey::ReadAheadKb => Ok(None),
+    /// It is no number, or none of those that the kernel lists.
+    pub fn check(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
+        let refused = |allowed: String| QueueError::Value {
+            path: self.path(key),
+            value: value.to_owned(),
+            allowed,
+        };
+        match key {
+            QueueKey::ReadAheadKb => match value.parse::<u32>() {
+                Ok(number) if number.to_string() == value => Ok(()),
+                _ => Err(refused(format!("the whole numbers to {}", u32::MAX))),
+            },
             QueueKey::Scheduler => {
-                let text = std::fs::read_to_string(&self.path)?;
-                let word = |word: &str| word.trim_matches(['[', ']']).to_owned();
-                Ok(Some(text.split_whitespace().map(word).collect()))
+                let text = self.text(key)?;
+                let choices: Vec<&str> = text
+                    .split_whitespace()
+                    .map(|word| word.trim_matches(['[', ']']))
+                    .collect();
+                match choices.contains(&value) {
+                    true => Ok(()),
+                    false => Err(refused(choices.join(", "))),
+                }
             }
         }
     }
@@ -81,10 +187,21 @@ impl QueueSetting {
     /// Sets it.
     ///
     /// # Errors
-    ///
-    /// Not root, or a value that the kernel does not take.
-    pub fn set(&self, value: &str) -> io::Result<()> {
-        put_back(&self.path, value)
+    /// The disk is gone, or the kernel does not take the value from this user.
+    pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
+        if Self::numbered(self.disk.number()).ok().as_ref() != Some(self) {
+            return Err(QueueError::Gone {
+                disk: self.disk.name().to_owned(),
+            });
+        }
+        self.check(key, value)?;
+        let path = self.path(key);
+        // Neither made nor truncated: it is there, or the disk is gone.
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(value.as_bytes()))
+            .map_err(|error| QueueError::io("set it", &path, error))
     }
 }
 
@@ -100,100 +217,6 @@ fn chosen(key: QueueKey, text: &str) -> String {
     word.trim().trim_matches(['[', ']']).to_owned()
 }
 
-/// Writes a value into a file of a queue, and nowhere else.
-///
-/// # Errors
-///
-/// A path that is none of a queue, and those of writing.
-pub fn put_back(path: &Path, value: &str) -> io::Result<()> {
-    let of_queue = path.starts_with("/sys")
-        && path.parent().and_then(Path::file_name) == Some("queue".as_ref())
-        && QueueKey::ALL
-            .iter()
-            .any(|key| path.file_name() == Some(key.name().as_ref()));
-    if !of_queue {
-        return Err(io::Error::other("not a setting of a disk's queue"));
-    }
-    std::fs::write(path, value)
-}
-
-/// This process, so that another can tell whether it still runs: its number,
-/// and when it started, since numbers are used again.
-pub fn this_process() -> String {
-    let process = std::process::id().to_string();
-    let started = started(&process).unwrap_or_default();
-    format!("{process} {started}")
-}
-
-/// Whether the process of [`this_process`] still runs.
-pub fn is_running(owner: &str) -> bool {
-    owner.split_once(' ').is_some_and(|(process, at)| {
-        let number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
-        number && started(process).is_some_and(|started| started == at)
-    })
-}
-
-/// When a process started, in the kernel's ticks: field 22 of its stat, the
-/// second of which, in parentheses, may hold anything.
-fn started(process: &str) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let after_name = stat.rsplit_once(')')?.1;
-    after_name.split_whitespace().nth(19).map(str::to_owned)
-}
-
-/// A queue's setting as it was: written back when this goes.
-#[derive(Debug)]
-pub struct Restore {
-    setting: QueueSetting,
-    value: String,
-    restored: bool,
-}
-
-impl Restore {
-    /// Remembers what a setting is.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading it.
-    pub fn of(setting: QueueSetting) -> io::Result<Self> {
-        let value = setting.value()?;
-        Ok(Self {
-            setting,
-            value,
-            restored: false,
-        })
-    }
-
-    /// The setting.
-    pub fn setting(&self) -> &QueueSetting {
-        &self.setting
-    }
-
-    /// What it was.
-    pub fn value(&self) -> &str {
-        &self.value
-    }
-
-    /// Writes it back.
-    ///
-    /// # Errors
-    ///
-    /// Those of writing it.
-    pub fn restore(mut self) -> io::Result<()> {
-        self.restored = true;
-        self.setting.set(&self.value)
-    }
-}
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        if !self.restored {
-            // Whoever can hear of an error calls `restore`.
-            let _ = self.setting.set(&self.value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,31 +228,5 @@ mod tests {
         assert_eq!(of("none [mq-deadline]\n"), "mq-deadline");
         assert_eq!(of("none\n"), "none");
         assert_eq!(chosen(QueueKey::ReadAheadKb, "128\n"), "128");
-    }
-
-    #[test]
-    fn a_process_that_runs_is_told_from_one_that_does_not() {
-        assert!(is_running(&this_process()));
-        let (number, _) = this_process()
-            .split_once(' ')
-            .map(|(a, b)| (a.to_owned(), b.to_owned()))
-            .unwrap();
-        assert!(!is_running(&format!("{number} 1")));
-        assert!(!is_running("4194999 1"));
-        assert!(!is_running(""));
-        assert!(!is_running("../1 1"));
-    }
-
-    #[test]
-    fn nothing_is_written_that_is_no_setting_of_a_queue() {
-        for path in [
-            "/etc/passwd",
-            "/sys/block/vda/queue/nr_requests",
-            "/tmp/queue/scheduler",
-            "/sys/block/vda/scheduler",
-        ] {
-            let error = put_back(Path::new(path), "1").unwrap_err();
-            assert!(error.to_string().contains("queue"), "{path}");
-        }
     }
 }

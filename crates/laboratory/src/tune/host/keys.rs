@@ -1,14 +1,13 @@
 //! What may be varied on real storage: nothing by which data could be lost.
 
 use crate::error::LaboratoryError;
-use crate::recorder::Recorder;
 use crate::tune::over::Over;
 use diskperf_battery::Program;
 use diskperf_battery::program::nearest;
 use diskperf_system::host::ReadAhead;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::is_root;
-use diskperf_system::host::queue_settings::{QueueKey, QueueSetting, Restore, this_process};
+use diskperf_system::host::queue_settings::{HeldQueue, PutBack, QueueError, QueueKey};
 use std::path::Path;
 
 /// The parameters of programs that may be varied: sizes of calls, and how many
@@ -144,118 +143,94 @@ pub(super) fn read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
         })
 }
 
-/// The queue's settings that are varied, as they were: put back when this
-/// goes, however it goes; the store has them too, for `diskperf clean`.
+/// The settings of the disk's queue, if any are varied: put back when this
+/// goes, however it goes.
 #[derive(Debug, Default)]
 pub(super) struct DeviceSettings {
-    kept: Vec<(QueueKey, Restore)>,
+    held: Option<HeldQueue>,
+    notes: Vec<String>,
 }
 
 impl DeviceSettings {
-    /// What the keys are, of the disk under a path.
-    pub(super) fn of(
-        varied: &[Varied],
-        target: &Path,
-        recorder: &mut Recorder,
-    ) -> Result<Self, LaboratoryError> {
-        let mut kept = Vec::new();
+    /// Those of the disk under a path, which nobody else varies meanwhile.
+    pub(super) fn of(varied: &[Varied], target: &Path) -> Result<Self, LaboratoryError> {
+        let mut keys = Vec::new();
         for key in varied {
-            let Varied::Device(key) = key else { continue };
-            let restore = restore_of(target, *key).map_err(|why| {
-                LaboratoryError::Request(format!(
-                    "--over {}: {}: {why}",
-                    device_path(*key),
-                    target.display()
-                ))
-            })?;
-            recorder.note_device_setting(
-                restore.setting().path(),
-                restore.value(),
-                &this_process(),
-            );
-            kept.push((*key, restore));
+            if let Varied::Device(key) = key {
+                keys.push(*key);
+            }
         }
-        if !kept.is_empty()
-            && let Some(failure) = recorder.failure()
-        {
-            return Err(LaboratoryError::Request(format!(
-                "{failure}; without it nobody could put the device's settings back after a kill"
-            )));
-        }
-        Ok(Self { kept })
+        let Some(first) = keys.first() else {
+            return Ok(Self::default());
+        };
+        let failed = |why: String| {
+            LaboratoryError::Request(format!(
+                "--over {}: {}: {why}",
+                device_path(*first),
+                target.display()
+            ))
+        };
+        let disk = disk_of(target).map_err(failed)?;
+        let (held, left) =
+            HeldQueue::take(&disk, &keys).map_err(|error| failed(error.to_string()))?;
+        let said = |left: PutBack| {
+            format!("{left}: put back first, since a search that was killed had left it changed")
+        };
+        Ok(Self {
+            held: Some(held),
+            notes: left.into_iter().map(said).collect(),
+        })
     }
 
-    fn find(&self, key: QueueKey) -> Option<&Restore> {
-        let mut kept = self.kept.iter();
-        kept.find(|(kept, _)| *kept == key)
-            .map(|(_, restore)| restore)
+    /// What a reader of the results must know.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     fn own(&self, key: QueueKey) -> Option<String> {
-        self.find(key).map(|restore| restore.value().to_owned())
+        self.held.as_ref()?.was(key).map(str::to_owned)
     }
 
     fn check(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
-        let choices = self
-            .find(key)
-            .and_then(|kept| kept.setting().choices().ok().flatten());
-        let allowed = match (&choices, key) {
-            (Some(choices), _) => choices.iter().any(|choice| choice == value),
-            (None, QueueKey::ReadAheadKb) => value.parse::<u32>().is_ok(),
-            (None, QueueKey::Scheduler) => true,
-        };
-        if allowed {
+        let Some(held) = &self.held else {
             return Ok(());
-        }
-        Err(LaboratoryError::Request(format!(
-            "--over {}: `{value}` is none of {}",
-            device_path(key),
-            choices.map_or("the whole numbers".to_owned(), |choices| choices.join(", "))
-        )))
+        };
+        let failed =
+            |error| LaboratoryError::Request(format!("--over {}: {error}", device_path(key)));
+        held.queue().check(key, value).map_err(failed)
     }
 
     pub(super) fn set(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
-        let Some(kept) = self.find(key) else {
+        let Some(held) = &self.held else {
             return Ok(());
         };
-        let failed = |error: std::io::Error| {
-            LaboratoryError::Request(format!(
-                "{}: {value}: {error}",
-                kept.setting().path().display()
-            ))
-        };
-        kept.setting().set(value).map_err(failed)
+        held.queue().set(key, value).map_err(|error| match error {
+            QueueError::Gone { .. } => LaboratoryError::work(error),
+            _ => LaboratoryError::Request(format!("{}={value}: {error}", device_path(key))),
+        })
     }
 
     /// Sets all to what they were, for the next point.
     pub(super) fn as_they_were(&self) -> Result<(), LaboratoryError> {
-        for (_, kept) in &self.kept {
-            kept.setting()
-                .set(kept.value())
-                .map_err(LaboratoryError::work)?;
+        match &self.held {
+            Some(held) => held.as_they_were().map_err(LaboratoryError::work),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Puts all back, for good.
-    pub(super) fn put_back(self, recorder: &mut Recorder) -> Result<(), LaboratoryError> {
-        for (_, kept) in self.kept {
-            let path = kept.setting().path().to_owned();
-            let value = kept.value().to_owned();
-            kept.restore().map_err(|error| {
-                LaboratoryError::Work(format!(
-                    "{} could not be put back to {value}: {error}; `diskperf clean` tries again",
-                    path.display()
-                ))
-            })?;
-            recorder.forget_device_setting(&path);
-        }
-        Ok(())
+    /// Puts all back, for good; says what is wrong where that fails.
+    pub(super) fn put_back(&mut self) -> Result<(), String> {
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
+        held.put_back().map_err(|error| {
+            format!("a setting of the disk could not be put back: {error}; when that is mended, `sudo diskperf clean` puts it back, and a reboot does")
+        })
     }
 }
 
-/// The setting of the one disk that a path is on.
-fn restore_of(target: &Path, key: QueueKey) -> Result<Restore, String> {
+/// The one disk that a path is on.
+fn disk_of(target: &Path) -> Result<BlockDevice, String> {
     let disks = match target.is_dir() || target.is_file() {
         true => BlockDevice::of_directory(target),
         // A loop device has a queue of its own, above that of its file's disk.
@@ -268,6 +243,5 @@ fn restore_of(target: &Path, key: QueueKey) -> Result<Restore, String> {
             disks.len()
         ));
     };
-    let setting = QueueSetting::of(disk, key).map_err(|error| error.to_string())?;
-    Restore::of(setting).map_err(|error| error.to_string())
+    Ok(disk.clone())
 }

@@ -1,6 +1,6 @@
 //! What overrides what.
 
-use super::super::{Catalogue, Component, Origin, Setting};
+use super::super::{Catalogue, Chooser, Component, Origin, Setting};
 use super::declarations;
 use super::{overlaid, parameters, settings, value};
 
@@ -241,7 +241,10 @@ fn a_source_says_where_a_value_comes_from() {
     assert_eq!(found("drive.track_skew_sectors").origin(), Origin::Assumed);
     assert_eq!(found("drive.head_switch_ms").source, "--set");
     // What it inherits keeps the source that it was inherited with.
-    assert_eq!(found("drive.heads").source, "Kridle and McKusick 1983, drive table");
+    assert_eq!(
+        found("drive.heads").source,
+        "Kridle and McKusick 1983, drive table"
+    );
 }
 
 #[test]

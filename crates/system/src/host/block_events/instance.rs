@@ -1,16 +1,17 @@
 //! A buffer for events that is this process's own.
 
 use super::BlockEventsError;
-use crate::host::queue_settings::{is_running, this_process};
+use crate::host::processes::{is_running, this_process};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where tracefs is on a system that has it mounted: what messages say.
-const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
+pub(super) const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
 
 /// What an instance of ours is called: this, the process's number, when it
 /// started, and a number of its own.
@@ -64,27 +65,27 @@ impl Tracefs {
         }
     }
 
-    /// Removes what owners left that run no more.
-    pub(super) fn remove_abandoned(&self) -> Vec<(PathBuf, Option<io::Error>)> {
+    /// The names of those whose owners run no more.
+    pub(super) fn abandoned(&self) -> Vec<OsString> {
         let Ok(entries) = std::fs::read_dir(self.instances()) else {
             return Vec::new();
         };
-        let mut removed = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Some(owner) = name.to_str().and_then(owner) else {
-                continue;
-            };
-            if is_running(&owner) {
-                continue;
-            }
-            match remove(&entry.path()) {
-                // Another one was faster.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => removed.push((Path::new(USUAL_PLACE).join(&name), result.err())),
-            }
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let is_abandoned = |name: &OsString| {
+            let owner = name.to_str().and_then(owner);
+            owner.is_some_and(|owner| !is_running(&owner))
+        };
+        names.filter(is_abandoned).collect()
+    }
+
+    /// Removes one of these.
+    pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        match remove(&self.instances().join(name)) {
+            // Another one was faster, or is just removing it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(()),
+            result => result,
         }
-        removed
     }
 }
 

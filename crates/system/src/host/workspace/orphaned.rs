@@ -43,26 +43,35 @@ impl OrphanedLoop {
         &self.image
     }
 
-    /// Detaches it.
+    /// Detaches it; another `clean` that does the same is no error.
     ///
     /// # Errors
     /// It is in use since it was found.
     pub fn detach(self) -> io::Result<()> {
+        let mut failure = None;
+        for _ in 0..DETACH_ATTEMPTS {
+            if !self.is_orphaned() {
+                return Ok(());
+            }
+            failure = self.try_to_detach().err();
+            std::thread::sleep(DETACH_PAUSE);
+        }
+        Err(failure.unwrap_or_else(|| io::Error::other("something else has it open")))
+    }
+
+    fn try_to_detach(&self) -> io::Result<()> {
         // Held, so that nobody begins to use it, and looked at again, since
         // another file may have been attached meanwhile.
-        let held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
-        if orphaned_image(&self.device).as_ref() == Some(&self.image) {
+        let _held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
+        if self.is_orphaned() {
             let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
             Tool::Losetup.run_well(&detach).map_err(io::Error::other)?;
         }
-        drop(held);
-        for _ in 0..DETACH_ATTEMPTS {
-            if orphaned_image(&self.device).as_ref() != Some(&self.image) {
-                return Ok(());
-            }
-            std::thread::sleep(DETACH_PAUSE);
-        }
-        Err(io::Error::other("something else has it open"))
+        Ok(())
+    }
+
+    fn is_orphaned(&self) -> bool {
+        orphaned_image(&self.device).as_ref() == Some(&self.image)
     }
 }
 
