@@ -167,6 +167,10 @@ impl Recorder {
     /// Ends a run. What the store does not take now is left in a file.
     pub(crate) fn finish_run(&mut self, run: &Run) {
         debug_assert_eq!(run.check(), Ok(()), "what is measured can be read back");
+        // What ends a run may come before its beginning was written down.
+        if self.runs.last().is_none_or(|kept| kept.run.id != run.id) {
+            self.begin_run(run);
+        }
         self.change(|kept| kept.clone_from(run));
         self.write(|store, run| store.finish_run(&run.id, &run.state, &run.notes));
         if self.behind {
@@ -262,14 +266,15 @@ impl Recorder {
 /// Catching up.
 impl Recorder {
     fn fall_behind_unless_caught_up(&mut self, lock_wait: Duration) {
-        let was_moved = self.store.was_moved();
-        match (self.catch_up(lock_wait), self.behind) {
-            (true, false) if was_moved => self.say_moved(),
-            (false, false) => {
+        let (was_moved, was_behind) = (self.store.was_moved(), self.behind);
+        match self.catch_up(lock_wait) {
+            _ if was_behind => {}
+            true if was_moved => self.say_moved(),
+            true => {}
+            false => {
                 self.behind = true;
                 self.say_behind();
             }
-            _ => {}
         }
     }
 
@@ -346,4 +351,49 @@ impl Recorder {
 /// The place in the order of running of the result that is being made.
 fn ordinal(run: &Run) -> u32 {
     run.results.len().saturating_sub(1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::{CacheMode, Environment, RunState, World};
+
+    fn failed_run(id: &str) -> Run {
+        Run {
+            id: id.to_owned(),
+            version: String::new(),
+            suite: String::new(),
+            target: String::new(),
+            world: World::Host,
+            label: None,
+            seed: 0,
+            started_unix_ms: 0,
+            command_line: Vec::new(),
+            cache: CacheMode::Cold,
+            dropped_all_caches: false,
+            state: RunState::Failed("no clock".to_owned()),
+            environment: Environment::default(),
+            model: None,
+            overhead: None,
+            results: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_that_failed_before_it_began_is_kept_as_that() {
+        let folder = std::env::temp_dir().join(format!("diskperf-recorder-{}", std::process::id()));
+        let path = folder.join("runs.sqlite");
+        let mut recorder = Recorder::open(Some(&path));
+        for id in ["aaaaaaaaaa", "bbbbbbbbbb"] {
+            recorder.finish_run(&failed_run(id));
+            assert!(recorder.failure().is_none());
+            assert_eq!(recorder.unstored().count(), 0);
+        }
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.load("aaaaaaaaaa").unwrap(), failed_run("aaaaaaaaaa"));
+        assert_eq!(store.list().unwrap().len(), 2);
+        drop((store, recorder));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -60,7 +60,7 @@ fn wait_for_side_file(user: &User, process: &mut Process) {
 #[track_caller]
 fn assert_all_stored(user: &User, outcome: Outcome) {
     let outcome = outcome.expect(0, &["is kept in", "has everything again"]);
-    assert_eq!(side_files(user), [PathBuf::new(); 0], "{outcome:?}");
+    assert!(side_files(user).is_empty(), "{outcome:?}");
     assert_eq!(shown(user, "last"), 200, "{outcome:?}");
     user.assert_nothing_left(&outcome);
 }
@@ -111,7 +111,24 @@ fn a_store_that_is_put_back_takes_everything() {
         fs::rename(away(name), user.store().with_file_name(name)).unwrap();
     }
     let outcome = process.finish().expect(0, &["is not at its name any more"]);
+    assert!(!outcome.stderr.contains("was replaced"), "{outcome:?}");
     assert_all_stored(&user, outcome);
+}
+
+/// What is at the store's name is the store: a run goes there, all of it.
+#[test]
+fn a_store_that_takes_the_place_of_another_gets_the_whole_run() {
+    let user = User::new();
+    user.run(&words("list runs --store data/other.sqlite"))
+        .expect(0, &[]);
+    let process = under_way(&user, RUN);
+    fs::rename(user.file("data/other.sqlite"), user.store()).unwrap();
+    for name in &FILES[1..] {
+        fs::remove_file(user.store().with_file_name(name)).unwrap();
+    }
+    let outcome = process.finish().expect(0, &["was replaced by another"]);
+    assert!(side_files(&user).is_empty(), "{outcome:?}");
+    assert_eq!(shown(&user, "last"), 200, "{outcome:?}");
 }
 
 /// Another process holds the store's lock until this goes.
