@@ -1,0 +1,164 @@
+//! Hashes of all figures of the modelled computers: two builds that print the same
+//! lines model the same, to the last digit.
+//!
+//! `figures quick` is a subset that takes seconds: one seed, without counterfactuals.
+//! `figures whole` is every suite on every system, on one and on two drives, with two
+//! seeds: the figures of `run`, the explanation with its counterfactuals, and all that
+//! was recorded. `figures reproduce` is the accuracy card as JSON.
+//!
+//! Hash before a change, hash after it, and compare: `figures quick > before`.
+
+use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::battery::Suite;
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::explain::{Means, Subject, explain};
+use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::reproduce::{Options, reproduce};
+use diskperf_laboratory::timeline::trace::TracedRequest;
+use diskperf_laboratory::timeline::{Run, Trace};
+use diskperf_laboratory::{Event, Observer, Plan, Recorder, Request, SizeChoice, plan};
+use std::fmt::{self, Debug, Write};
+use std::sync::Arc;
+
+/// Bytes that each program moves: enough for indirect blocks and for a controller's
+/// cache to fill.
+const SIZE: SizeChoice = SizeChoice::Bytes(512 << 10);
+const SEEDS: [u64; 2] = [1983, 2026];
+
+/// FNV-1a, of all that is written to it.
+struct Hash(u64);
+
+impl Write for Hash {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.0 ^= u64::from(byte);
+            self.0 = self.0.wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Ok(())
+    }
+}
+
+fn hash(of: &dyn Debug) -> u64 {
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    write!(hash, "{of:?}").expect("a hash takes everything");
+    hash.0
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn event(&mut self, _event: Event<'_>) {}
+}
+
+fn request(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Request {
+    Request {
+        what: Some(suite.to_owned()),
+        drives: Some(drives),
+        size: SIZE,
+        repetitions: Some(2),
+        time_calls: true,
+        ..Request::of(vec![system.into()], seed)
+    }
+}
+
+/// What `run` measures; without what names the build, the moment and the machine.
+fn run_of(plan: &Plan) -> Result<Run, String> {
+    let mut recorder = Recorder::of_nothing();
+    let executed = execute(plan, &Arc::default(), &mut Silent, &mut recorder);
+    match executed.error {
+        None => Ok(executed.run),
+        Some(error) => Err(error.to_string()),
+    }
+}
+
+/// The numbers of a request, whatever they are kept in.
+fn numbers(of: &TracedRequest) -> impl Debug + '_ {
+    (
+        (of.drive, of.sector, of.sectors, of.purpose),
+        (of.cylinder, of.head, of.slot, of.slots),
+        (of.issued, &of.spans, &of.uses),
+    )
+}
+
+fn hash_of_trace(trace: &Trace) -> u64 {
+    let requests: Vec<_> = trace.requests.iter().map(numbers).collect();
+    hash(&(
+        &requests,
+        &trace.drives,
+        &trace.processes,
+        &trace.handlers,
+        (&trace.controllers, &trace.busy, &trace.ticks),
+    ))
+}
+
+/// One line: a suite on a system.
+fn line(plan: Plan, whole: bool) -> String {
+    let mut found = String::new();
+    if whole {
+        match run_of(&plan) {
+            Ok(run) => found += &format!(" run {:016x}", hash(&run.results)),
+            Err(error) => found += &format!(" run fails: {error}"),
+        }
+    }
+    let Plan::Model(plan) = plan else {
+        panic!("a system of the catalogue is modelled")
+    };
+    let subject = Subject {
+        name: String::new(),
+        plan: *plan,
+        run: None,
+    };
+    let means = Means {
+        threads: 1,
+        counterfactuals: whole,
+        stop: &Arc::default(),
+        progress: &|_, _| (),
+    };
+    match explain(&subject, &means) {
+        Ok((explanation, traces)) => {
+            let traces: Vec<u64> = traces.iter().map(hash_of_trace).collect();
+            found += &format!(" explain {:016x}", hash(&explanation));
+            found += &format!(" spans {:016x}", hash(&traces));
+        }
+        Err(error) => found += &format!(" explain fails: {error}"),
+    }
+    found
+}
+
+fn every_suite(whole: bool) {
+    let catalogue = load_catalogue(None).expect("the catalogue");
+    let seeds = if whole { &SEEDS[..] } else { &SEEDS[..1] };
+    for system in catalogue.system_names() {
+        for (suite, _) in &Suite::all() {
+            for drives in [1, 2] {
+                for seed in seeds {
+                    // Not every suite runs on every system, nor on two drives.
+                    let request = request(suite, &system, (drives, *seed));
+                    let Some(plan) = plan::plan(&request).ok().and_then(|mut all| all.pop()) else {
+                        continue;
+                    };
+                    println!(
+                        "{system} {suite} drives {drives} seed {seed}{}",
+                        line(plan, whole)
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("quick") => every_suite(false),
+        Some("whole") => every_suite(true),
+        Some("reproduce") => {
+            let catalogue = load_catalogue(None).expect("the catalogue");
+            let card = reproduce(&catalogue, &Options::default()).expect("the card");
+            println!("{}", report::card(&card, Format::Json, 80));
+        }
+        _ => {
+            eprintln!("figures quick|whole|reproduce");
+            std::process::exit(2);
+        }
+    }
+}
