@@ -13,7 +13,6 @@
 //! ([`Sim::wake`]). And a wait that nothing can disturb never reaches the
 //! queue: if no event comes first, time simply moves ([`Sim::try_advance`]).
 
-mod clock;
 mod processor;
 mod queue;
 mod random;
@@ -21,7 +20,6 @@ mod sim;
 mod task;
 mod time;
 
-pub use clock::{Clock, Virtual};
 pub use processor::{Completion, Level, Processor, Usage};
 pub use queue::TieBreak;
 pub use random::{Stream, Streams};

@@ -8,7 +8,6 @@
 
 mod state;
 
-use crate::clock::Clock;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
@@ -86,7 +85,7 @@ impl Processor {
     /// # Panics
     ///
     /// When it does not have it, or has interrupts masked.
-    pub fn give_up<E, C: Clock>(&self, sim: &Sim<E, C>) {
+    pub fn give_up<E>(&self, sim: &Sim<E>) {
         let mut state = self.open(sim.now());
         let frame = state.base.take();
         if state.handlers.is_empty() {
@@ -131,7 +130,7 @@ impl Processor {
 
     /// For how long something ran up to now, and how much of it was in
     /// handlers of interrupts.
-    pub fn busy<E, C: Clock>(&self, sim: &Sim<E, C>) -> (Time, Time) {
+    pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
         let state = self.open(sim.now());
         (state.busy, state.busy_in_handlers)
     }
@@ -141,7 +140,7 @@ impl Processor {
     /// # Panics
     ///
     /// When that is nothing, or more than full speed.
-    pub fn set_rate<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, thousandths: u64) {
+    pub fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
         assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
         let rate = self.rate.get();
         if rate.thousandths == thousandths {
@@ -156,7 +155,7 @@ impl Processor {
     /// nothing can come in between; how much longer it took for the
     /// processor's being slowed.
     #[inline]
-    pub fn try_work<E, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Option<Time> {
+    pub fn try_work<E>(&self, sim: &Sim<E>, cost: Time) -> Option<Time> {
         if self.innermost.get() != sim.current_task() {
             return None;
         }
@@ -170,7 +169,7 @@ impl Processor {
 
     /// Does work that costs `cost` at full speed, for the task that asks.
     #[inline]
-    pub async fn work<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, cost: Time) -> Usage {
+    pub async fn work<E: From<Completion>>(&self, sim: &Sim<E>, cost: Time) -> Usage {
         if let Some(slowed) = self.try_work(sim, cost) {
             return Usage {
                 work: cost,
@@ -186,9 +185,9 @@ impl Processor {
     /// have asked [`Processor::try_work`] before the first; `started` is
     /// false then.
     #[inline(never)]
-    pub fn poll_work<E: From<Completion>, C: Clock>(
+    pub fn poll_work<E: From<Completion>>(
         &self,
-        sim: &Sim<E, C>,
+        sim: &Sim<E>,
         started: &mut bool,
         cost: Time,
     ) -> Poll<Usage> {
@@ -228,7 +227,7 @@ impl Processor {
 
     /// Sets the timer to the completion of the innermost frame's work, as of
     /// now.
-    fn reschedule<E: From<Completion>, C: Clock>(&self, state: &mut State, sim: &Sim<E, C>) {
+    fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
         match state.top().filter(|frame| frame.working) {
             Some(frame) => {
@@ -240,11 +239,7 @@ impl Processor {
     }
 
     /// A piece of work has come to its end.
-    pub fn complete<E: From<Completion>, C: Clock>(
-        &self,
-        sim: &Sim<E, C>,
-        Completion(()): Completion,
-    ) {
+    pub fn complete<E: From<Completion>>(&self, sim: &Sim<E>, Completion(()): Completion) {
         let mut state = self.open(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
         assert!(frame.working, "work completed that nobody does");
@@ -259,7 +254,7 @@ impl Processor {
     }
 
     /// The innermost handler is over.
-    fn leave_innermost<E: From<Completion>, C: Clock>(&self, state: &mut State, sim: &Sim<E, C>) {
+    fn leave_innermost<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
         state.handlers.pop();
         state.admit(sim);
         self.reschedule(state, sim);
@@ -277,7 +272,7 @@ impl Processor {
 impl Processor {
     /// Enters a handler at this level, for the task that asks, as soon as
     /// nothing of this level or above runs.
-    pub async fn enter<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>, level: Level) {
+    pub async fn enter<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) {
         {
             let mut state = self.open(sim.now());
             if level > state.level() {
@@ -295,11 +290,7 @@ impl Processor {
 
     /// Interrupts, all at this moment, that do nothing but take their time:
     /// each its level and its cost, the highest first.
-    pub fn interrupt<E: From<Completion>, C: Clock>(
-        &self,
-        sim: &Sim<E, C>,
-        interrupts: &[(Level, Time)],
-    ) {
+    pub fn interrupt<E: From<Completion>>(&self, sim: &Sim<E>, interrupts: &[(Level, Time)]) {
         let mut state = self.open(sim.now());
         if !self.pass(&mut state, sim, interrupts) {
             for (level, cost) in interrupts {
@@ -318,12 +309,7 @@ impl Processor {
     /// Interrupts that nothing can come in between, neither before them nor
     /// while they last, pass in one step: what they interrupted goes on when
     /// they are over.
-    fn pass<E, C: Clock>(
-        &self,
-        state: &mut State,
-        sim: &Sim<E, C>,
-        interrupts: &[(Level, Time)],
-    ) -> bool {
+    fn pass<E>(&self, state: &mut State, sim: &Sim<E>, interrupts: &[(Level, Time)]) -> bool {
         let now = sim.now();
         let rate = self.rate.get();
         let over = now
@@ -348,7 +334,7 @@ impl Processor {
     /// # Panics
     ///
     /// When the task that asks is not in the innermost one.
-    pub fn leave<E: From<Completion>, C: Clock>(&self, sim: &Sim<E, C>) {
+    pub fn leave<E: From<Completion>>(&self, sim: &Sim<E>) {
         let mut state = self.open(sim.now());
         let frame = state.handlers.last().expect("a handler is left once");
         assert!(
@@ -359,7 +345,7 @@ impl Processor {
     }
 
     /// Raises the level of the process that asks; the level before.
-    pub fn mask<E, C: Clock>(&self, sim: &Sim<E, C>, level: Level) -> Level {
+    pub fn mask<E>(&self, sim: &Sim<E>, level: Level) -> Level {
         let mut state = self.state.borrow_mut();
         let frame = state.frame_mut(sim.current());
         assert!(level >= frame.level, "a mask does not let more in");
@@ -368,11 +354,7 @@ impl Processor {
 
     /// Lowers the level of the process that asks. What was masked is let in;
     /// returns when that is over, with how long it took.
-    pub async fn unmask<E: From<Completion>, C: Clock>(
-        &self,
-        sim: &Sim<E, C>,
-        level: Level,
-    ) -> Time {
+    pub async fn unmask<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) -> Time {
         let from = sim.now();
         let task = sim.current();
         {

@@ -1,6 +1,5 @@
 //! The engine: what is due next, and who waits for it.
 
-use crate::clock::{Clock, Virtual};
 use crate::queue::{Queue, Rank, TieBreak, Turn, Turns};
 use crate::task::{Slot, TaskId};
 use crate::time::Time;
@@ -11,7 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 /// One simulation. `E` is what hardware schedules for itself.
-pub struct Sim<E, C = Virtual> {
+pub struct Sim<E> {
     now: Cell<Time>,
     turns: Turns,
     queue: RefCell<Queue<Due<E>>>,
@@ -32,7 +31,6 @@ pub struct Sim<E, C = Virtual> {
     /// How many are ready.
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
-    clock: C,
 }
 
 enum Due<E> {
@@ -80,13 +78,6 @@ impl std::error::Error for Deadlock {}
 impl<E> Sim<E> {
     /// A simulation at time zero with nothing in it.
     pub fn new(tie_break: TieBreak) -> Self {
-        Self::with_clock(tie_break, Virtual)
-    }
-}
-
-impl<E, C: Clock> Sim<E, C> {
-    /// A simulation that keeps this clock company.
-    pub fn with_clock(tie_break: TieBreak, clock: C) -> Self {
         Self {
             now: Cell::new(Time::ZERO),
             turns: Turns::new(tie_break),
@@ -102,7 +93,6 @@ impl<E, C: Clock> Sim<E, C> {
             ready: RefCell::new(VecDeque::new()),
             ready_count: Cell::new(0),
             current: Cell::new(None),
-            clock,
         }
     }
 
@@ -176,6 +166,16 @@ impl<E, C: Clock> Sim<E, C> {
         self.next_due.set(self.next_due.get().min(at));
     }
 
+    /// When the next event is due, the background's too: now, if a task is ready;
+    /// [`Time::NEVER`], if nothing more can happen. With [`Sim::run_until`], all
+    /// that it takes to keep step with a clock on the wall.
+    pub fn next_due(&self) -> Time {
+        match self.ready_count.get() {
+            0 => self.next_due.get(),
+            _ => self.now(),
+        }
+    }
+
     /// Whether nothing but the timer is due until then, that moment included,
     /// and no task is ready.
     #[inline]
@@ -191,13 +191,13 @@ impl<E, C: Clock> Sim<E, C> {
             return false;
         }
         debug_assert!(to >= self.now());
-        self.move_to(to);
+        self.now.set(to);
         true
     }
 }
 
 /// Tasks.
-impl<E, C: Clock> Sim<E, C> {
+impl<E> Sim<E> {
     /// Starts a task. The simulation runs until all tasks of the foreground
     /// have ended; one of the background (a daemon) may go on for ever.
     pub fn spawn(
@@ -337,7 +337,7 @@ impl<E, C: Clock> Sim<E, C> {
 }
 
 /// Running.
-impl<E, C: Clock> Sim<E, C> {
+impl<E> Sim<E> {
     /// Runs until every task of the foreground has ended, handing each event
     /// to `handle`. Whatever is still under way stays as it is, and goes on
     /// with the next call. Somebody may [halt](Sim::halt) it before.
@@ -366,11 +366,15 @@ impl<E, C: Clock> Sim<E, C> {
         self.halted.set(true);
     }
 
-    /// Runs events, the background's too, up to the moment `until`.
+    /// Runs events, the background's too, up to the moment `until`, which is then
+    /// the present one; or until somebody [halts](Sim::halt) it.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
         loop {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
+            }
+            if self.halted.get() {
+                return;
             }
             if self.next_due.get() > until {
                 self.now.set(self.now().max(until));
@@ -383,7 +387,7 @@ impl<E, C: Clock> Sim<E, C> {
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) {
         let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
-        self.move_to(timer.at.min(queued.at));
+        self.now.set(timer.at.min(queued.at));
         if timer < queued {
             self.stop_timer();
             handle(self.timer.take().expect("a timer that is set has an event"));
@@ -407,12 +411,6 @@ impl<E, C: Clock> Sim<E, C> {
             }
             Due::Background(event) => handle(event),
         }
-    }
-
-    #[inline]
-    fn move_to(&self, at: Time) {
-        self.clock.advance(at);
-        self.now.set(at);
     }
 
     fn deadlock(&self) -> Deadlock {

@@ -41,6 +41,43 @@ fn equal_times_go_by_insertion_or_the_reverse() {
     assert_eq!(order_of(TieBreak::Reversed), [4, 2, 3, 1]);
 }
 
+/// Who runs a simulation in step with something else asks when it has to come back.
+#[test]
+fn the_next_event_is_known_and_runs_when_its_time_has_come() {
+    let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
+    let seen: Log<(u64, u32)> = Log::default();
+    let run_until = |until| {
+        sim.run_until(Time(until), |event| {
+            if let Event::Number(number) = event {
+                seen.borrow_mut().push((sim.now().0, number));
+            }
+        });
+    };
+    assert_eq!(sim.next_due(), Time::NEVER);
+    sim.schedule(Time(5), Event::Number(1));
+    sim.schedule_background(Time(9), Event::Number(2));
+    assert_eq!(sim.next_due(), Time(5));
+    run_until(4);
+    assert_eq!((sim.now(), sim.next_due()), (Time(4), Time(5)));
+    run_until(5);
+    assert_eq!((sim.now(), sim.next_due()), (Time(5), Time(9)));
+    let sleeper = Rc::clone(&sim);
+    sim.spawn("sleeper", true, async move {
+        sleeper.sleep_until(Time(7)).await;
+    });
+    assert_eq!(sim.next_due(), Time(5), "a task that is ready is due now");
+    run_until(5);
+    assert_eq!(sim.next_due(), Time(7));
+    run_until(20);
+    assert_eq!((sim.now(), sim.next_due()), (Time(20), Time::NEVER));
+    assert_eq!(*seen.borrow(), [(5, 1), (9, 2)]);
+    sim.schedule(Time(30), Event::Number(3));
+    sim.halt();
+    run_until(40);
+    assert_eq!(sim.now(), Time(20), "who is halted stands still");
+    sim.clear();
+}
+
 #[test]
 fn sleeping_tasks_wake_in_time() {
     let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));

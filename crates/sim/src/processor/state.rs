@@ -1,7 +1,6 @@
 //! What a processor is doing: the frames of its process and its handlers.
 
 use super::{Level, Usage};
-use crate::clock::Clock;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
@@ -172,7 +171,7 @@ impl State {
 
     /// Enters the highest interrupt that waits, if it may; of equal ones the
     /// first.
-    pub(super) fn admit<E, C: Clock>(&mut self, sim: &Sim<E, C>) {
+    pub(super) fn admit<E>(&mut self, sim: &Sim<E>) {
         let Some(highest) = self.pending.iter().map(|(level, _)| *level).max() else {
             return;
         };
