@@ -14,7 +14,8 @@ mod set;
 mod table;
 mod workload;
 
-pub use diskperf_machine::hardware::controller::vme::{AccessClass, CacheStatistics, Policy};
+pub use diskperf_machine::hardware::Hint;
+pub use diskperf_machine::hardware::controller::vme::{CacheStatistics, Policy};
 pub use drawn::drawn;
 pub use fixed::{DISTANCES, Fixed};
 pub use rig::Rig;
@@ -47,7 +48,7 @@ pub struct Took {
     /// Seconds of each pass: of a controller that knows nothing yet, and of one
     /// that has seen it all.
     pub passes_s: [f64; 2],
-    /// What the cache did in both, by [`AccessClass`].
+    /// What the cache did in both, by [`Hint`].
     pub seen: [CacheStatistics; 3],
 }
 

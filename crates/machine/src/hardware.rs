@@ -4,14 +4,15 @@ mod bare;
 pub mod bus;
 pub mod controller;
 pub mod drive;
+mod request;
 
 use crate::event::Event;
 use bus::Bus;
-use controller::vme::AccessClass;
 use controller::{Controller, ControllerEvent};
 use diskperf_sim::{Processor, Sim, Time};
-use diskperf_timeline::{Nanoseconds, Request};
+use diskperf_timeline::Nanoseconds;
 use drive::Drive;
+pub use request::{Hint, Operation, Request, RequestId, Requests};
 
 /// All that is not the processor, and the requests that are under way in it.
 pub struct Hardware {
@@ -21,30 +22,8 @@ pub struct Hardware {
     pub controllers: Vec<Controller>,
     /// What moves data to memory.
     pub bus: Bus,
-    /// Transfers, by [`TransferId`].
-    pub transfers: Vec<Transfer>,
-}
-
-/// The number of a transfer's place in [`Hardware::transfers`]. Each buffer of
-/// the kernel has one for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransferId(pub u32);
-
-/// What software asks hardware for: sectors of one drive.
-#[derive(Clone, Debug, Default)]
-pub struct Transfer {
-    /// The number of the drive.
-    pub drive: usize,
-    /// The first sector, from the start of the drive.
-    pub sector: u64,
-    /// How many.
-    pub sectors: u32,
-    /// To the drive, or from it.
-    pub write: bool,
-    /// What for.
-    pub class: AccessClass,
-    /// Its time.
-    pub request: Request,
+    /// What software has asked for and not taken the completion of.
+    pub requests: Requests,
 }
 
 /// What hardware may touch besides itself.
@@ -69,10 +48,11 @@ pub fn moment(time: Time) -> Nanoseconds {
 }
 
 impl Hardware {
-    /// The transfer of this number.
-    #[inline]
-    pub fn transfer(&mut self, id: TransferId) -> &mut Transfer {
-        &mut self.transfers[id.0 as usize]
+    /// The data of a request.
+    pub fn bytes(&self, id: RequestId) -> u64 {
+        let request = &self.requests[id];
+        let sector_bytes = self.drives[request.device].geometry().sector_bytes();
+        u64::from(request.sectors) * u64::from(sector_bytes)
     }
 
     /// An event of a controller has come up.
@@ -80,7 +60,7 @@ impl Hardware {
         let mut parts = Parts {
             drives: &mut self.drives,
             bus: &mut self.bus,
-            transfers: &mut self.transfers,
+            requests: &mut self.requests,
         };
         self.controllers[controller].handle(around, &mut parts, event);
     }
@@ -91,7 +71,7 @@ impl Hardware {
         let parts = Parts {
             drives: &mut self.drives,
             bus: &mut self.bus,
-            transfers: &mut self.transfers,
+            requests: &mut self.requests,
         };
         (&mut self.controllers[number], parts)
     }
@@ -103,8 +83,8 @@ pub struct Parts<'a> {
     pub drives: &'a mut Vec<Drive>,
     /// What moves data to memory.
     pub bus: &'a mut Bus,
-    /// Transfers, by [`TransferId`].
-    pub transfers: &'a mut Vec<Transfer>,
+    /// What software has asked for and not taken the completion of.
+    pub requests: &'a mut Requests,
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub mod v7;
 mod vnode;
 
 use crate::event::Event;
-use crate::hardware::{Hardware, Transfer, TransferId};
+use crate::hardware::Hardware;
 use crate::standstill::Standstill;
 use buffers::{BlockKey, Buffers, Page};
 use costs::Costs;
@@ -84,6 +84,10 @@ pub struct Kernel {
     pub(crate) halted: RefCell<Option<Standstill>>,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
+    /// Who is told of a request's completion, by its place.
+    pub(crate) owners: RefCell<Vec<driver::Owner>>,
+    /// Of each volume.
+    pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
 }
 
 /// A mounted file system. Its number is its volume's.
@@ -170,8 +174,8 @@ impl Kernel {
         }
     }
 
-    /// Where a block is on its drive: the sector and the cylinder.
-    pub(crate) fn place_on_drive(&self, key: BlockKey) -> (u64, u32) {
+    /// Where a block is on its drive.
+    pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
         let partition = self.partition(key.volume);
         let sector = match &self.v7 {
             // Its blocks are sectors.
@@ -181,18 +185,7 @@ impl Kernel {
                 self.fs(key.volume, |fs| fs.superblock().sector(fragment))
             }
         };
-        let sector = partition.first_sector + u64::from(sector);
-        let hardware = self.hardware.borrow();
-        let geometry = hardware.drives[partition.drive].geometry();
-        (sector, geometry.locate(sector).cylinder)
-    }
-
-    /// Counts a transfer that has ended, for which somebody waited or nobody.
-    pub(crate) fn count_transfer(&self, hardware: &Hardware, id: TransferId, awaited: bool) {
-        let transfer = &hardware.transfers[id.0 as usize];
-        self.statistics.borrow_mut().count(transfer);
-        let drive = &hardware.drives[transfer.drive];
-        self.trace_request(id, transfer, drive, awaited);
+        partition.first_sector + u64::from(sector)
     }
 
     /// The time that this machine takes for what takes the machine of speed 1
@@ -204,11 +197,5 @@ impl Kernel {
     /// A page of zeroes.
     pub(crate) fn zeroes(&self, bytes: u32) -> Page {
         self.pages.borrow_mut().zeroes(bytes)
-    }
-
-    /// How many transfers hardware must have room for: one for each buffer.
-    pub(crate) fn transfers(buffers: usize) -> Vec<Transfer> {
-        debug_assert!(u32::try_from(buffers).is_ok_and(|count| TransferId(count).0 == count));
-        vec![Transfer::default(); buffers]
     }
 }

@@ -10,7 +10,7 @@ use crate::hardware::controller::uda50::Uda50;
 use crate::hardware::controller::vme::{CacheStatistics, Vme};
 use crate::hardware::controller::wd1003::Wd1003;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
-use crate::hardware::{Hardware, Surroundings};
+use crate::hardware::{Hardware, Requests, Surroundings};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
@@ -19,7 +19,7 @@ use crate::kernel::minix::{Minix, MinixCheck};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::{V7, V7Check};
-use crate::kernel::{Kernel, Mount};
+use crate::kernel::{Kernel, Mount, raw};
 use crate::specification::{
     ControllerSpecification, DriveSpecification, DriverSpecification, FEWEST_BUFFERS,
     Specification, Volume,
@@ -107,15 +107,13 @@ impl Machine {
                 specification.bus_bytes_per_s,
                 specification.memory_contention_share,
             ),
-            transfers: Kernel::transfers(buffers.all.len()),
+            requests: Requests::default(),
         };
         let volumes = &specification.volumes[..circumstances.volumes];
         let (mounts, mut media) = mounts(specification, volumes);
         let minix = specification.kernel.minix.clone().map(|config| {
-            let raw = |number: usize| buffers.raw(number as u32).transfer();
-            let transfers = (0..specification.volumes.len()).map(raw).collect();
             let volumes = minix_volumes(specification, volumes);
-            Minix::new(config, &mut media, volumes, transfers)
+            Minix::new(config, &mut media, volumes)
         });
         let v7 = specification.v7_filesystem.map(|parameters| {
             let bytes = volumes.iter().map(|volume| volume.partition.bytes());
@@ -148,6 +146,8 @@ impl Machine {
             tracing: circumstances.trace.then(RefCell::default),
             halted: RefCell::default(),
             writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
+            owners: RefCell::default(),
+            raw_headers: raw::headers(volumes.len()),
         });
         let machine = Self {
             kernel,
@@ -434,7 +434,7 @@ fn cache(specification: &Specification) -> Buffers {
     let headers = specification.buffers();
     if specification.v7_filesystem.is_some() {
         // A click is the least that a header can have.
-        return Buffers::new(headers, headers * CLICK, CLICK).with_raw(specification.volumes.len());
+        return Buffers::new(headers, headers * CLICK, CLICK);
     }
     let blocks = specification
         .volumes
@@ -442,7 +442,6 @@ fn cache(specification: &Specification) -> Buffers {
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
     Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
-        .with_raw(specification.volumes.len())
 }
 
 fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Drive> {

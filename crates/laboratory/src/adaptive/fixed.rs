@@ -1,6 +1,6 @@
 //! Fixed settings of one workload: each that can show is run once.
 
-use super::{AccessClass, CacheStatistics, Chooser, Policies, Policy, Rig, Took, Workload};
+use super::{CacheStatistics, Chooser, Hint, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 
 /// The distances of the search, in sectors: those of the text, and others in
@@ -62,7 +62,7 @@ impl Fixed {
         (policy, took): (Policy, Took),
     ) -> Result<(Policies, Took), LaboratoryError> {
         let seconds = took.counted_s(self.workload());
-        let start = ([policy; AccessClass::ALL.len()], (seconds, took));
+        let start = ([policy; Hint::ALL.len()], (seconds, took));
         let (policies, (_, took)) = descend(start, |policies| {
             let took = self.took(policies)?;
             Ok((took.counted_s(self.workload()), took))
@@ -80,7 +80,7 @@ pub(super) fn descend<T: Copy>(
     let mut best = start;
     loop {
         let here = best;
-        for class in AccessClass::ALL {
+        for class in Hint::ALL {
             for step in steps(here.0[class as usize]) {
                 let mut policies = here.0;
                 policies[class as usize] = step;

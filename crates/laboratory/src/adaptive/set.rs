@@ -1,7 +1,7 @@
 //! Several workloads, each with every setting.
 
 use super::fixed::descend;
-use super::{AccessClass, Chooser, Fixed, Policies, Policy, Rig, Took, Workload};
+use super::{Chooser, Fixed, Hint, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 use crate::parallel::{in_parallel, lock};
 use diskperf_machine::catalogue::Catalogue;
@@ -93,7 +93,7 @@ impl Row {
 }
 
 fn same(policy: Policy) -> Policies {
-    [policy; AccessClass::ALL.len()]
+    [policy; Hint::ALL.len()]
 }
 
 impl Set {

@@ -4,7 +4,8 @@ use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
-use diskperf_machine::hardware::controller::vme::{AccessClass, CacheStatistics};
+use diskperf_machine::hardware::Hint;
+use diskperf_machine::hardware::controller::vme::CacheStatistics;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf};
 use diskperf_system::model::{Model, ModelPorts};
@@ -251,7 +252,7 @@ impl Bench {
     fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
         let mut all = Vec::new();
         for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
-            for class in AccessClass::ALL {
+            for class in Hint::ALL {
                 let (now, before) = (now[class as usize], before[class as usize]);
                 if now.reads > before.reads {
                     all.push(ControllerCache {

@@ -4,7 +4,7 @@
 use super::bus::Bus;
 use super::controller::Controller;
 use super::drive::Drive;
-use super::{Hardware, Parts, Surroundings, Transfer};
+use super::{Hardware, Parts, Requests, Surroundings};
 use crate::event::Event;
 use diskperf_sim::{Processor, Sim, TieBreak};
 use std::cell::RefCell;
@@ -18,12 +18,12 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// One controller, these drives on it, and these transfers to ask for.
+    /// One controller, these drives on it, and these requests to ask for.
     pub(super) fn new(
         drives: Vec<Drive>,
         controller: Controller,
         bus: Bus,
-        transfers: Vec<Transfer>,
+        requests: Requests,
     ) -> Self {
         Self {
             sim: Sim::new(TieBreak::Insertion),
@@ -32,7 +32,7 @@ impl Bare {
                 drives,
                 controllers: vec![controller],
                 bus,
-                transfers,
+                requests,
             }),
         }
     }

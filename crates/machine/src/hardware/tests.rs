@@ -12,7 +12,7 @@ use super::bare::Bare as Bench;
 use super::bus::Bus;
 use super::controller::Controller;
 use super::drive::{Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve};
-use super::{Transfer, TransferId, moment};
+use super::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Stream, Streams, Time};
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -62,8 +62,11 @@ fn assert_near(one: Time, other: Time, roundings: u64) {
 impl Bench {
     /// One controller, and these drives on it.
     fn with(drives: Vec<Drive>, controller: Controller, bus: Bus) -> Rc<Self> {
-        let transfers = vec![Transfer::default(); 600];
-        Rc::new(Self::new(drives, controller, bus, transfers))
+        let mut requests = Requests::default();
+        for _ in 0..600 {
+            requests.issue(Request::default());
+        }
+        Rc::new(Self::new(drives, controller, bus, requests))
     }
 
     /// Keeps the processor working for this long from now on.
@@ -91,31 +94,33 @@ impl Bench {
         &self,
         id: u32,
         (drive, sector, sectors, write): (usize, u64, u32, bool),
-    ) -> TransferId {
-        let id = TransferId(id);
-        let mut hardware = self.hardware.borrow_mut();
-        let transfer = hardware.transfer(id);
-        transfer.drive = drive;
-        transfer.sector = sector;
-        transfer.sectors = sectors;
-        transfer.write = write;
-        transfer.request.issue(moment(self.sim.now()));
+    ) -> RequestId {
+        let id = RequestId::first(id);
+        let mut request = Request {
+            operation: Operation::of(write),
+            device: drive,
+            sector,
+            sectors,
+            ..Request::default()
+        };
+        request.spans.issue(moment(self.sim.now()));
+        self.hardware.borrow_mut().requests[id] = request;
         id
     }
 
     /// The driver has had the request up to now.
-    fn mark(&self, id: TransferId) {
+    fn mark(&self, id: RequestId) {
         let now = moment(self.sim.now());
         let mut hardware = self.hardware.borrow_mut();
-        hardware.transfer(id).request.mark(Stage::DriverQueue, now);
+        hardware.requests[id].mark(Stage::DriverQueue, now);
     }
 
     /// The spans of a request, as stages and their lengths; together they
     /// are exactly its time up to now.
     #[track_caller]
-    fn spans(&self, id: TransferId) -> Vec<(Stage, Time)> {
+    fn spans(&self, id: RequestId) -> Vec<(Stage, Time)> {
         let hardware = self.hardware.borrow();
-        let request = &hardware.transfers[id.0 as usize].request;
+        let request = &hardware.requests[id].spans;
         let mut at = request.issued().0;
         let mut spans = Vec::new();
         for span in request.spans() {
@@ -133,7 +138,7 @@ impl Bench {
 
     /// What of a request's time went to a stage.
     #[track_caller]
-    fn span(&self, id: TransferId, stage: Stage) -> Time {
+    fn span(&self, id: RequestId, stage: Stage) -> Time {
         let spans = self.spans(id);
         spans
             .iter()

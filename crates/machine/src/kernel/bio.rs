@@ -2,9 +2,9 @@
 
 use super::Kernel;
 use super::buffers::{BlockKey, BufferId, CLICK, List};
+use super::driver::Owner;
 use super::process::{Context, Process};
-use crate::hardware::controller::vme::AccessClass;
-use crate::hardware::moment;
+use crate::hardware::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -60,9 +60,15 @@ impl Kernel {
     }
 
     fn book_transfer(&self, process: &Process, id: BufferId, from: Time) {
-        let hardware = self.hardware.borrow();
-        let request = &hardware.transfers[id.0 as usize].request;
-        process.book_request(request, from, process.runnable_at());
+        let to = process.runnable_at();
+        let buffer = &self.buffers.borrow().all[id.0 as usize];
+        match buffer.request {
+            Some(request) => {
+                let hardware = self.hardware.borrow();
+                process.book_request(&hardware.requests[request].spans, from, to);
+            }
+            None => process.book_request(&buffer.spent, from, to),
+        }
     }
 
     /// A buffer that nobody uses, holding nothing.
@@ -304,31 +310,37 @@ impl Kernel {
 
     /// Hands a buffer to its drive's driver.
     async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
-        {
+        let request = {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
             let key = buffer.key.expect("a transfer is of some block");
             let bytes = buffer.count;
             buffer.delayed_write = false;
             buffer.done = false;
-            let (sector, cylinder) = self.place_on_drive(key);
-            buffer.cylinder = cylinder;
-            let mut hardware = self.hardware.borrow_mut();
             let partition = self.partition(key.volume);
-            let transfer = hardware.transfer(id.transfer());
-            transfer.drive = partition.drive;
-            transfer.sector = sector;
-            transfer.sectors = bytes.div_ceil(partition.sector_bytes);
-            transfer.write = write;
-            transfer.class = AccessClass::of_file(bytes);
-            transfer.request.issue(moment(self.sim.now()));
+            let mut request = Request {
+                operation: Operation::of(write),
+                device: partition.drive,
+                sector: self.sector_on_drive(key),
+                sectors: bytes.div_ceil(partition.sector_bytes),
+                hint: Hint::of_file(bytes),
+                // Room for spans that is there already.
+                spans: std::mem::take(&mut buffer.spent),
+            };
+            request.spans.issue(moment(self.sim.now()));
+            let request = self.issue(request, Owner::Buffer(id));
+            assert!(
+                buffer.request.replace(request).is_none(),
+                "a buffer is transferred once at a time"
+            );
             if write {
                 self.writing.borrow_mut()[key.volume as usize].0 += 1;
             } else if let Context::Process(process) = context {
                 process.count_storage_read(bytes);
             }
-        }
-        self.strategy(context, id).await;
+            request
+        };
+        self.strategy(context, request).await;
     }
 
     /// Sleeps until a transfer of ours is done.
@@ -346,33 +358,22 @@ impl Kernel {
         self.book_transfer(process, id, from);
     }
 
-    /// A transfer has ended: the data is where it should be, and who waits
-    /// for it, or for the buffer, is told.
-    pub(crate) fn biodone(&self, id: BufferId) {
-        let write = {
-            let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id.transfer());
-            transfer
-                .request
-                .mark(Stage::Completion, moment(self.sim.now()));
-            let write = transfer.write;
-            let awaited = !self.buffers.borrow().all[id.0 as usize].asynchronous;
-            self.count_transfer(&hardware, id.transfer(), awaited);
-            write
-        };
-        // What goes past the cache is moved by who asked for it.
-        if !self.buffers.borrow().is_raw(id) {
-            self.move_data(id, write);
-            if write {
-                self.write_ended(id);
-            }
-        }
-        let asynchronous = {
+    /// A buffer's transfer has ended: the data is where it should be, and who
+    /// waits for it, or for the buffer, is told.
+    pub(super) fn biodone(&self, id: BufferId, request: Request) {
+        let (asynchronous, write) = {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
-            buffer.done = true;
-            buffer.asynchronous
+            buffer.request = None;
+            (buffer.asynchronous, request.is_write())
         };
+        self.count_request(Some(id), &request, !asynchronous);
+        self.buffers.borrow_mut().get(id).spent = request.spans;
+        self.move_data(id, write);
+        if write {
+            self.write_ended(id);
+        }
+        self.buffers.borrow_mut().get(id).done = true;
         if asynchronous {
             self.release(id);
         } else {

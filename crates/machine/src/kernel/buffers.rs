@@ -2,7 +2,8 @@
 //! through hash chains, reused from lists.
 
 use super::process::Process;
-use crate::hardware::TransferId;
+use crate::hardware::RequestId;
+use diskperf_timeline::Request as Spans;
 use std::rc::Rc;
 
 /// The contents of a buffer, or of a block on a drive. Shared until changed.
@@ -18,12 +19,6 @@ pub(crate) struct BlockKey {
 /// A buffer, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferId(pub(crate) u32);
-
-impl BufferId {
-    pub(crate) fn transfer(self) -> TransferId {
-        TransferId(self.0)
-    }
-}
 
 /// The lists of buffers that nobody uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +50,10 @@ pub(crate) struct Buffer {
     pub(crate) age: bool,
     pub(crate) page: Option<Page>,
     pub(crate) waiters: Vec<Rc<Process>>,
-    /// The cylinder, for the driver's queue.
-    pub(crate) cylinder: u32,
+    /// What its drive was asked for and has not completed.
+    pub(crate) request: Option<RequestId>,
+    /// Where the time of its last request went that completed.
+    pub(crate) spent: Spans,
     list: Option<List>,
     previous: u32,
     next: u32,
@@ -79,9 +76,6 @@ pub(crate) struct Buffers {
     lists: [(u32, u32); 3],
     /// Who waits for any buffer.
     pub(crate) waiters: Vec<Rc<Process>>,
-    /// How many belong to the cache; behind them is a header for each drive's
-    /// transfers past it.
-    cached: u32,
 }
 
 impl Buffers {
@@ -93,7 +87,6 @@ impl Buffers {
             chains: [NONE; CHAINS],
             lists: [(NONE, NONE); 3],
             waiters: Vec::new(),
-            cached: headers,
         };
         let clicks = memory_bytes / CLICK;
         for number in 0..headers {
@@ -104,22 +97,6 @@ impl Buffers {
             buffers.append(BufferId(number), list);
         }
         buffers
-    }
-
-    /// With a header for each drive's transfers past the cache.
-    pub(crate) fn with_raw(mut self, volumes: usize) -> Self {
-        self.all.extend((0..volumes).map(|_| Buffer::new(0)));
-        self
-    }
-
-    /// That header of a drive.
-    pub(crate) fn raw(&self, volume: u32) -> BufferId {
-        BufferId(self.cached + volume)
-    }
-
-    /// Whether it is one of those headers.
-    pub(crate) fn is_raw(&self, id: BufferId) -> bool {
-        id.0 >= self.cached
     }
 
     #[inline]
@@ -280,7 +257,8 @@ impl Buffer {
             age: false,
             page: None,
             waiters: Vec::new(),
-            cylinder: 0,
+            request: None,
+            spent: Spans::default(),
             list: None,
             previous: NONE,
             next: NONE,

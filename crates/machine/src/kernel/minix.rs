@@ -37,8 +37,8 @@ use super::Kernel;
 use super::medium::Medium;
 use super::process::Process;
 use crate::event::Event;
+use crate::hardware::Parts;
 use crate::hardware::controller::acsi::Acsi;
-use crate::hardware::{Parts, TransferId};
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
 use diskperf_sim::{Sim, Time};
@@ -82,8 +82,6 @@ pub(crate) struct Minix {
     /// The program that the last call came from: the clock charges it while
     /// a server or a task runs.
     billed: RefCell<Option<Rc<Process>>>,
-    /// The transfer that each drive has.
-    transfers: Vec<TransferId>,
     parties: Vec<Party>,
     started: Cell<bool>,
 }
@@ -109,12 +107,7 @@ const OWN: [Endpoint; 4] = [
 impl Minix {
     /// Makes file systems on these drives' media, if there are to be any, and
     /// the processes.
-    pub(crate) fn new(
-        config: MinixConfig,
-        media: &mut [Medium],
-        volumes: Vec<Volume>,
-        transfers: Vec<TransferId>,
-    ) -> Self {
+    pub(crate) fn new(config: MinixConfig, media: &mut [Medium], volumes: Vec<Volume>) -> Self {
         let mount = |(medium, volume): (&mut Medium, Volume)| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
             volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
@@ -146,7 +139,6 @@ impl Minix {
             config,
             exchange,
             billed: RefCell::default(),
-            transfers,
             parties,
             started: Cell::new(false),
         }

@@ -2,13 +2,13 @@
 //! straight between the drive and the process.
 
 use super::Kernel;
-use super::buffers::BufferId;
+use super::driver::Owner;
 use super::errno::{Errno, Result};
 use super::process::{Context, Process};
-use crate::hardware::controller::vme::AccessClass;
-use crate::hardware::moment;
+use crate::hardware::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
-use diskperf_timeline::Stage;
+use diskperf_timeline::{Request as Spans, Stage};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The partition of a drive that programs see.
@@ -104,56 +104,49 @@ impl Kernel {
         (volume, write): (u32, bool),
         (offset, bytes): (u64, usize),
     ) {
-        let id = self.raw_header(process, volume).await;
+        self.take_header(process, volume).await;
         let partition = self.partition(volume);
-        let sector = partition.first_sector + offset / u64::from(partition.sector_bytes);
-        {
-            let mut hardware = self.hardware.borrow_mut();
-            let geometry = hardware.drives[partition.drive].geometry();
-            let cylinder = geometry.locate(sector).cylinder;
-            let transfer = hardware.transfer(id.transfer());
-            transfer.drive = partition.drive;
-            transfer.sector = sector;
-            transfer.sectors = bytes as u32 / partition.sector_bytes;
-            assert!(
-                transfer.sectors * partition.sector_bytes == bytes as u32,
-                "a raw transfer moves whole sectors"
-            );
-            transfer.write = write;
-            transfer.class = AccessClass::Raw;
-            transfer.request.issue(moment(self.sim.now()));
-            let mut buffers = self.buffers.borrow_mut();
-            let header = buffers.get(id);
-            header.count = bytes as u32;
-            header.cylinder = cylinder;
-            header.done = false;
-        }
+        let mut request = Request {
+            operation: Operation::of(write),
+            device: partition.drive,
+            sector: partition.first_sector + offset / u64::from(partition.sector_bytes),
+            sectors: bytes as u32 / partition.sector_bytes,
+            hint: Hint::Raw,
+            ..Request::default()
+        };
+        assert!(
+            request.sectors * partition.sector_bytes == bytes as u32,
+            "a raw transfer moves whole sectors"
+        );
+        request.spans.issue(moment(self.sim.now()));
+        let id = self.issue(request, Owner::Raw(volume));
         if !write {
             process.count_storage_read(bytes as u32);
         }
         self.strategy(Context::Process(process), id).await;
-        self.biowait(process, id).await;
-        let waiting = {
-            let mut buffers = self.buffers.borrow_mut();
-            let header = buffers.get(id);
+        self.wait_for_raw(process, volume).await;
+        let waiters = {
+            let mut headers = self.raw_headers.borrow_mut();
+            let header = &mut headers[volume as usize];
             header.busy = false;
             std::mem::take(&mut header.waiters)
         };
-        for process in &waiting {
+        for process in &waiters {
             self.wake(process);
         }
     }
 
-    /// The drive's header for transfers past the cache, of which it has one.
-    async fn raw_header(&self, process: &Rc<Process>, volume: u32) -> BufferId {
-        let id = self.buffers.borrow().raw(volume);
+    /// Takes the header of a volume: 4.2BSD has one for each drive (`rhpbuf`), and
+    /// who wants another transfer waits for it.
+    async fn take_header(&self, process: &Rc<Process>, volume: u32) {
         loop {
             let from: Time = {
-                let mut buffers = self.buffers.borrow_mut();
-                let header = buffers.get(id);
+                let mut headers = self.raw_headers.borrow_mut();
+                let header = &mut headers[volume as usize];
                 if !header.busy {
                     header.busy = true;
-                    return id;
+                    header.done = None;
+                    return;
                 }
                 header.waiters.push(Rc::clone(process));
                 self.sim.now()
@@ -162,4 +155,51 @@ impl Kernel {
             process.book_wait(Stage::BufferWait, from);
         }
     }
+
+    /// Sleeps until the transfer that has the header is done.
+    async fn wait_for_raw(&self, process: &Rc<Process>, volume: u32) {
+        let from = self.sim.now();
+        {
+            let mut headers = self.raw_headers.borrow_mut();
+            let header = &mut headers[volume as usize];
+            if header.done.is_some() {
+                return;
+            }
+            header.waiters.push(Rc::clone(process));
+        }
+        self.park(process, "a transfer").await;
+        let headers = self.raw_headers.borrow();
+        let spent = headers[volume as usize].done.as_ref();
+        let spent = spent.expect("who waits for a transfer is woken when it is done");
+        process.book_request(spent, from, process.runnable_at());
+    }
+
+    /// A raw transfer has ended. Its process moves the data.
+    pub(super) fn raw_done(&self, volume: u32, request: Request) {
+        self.count_request(None, &request, true);
+        let waiters = {
+            let mut headers = self.raw_headers.borrow_mut();
+            let header = &mut headers[volume as usize];
+            header.done = Some(request.spans);
+            std::mem::take(&mut header.waiters)
+        };
+        for process in &waiters {
+            self.wake(process);
+        }
+    }
+}
+
+/// A volume's header for transfers past the cache.
+#[derive(Default)]
+pub(crate) struct Header {
+    busy: bool,
+    /// Where the time of the transfer that has it went, once it is done.
+    done: Option<Spans>,
+    /// Who waits for the header, or for the transfer that has it.
+    waiters: Vec<Rc<Process>>,
+}
+
+/// A header for each volume.
+pub(crate) fn headers(volumes: usize) -> RefCell<Vec<Header>> {
+    RefCell::new((0..volumes).map(|_| Header::default()).collect())
 }

@@ -1,10 +1,10 @@
 //! What a modelled computer counted.
 
-use crate::hardware::Transfer;
+use crate::hardware::Request;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// Sums over all transfers.
+/// Sums over all requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Of each drive.
@@ -37,24 +37,23 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn count(&mut self, transfer: &Transfer) {
-        let request = &transfer.request;
-        let mut at = request.issued();
+    pub(crate) fn count(&mut self, request: &Request) {
+        let mut at = request.spans.issued();
         let mut missed = false;
-        for span in request.spans() {
+        for span in request.spans.spans() {
             self.stages[span.stage.index()] += span.until.0 - at.0;
             at = span.until;
             missed |= matches!(span.stage, Stage::MissedRevolution(_));
         }
-        let drive = &mut self.drives[transfer.drive];
+        let drive = &mut self.drives[request.device];
         drive.requests += 1;
         drive.missed += u64::from(missed);
-        let sectors = u64::from(transfer.sectors);
-        if transfer.write {
+        let sectors = u64::from(request.sectors);
+        if request.is_write() {
             drive.written_sectors += sectors;
         } else {
             drive.read_sectors += sectors;
         }
-        drive.response += Time(at.0 - request.issued().0);
+        drive.response += Time(at.0 - request.spans.issued().0);
     }
 }

@@ -6,7 +6,7 @@ use super::medium::Medium;
 use super::process::Process;
 use crate::hardware::controller::Controller;
 use crate::hardware::drive::{CIRCLE, Drive};
-use crate::hardware::{Transfer, TransferId, moment};
+use crate::hardware::{Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::trace::{
     Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
@@ -17,19 +17,21 @@ use diskperf_timeline::{Nanoseconds, Span, Stage};
 #[derive(Default)]
 pub(crate) struct Tracing {
     trace: Trace,
-    /// Of each transfer's place, the last request that completed there.
+    /// Of each buffer, the last request that completed for it.
     latest: Vec<Option<usize>>,
     /// Bytes of what requests have for themselves.
     nested_bytes: usize,
 }
 
 impl Tracing {
-    fn add(&mut self, id: TransferId, request: TracedRequest) {
-        let place = id.0 as usize;
-        if self.latest.len() <= place {
-            self.latest.resize(place + 1, None);
+    fn add(&mut self, buffer: Option<BufferId>, request: TracedRequest) {
+        if let Some(BufferId(number)) = buffer {
+            let number = number as usize;
+            if self.latest.len() <= number {
+                self.latest.resize(number + 1, None);
+            }
+            self.latest[number] = Some(self.trace.requests.len());
         }
-        self.latest[place] = Some(self.trace.requests.len());
         self.nested_bytes += size_of_val(&request.spans[..]);
         self.trace.requests.push(request);
     }
@@ -79,23 +81,23 @@ impl Kernel {
         (made, (tracing.borrow().bytes() + of_processes) as u64)
     }
 
-    /// A transfer completed.
+    /// A request completed, of a buffer if it is one's.
     pub(crate) fn trace_request(
         &self,
-        id: TransferId,
-        transfer: &Transfer,
+        buffer: Option<BufferId>,
+        request: &Request,
         drive: &Drive,
         awaited: bool,
     ) {
         let Some(tracing) = &self.tracing else { return };
-        let place = drive.geometry().locate(transfer.sector);
+        let place = drive.geometry().locate(request.sector);
         tracing.borrow_mut().add(
-            id,
+            buffer,
             TracedRequest {
-                drive: transfer.drive as u32,
-                sector: transfer.sector,
-                sectors: transfer.sectors,
-                purpose: match (transfer.write, awaited) {
+                drive: request.device as u32,
+                sector: request.sector,
+                sectors: request.sectors,
+                purpose: match (request.is_write(), awaited) {
                     (false, true) => Purpose::Read,
                     (false, false) => Purpose::ReadAhead,
                     (true, true) => Purpose::Write,
@@ -105,8 +107,8 @@ impl Kernel {
                 head: place.head,
                 slot: place.slot,
                 slots: place.slots,
-                issued: transfer.request.issued(),
-                spans: transfer.request.spans().to_vec(),
+                issued: request.spans.issued(),
+                spans: request.spans.spans().to_vec(),
                 uses: Vec::new(),
             },
         );

@@ -1,11 +1,12 @@
 //! A controller, as the catalogue describes it.
 
 use crate::catalogue::Reader;
+use crate::hardware::Hint;
 use crate::hardware::controller::acsi::AcsiConfig;
 use crate::hardware::controller::massbus::{Attention, MassbusConfig};
 use crate::hardware::controller::uda50::{Order, Uda50Config};
 use crate::hardware::controller::vme::{
-    AccessClass, Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, VmeConfig,
+    Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, VmeConfig,
 };
 use crate::hardware::controller::wd1003::Wd1003Config;
 use diskperf_sim::Time;
@@ -251,7 +252,7 @@ fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
 /// What is done for each class of accesses; the same for all, where that is
 /// said.
 fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
-    let own = AccessClass::ALL.map(|class| read_policy(reader, class));
+    let own = Hint::ALL.map(|class| read_policy(reader, class));
     let bits = reader.optional_text(
         "cache_bits",
         "cache bits of all accesses, in place of those of the three kinds",
@@ -276,11 +277,11 @@ fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     })
 }
 
-fn read_policy(reader: &mut Reader<'_>, class: AccessClass) -> Policy {
+fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
     let of = match class {
-        AccessClass::Raw => "accesses past the file system",
-        AccessClass::FileWhole => "the file system's accesses in multiples of 4 KB",
-        AccessClass::FilePart => "the file system's other accesses",
+        Hint::Raw => "accesses past the file system",
+        Hint::FileWhole => "the file system's accesses in multiples of 4 KB",
+        Hint::FilePart => "the file system's other accesses",
     };
     let key = format!("{}_cache_bits", class.name());
     let doc = format!(

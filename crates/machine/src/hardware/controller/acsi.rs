@@ -5,7 +5,7 @@
 use super::ControllerEvent;
 use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
@@ -22,7 +22,7 @@ pub struct AcsiConfig {
 /// The controller's state.
 pub struct Acsi {
     config: AcsiConfig,
-    command: Option<TransferId>,
+    command: Option<RequestId>,
     interrupts: bool,
     poll: Stream,
     interrupt: Option<TaskId>,
@@ -69,15 +69,15 @@ impl Acsi {
     /// # Panics
     ///
     /// When one is under way.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(
             self.command.is_none() && !self.interrupts,
             "one command at a time"
         );
         let late = self.poll.within(self.config.command_poll);
         let begin = around.now() + self.config.command + late;
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::Command, moment(begin));
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::Command, moment(begin));
         self.command = Some(id);
         schedule(around, begin, AcsiEvent::Begin);
     }
@@ -102,30 +102,30 @@ impl Acsi {
 }
 
 /// Positions the drive, and lets the sectors pass.
-fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
     let now = around.now();
-    let transfer = &mut parts.transfers[id.0 as usize];
-    let drive = &mut parts.drives[transfer.drive];
+    let transfer = &mut parts.requests[id];
+    let drive = &mut parts.drives[transfer.device];
     let since = drive.last_transfer();
-    let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.write);
+    let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.is_write());
     mark_move(transfer, now, passage.to_track);
     let first = now + passage.to_first_sector();
     let period = drive.rotation().period();
     let late = Deadline::TransferCommand;
     let stage = late_stage(transfer, since, period, first, passage.to_track, late);
-    transfer.request.mark(stage, moment(first));
+    transfer.mark(stage, moment(first));
     let passed = now + passage.total();
     mark_passing(transfer, drive, passed);
     // A sector waits in the controller's buffer until it has passed; the port
     // takes it while the next one passes, and no faster than it can.
     let sector_bytes = u64::from(drive.geometry().sector_bytes());
-    let ended = if transfer.write {
+    let ended = if transfer.is_write() {
         passed
     } else {
         let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
         (passed + parts.bus.time(sector_bytes)).max(first + port)
     };
-    transfer.request.mark(Stage::BusTransfer, moment(ended));
+    transfer.mark(Stage::BusTransfer, moment(ended));
     schedule(around, ended, AcsiEvent::End);
 }
 

@@ -5,7 +5,7 @@
 use super::ControllerEvent;
 use crate::event::Event;
 use crate::hardware::drive::{Drive, Move, was_missed};
-use crate::hardware::{Parts, Surroundings, Transfer, TransferId, moment};
+use crate::hardware::{Parts, Request, RequestId, Surroundings, moment};
 use crate::what_if::WhatIf;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
@@ -93,7 +93,7 @@ pub struct Massbus {
 /// What the channel is held for.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
-    transfer: TransferId,
+    transfer: RequestId,
     /// The rate while sectors pass, in bytes per second.
     rate: u64,
     since: Time,
@@ -113,14 +113,14 @@ struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Which.
-    pub transfer: TransferId,
+    pub transfer: RequestId,
     /// Whether a sector was late, and nothing after it was transferred.
     pub data_late: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    transfer: TransferId,
+    transfer: RequestId,
     slot: u32,
     /// When the sector first came by.
     first: Option<Time>,
@@ -226,20 +226,20 @@ impl Massbus {
         &mut self,
         around: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        id: TransferId,
+        id: RequestId,
         slot: u32,
     ) {
-        let transfer = &mut parts.transfers[id.0 as usize];
-        let place = self.place(transfer.drive);
-        let drive = &mut parts.drives[transfer.drive];
+        let transfer = &mut parts.requests[id];
+        let place = self.place(transfer.device);
+        let drive = &mut parts.drives[transfer.device];
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
         let round = self.config.search_poll_per_drive.0 * self.drives.len() as u64;
         let noticed = self.poll.within(Time(round)) + self.config.search_command;
         let commanded = around.now() + self.config.command + noticed;
-        transfer.request.mark(Stage::Command, moment(commanded));
-        let arm = drive.seek(cylinder, transfer.write);
+        transfer.mark(Stage::Command, moment(commanded));
+        let arm = drive.seek(cylinder, transfer.is_write());
         mark_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
@@ -252,7 +252,7 @@ impl Massbus {
             arm,
             Deadline::Search,
         );
-        transfer.request.mark(stage, moment(found));
+        transfer.mark(stage, moment(found));
         let search = &mut self.searches[place];
         assert!(search.is_none(), "a drive that searches was told to search");
         *search = Some(Search {
@@ -273,19 +273,19 @@ impl Massbus {
         &mut self,
         around: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        id: TransferId,
+        id: RequestId,
         searched: Option<Time>,
         repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time holds the channel");
         let now = around.now();
         let commanded = now + self.config.command;
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::Command, moment(commanded));
-        let drive = &mut parts.drives[transfer.drive];
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::Command, moment(commanded));
+        let drive = &mut parts.drives[transfer.device];
         let since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
-        let passage = drive.transfer_watched(commanded, all, transfer.write, since);
+        let passage = drive.transfer_watched(commanded, all, transfer.is_write(), since);
         mark_move(transfer, commanded, passage.to_track);
         let first_sector = commanded + passage.to_first_sector();
         let stage = if repeated {
@@ -301,11 +301,11 @@ impl Massbus {
             );
             self.blame_channel(missed, first_sector, drive.rotation().period())
         };
-        transfer.request.mark(stage, moment(first_sector));
+        transfer.mark(stage, moment(first_sector));
         let passed = commanded + passage.total();
         let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
         let per_sector = Time((passed - first_sector).0 / u64::from(transfer.sectors));
-        let behind = match self.config.reads_whole_sectors && !transfer.write {
+        let behind = match self.config.reads_whole_sectors && !transfer.is_write() {
             true => per_sector,
             false => Time::ZERO,
         };
@@ -354,15 +354,15 @@ impl Massbus {
     fn found(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         let now = around.now();
         let search = self.searches[place].as_mut().expect("the drive searches");
-        let transfer = &mut parts.transfers[search.transfer.0 as usize];
+        let transfer = &mut parts.requests[search.transfer];
         if search.first.replace(now).is_some() {
             let held = Stage::MissedRevolution(Deadline::ChannelHeld);
-            transfer.request.mark(held, moment(now));
+            transfer.mark(held, moment(now));
         }
         if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
             // It is not noticed; the sector comes round again.
             let slot = search.slot;
-            let drive = &parts.drives[transfer.drive];
+            let drive = &parts.drives[transfer.device];
             let again = now + Time(1);
             let again = again + drive.until_slot(again, slot);
             self.schedule(around, again, MassbusEvent::Found(place as u8));
@@ -408,7 +408,7 @@ impl Massbus {
     fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, at: (u32, f64)) {
         let (number, draw) = at;
         let channel = self.channel.expect("the channel is held");
-        let write = parts.transfers[channel.transfer.0 as usize].write;
+        let write = parts.requests[channel.transfer].is_write();
         let idle = match write {
             true => self.config.data_late * self.config.data_late_idle_share,
             false => 0.0,
@@ -428,16 +428,16 @@ impl Massbus {
         parts.bus.stop(around, channel.rate);
         self.channel_busy += now - channel.since;
         self.held = (channel.since, now);
-        let transfer = &mut parts.transfers[channel.transfer.0 as usize];
-        let drive = &mut parts.drives[transfer.drive];
+        let transfer = &mut parts.requests[channel.transfer];
+        let drive = &mut parts.drives[transfer.device];
         if data_late {
             drive.cut_short(now);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            transfer.request.mark(late, moment(now));
+            transfer.mark(late, moment(now));
         } else {
             mark_passing(transfer, drive, channel.passed);
             if channel.behind > Time::ZERO {
-                transfer.request.mark(Stage::BusTransfer, moment(now));
+                transfer.mark(Stage::BusTransfer, moment(now));
             }
         }
         self.done = Some(Done {
@@ -461,25 +461,25 @@ impl Massbus {
 }
 
 /// Books the arm's way.
-pub(super) fn mark_move(transfer: &mut Transfer, from: Time, arm: Move) {
+pub(super) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
     let mut at = from;
     for (stage, span) in arm.stages() {
         at += span;
-        transfer.request.mark(stage, moment(at));
+        transfer.mark(stage, moment(at));
     }
 }
 
 /// Books what a transfer has done from its first sector on up to a moment: its
 /// sectors passing, and the ways from one track to the next.
-pub(super) fn mark_passing(transfer: &mut Transfer, drive: &mut Drive, until: Time) {
-    let request = &mut transfer.request;
+pub(super) fn mark_passing(transfer: &mut Request, drive: &mut Drive, until: Time) {
+    let spans = &mut transfer.spans;
     drive.tell_stages(|stage, ends| {
         let ends = moment(ends.min(until));
-        if ends > request.marked() {
-            request.mark(stage, ends);
+        if ends > spans.marked() {
+            spans.mark(stage, ends);
         }
     });
-    request.mark(Stage::MediaTransfer, moment(until));
+    spans.mark(Stage::MediaTransfer, moment(until));
 }
 
 /// What waiting for a sector that comes by at `comes` is: a missed revolution,
@@ -487,7 +487,7 @@ pub(super) fn mark_passing(transfer: &mut Transfer, drive: &mut Drive, until: Ti
 /// its finding the sector) with the arm where it is; otherwise the ordinary
 /// rotational latency.
 pub(super) fn late_stage(
-    transfer: &Transfer,
+    transfer: &Request,
     since: Option<Time>,
     period: Time,
     comes: Time,
@@ -497,7 +497,7 @@ pub(super) fn late_stage(
     if !was_missed(since, period, comes, arm) {
         return Stage::RotationalLatency;
     }
-    if transfer.request.issued().0 > comes.0 - period.0 {
+    if transfer.spans.issued().0 > comes.0 - period.0 {
         Stage::MissedRevolution(Deadline::ReadAhead)
     } else {
         Stage::MissedRevolution(deadline)

@@ -10,7 +10,7 @@
 use super::ControllerEvent;
 use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use diskperf_sim::{Stream, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
@@ -55,10 +55,10 @@ pub struct Uda50 {
     engine_working: bool,
     engine_busy: Time,
     /// Transfers over the bus, in order.
-    bus: VecDeque<(TransferId, Time)>,
+    bus: VecDeque<(RequestId, Time)>,
     bus_working: bool,
     buffer_free: u32,
-    done: VecDeque<TransferId>,
+    done: VecDeque<RequestId>,
     outstanding: u32,
     spread: Stream,
     interrupt: Option<TaskId>,
@@ -68,9 +68,9 @@ pub struct Uda50 {
 struct Unit {
     drive: usize,
     /// Not yet decoded.
-    queued: VecDeque<TransferId>,
+    queued: VecDeque<RequestId>,
     /// Decoded, and its data fetched, if it writes.
-    ready: VecDeque<TransferId>,
+    ready: VecDeque<RequestId>,
     /// Between decoding and the end of finishing.
     in_flight: u32,
     moving: bool,
@@ -78,8 +78,8 @@ struct Unit {
 
 #[derive(Clone, Copy, Debug)]
 enum Job {
-    Decode(TransferId),
-    Finish(TransferId),
+    Decode(RequestId),
+    Finish(RequestId),
 }
 
 /// What a UDA50 schedules for itself.
@@ -88,11 +88,11 @@ pub enum Uda50Event {
     /// Its processor has done the first of its jobs.
     EngineDone,
     /// A drive's transfer reaches its first sector.
-    FirstSector(TransferId),
+    FirstSector(RequestId),
     /// A drive's last sector has passed.
-    LastSector(TransferId),
+    LastSector(RequestId),
     /// Of a write, so much is in the buffer that the medium may start.
-    Buffered(TransferId),
+    Buffered(RequestId),
     /// The bus has moved the first of what waits for it.
     BusDone,
 }
@@ -146,7 +146,7 @@ impl Uda50 {
     }
 
     /// The next command that is done, once.
-    pub fn take_done(&mut self) -> Option<TransferId> {
+    pub fn take_done(&mut self) -> Option<RequestId> {
         self.done.pop_front()
     }
 
@@ -155,10 +155,10 @@ impl Uda50 {
     /// # Panics
     ///
     /// When the host has no credit left.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.takes_commands(), "a command without a credit");
         self.outstanding += 1;
-        let drive = parts.transfers[id.0 as usize].drive;
+        let drive = parts.requests[id].device;
         self.unit(drive).queued.push_back(id);
         self.decode_next(around, parts, drive);
     }
@@ -202,7 +202,7 @@ impl Uda50 {
             return;
         };
         let id = unit.queued[place];
-        let sectors = self.buffer_share(parts.transfers[id.0 as usize].sectors);
+        let sectors = self.buffer_share(parts.requests[id].sectors);
         let unit = self.unit(drive);
         if sectors > buffer_free {
             return;
@@ -210,7 +210,7 @@ impl Uda50 {
         unit.queued.remove(place);
         unit.in_flight += 1;
         self.buffer_free -= sectors;
-        let request = &mut parts.transfers[id.0 as usize].request;
+        let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(around.now()));
         self.engine.push_back(Job::Decode(id));
         self.work(around, parts);
@@ -230,12 +230,12 @@ impl Uda50 {
         let (id, mean) = match job {
             Job::Decode(id) => (id, self.config.decode),
             Job::Finish(id) => {
-                let sectors = u64::from(parts.transfers[id.0 as usize].sectors);
+                let sectors = u64::from(parts.requests[id].sectors);
                 let per_sector = self.config.finish_per_sector.0 * sectors;
                 (id, self.config.finish + Time(per_sector))
             }
         };
-        let request = &mut parts.transfers[id.0 as usize].request;
+        let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(around.now()));
         let cost = self.spread.spread(mean, self.config.spread);
         self.engine_working = true;
@@ -247,11 +247,11 @@ impl Uda50 {
         self.engine_working = false;
         let job = self.engine.pop_front().expect("the processor had a job");
         let (Job::Decode(id) | Job::Finish(id)) = job;
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::Command, moment(around.now()));
-        let drive = transfer.drive;
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::Command, moment(around.now()));
+        let drive = transfer.device;
         match job {
-            Job::Decode(_) if transfer.write => self.over_bus(around, parts, id, Time::ZERO),
+            Job::Decode(_) if transfer.is_write() => self.over_bus(around, parts, id, Time::ZERO),
             Job::Decode(_) => {
                 self.unit(drive).ready.push_back(id);
                 self.move_next(around, parts, drive);
@@ -261,9 +261,9 @@ impl Uda50 {
         self.work(around, parts);
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
-        let transfer = &parts.transfers[id.0 as usize];
-        let drive = transfer.drive;
+    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        let transfer = &parts.requests[id];
+        let drive = transfer.device;
         self.buffer_free += self.buffer_share(transfer.sectors);
         self.unit(drive).in_flight -= 1;
         self.outstanding -= 1;
@@ -290,11 +290,11 @@ impl Uda50 {
         let id = unit.ready.remove(place).expect("it is in the queue");
         unit.moving = true;
         let now = around.now();
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::ControllerQueue, moment(now));
-        let drive = &mut parts.drives[transfer.drive];
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::ControllerQueue, moment(now));
+        let drive = &mut parts.drives[transfer.device];
         let since = drive.last_transfer();
-        let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.write);
+        let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.is_write());
         mark_move(transfer, now, passage.to_track);
         let first = now + passage.to_first_sector();
         let period = drive.rotation().period();
@@ -306,35 +306,35 @@ impl Uda50 {
             passage.to_track,
             Deadline::TransferCommand,
         );
-        transfer.request.mark(stage, moment(first));
+        transfer.mark(stage, moment(first));
         let ends = now + passage.total();
         self.schedule(around, first, Uda50Event::FirstSector(id));
         self.schedule(around, ends, Uda50Event::LastSector(id));
     }
 
     /// What is read goes on over the bus as soon as there is something.
-    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
-        let transfer = &parts.transfers[id.0 as usize];
-        if transfer.write {
+    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        let transfer = &parts.requests[id];
+        if transfer.is_write() {
             return;
         }
-        let drive = &parts.drives[transfer.drive];
+        let drive = &parts.drives[transfer.device];
         let ends = drive.last_transfer().expect("the drive transfers");
         self.over_bus(around, parts, id, ends);
     }
 
-    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
-        let transfer = &mut parts.transfers[id.0 as usize];
-        mark_passing(transfer, &mut parts.drives[transfer.drive], around.now());
-        let drive = transfer.drive;
-        if transfer.write {
+    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        let transfer = &mut parts.requests[id];
+        mark_passing(transfer, &mut parts.drives[transfer.device], around.now());
+        let drive = transfer.device;
+        if transfer.is_write() {
             self.finish(around, parts, id);
         }
         self.unit(drive).moving = false;
         self.move_next(around, parts, drive);
     }
 
-    fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.engine.push_back(Job::Finish(id));
         self.work(around, parts);
     }
@@ -345,7 +345,7 @@ impl Uda50 {
         &mut self,
         around: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        id: TransferId,
+        id: RequestId,
         not_before: Time,
     ) {
         self.bus.push_back((id, not_before));
@@ -358,16 +358,16 @@ impl Uda50 {
         };
         self.bus_working = true;
         let now = around.now();
-        let transfer = &mut parts.transfers[id.0 as usize];
-        if transfer.write || now > not_before {
-            transfer.request.mark(Stage::BusWait, moment(now));
+        let transfer = &mut parts.requests[id];
+        if transfer.is_write() || now > not_before {
+            transfer.mark(Stage::BusWait, moment(now));
         }
-        let sector_bytes = u64::from(parts.drives[transfer.drive].geometry().sector_bytes());
+        let sector_bytes = u64::from(parts.drives[transfer.device].geometry().sector_bytes());
         let one = parts.bus.time(sector_bytes);
         let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
         let ends = (now + all).max(not_before + one);
-        if transfer.write {
-            let drive = &parts.drives[transfer.drive];
+        if transfer.is_write() {
+            let drive = &parts.drives[transfer.device];
             let slots = drive.geometry().division(drive.cylinder());
             let media = drive.rotation().slots(transfer.sectors, slots);
             // The slower bus needs this much of a start; the buffer takes up
@@ -386,25 +386,23 @@ impl Uda50 {
         let (id, since) = self.bus.pop_front().expect("the bus was in use");
         self.bus_working = false;
         let now = around.now();
-        let transfer = &mut parts.transfers[id.0 as usize];
-        let sector_bytes = u64::from(parts.drives[transfer.drive].geometry().sector_bytes());
+        let transfer = &mut parts.requests[id];
+        let sector_bytes = u64::from(parts.drives[transfer.device].geometry().sector_bytes());
         parts.bus.stop(
             around,
             bus_rate(transfer.sectors, sector_bytes, now - since),
         );
-        if !transfer.write {
-            transfer.request.mark(Stage::BusTransfer, moment(now));
+        if !transfer.is_write() {
+            transfer.mark(Stage::BusTransfer, moment(now));
             self.finish(around, parts, id);
         }
         self.use_bus(around, parts);
     }
 
-    fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer
-            .request
-            .mark(Stage::BusTransfer, moment(around.now()));
-        let drive = transfer.drive;
+    fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::BusTransfer, moment(around.now()));
+        let drive = transfer.device;
         self.unit(drive).ready.push_back(id);
         self.move_next(around, parts, drive);
     }
@@ -422,7 +420,7 @@ fn bus_rate(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
 /// The place in a queue of the command that is next.
 fn choose(
     order: Order,
-    queue: &VecDeque<TransferId>,
+    queue: &VecDeque<RequestId>,
     drive: usize,
     parts: &Parts<'_>,
 ) -> Option<usize> {
@@ -430,8 +428,8 @@ fn choose(
         Order::Arrival => (!queue.is_empty()).then_some(0),
         Order::Nearest => {
             let drive = &parts.drives[drive];
-            let distance = |id: &TransferId| {
-                let sector = parts.transfers[id.0 as usize].sector;
+            let distance = |id: &RequestId| {
+                let sector = parts.requests[*id].sector;
                 drive
                     .geometry()
                     .locate(sector)

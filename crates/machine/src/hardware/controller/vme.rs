@@ -15,11 +15,11 @@ mod cache;
 mod policy;
 mod stream;
 
-pub use policy::{AccessClass, MOST_AHEAD_SECTORS, Policy};
+pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
 use super::ControllerEvent;
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Hint, Parts, RequestId, Surroundings, moment};
 use adaptive::Rehearsal;
 use arm::{Arm, Unit};
 use cache::Cache;
@@ -97,7 +97,7 @@ pub enum Caching {
     Sectors {
         /// Sectors that it has room for.
         capacity_sectors: u32,
-        /// By [`AccessClass`].
+        /// By [`Hint`].
         policies: [Policy; 3],
         /// Whether the controller chooses by itself, whatever these say.
         adaptive: bool,
@@ -106,7 +106,7 @@ pub enum Caching {
     Rehearsed {
         /// Sectors that it has room for.
         capacity_sectors: u32,
-        /// By [`TransferId`].
+        /// By the place of the request.
         policies: Vec<Policy>,
     },
 }
@@ -127,8 +127,8 @@ impl Caching {
         }
     }
 
-    /// What is done for a transfer of a class.
-    fn policy(&self, TransferId(id): TransferId, class: AccessClass) -> Policy {
+    /// What is done for a request of this kind.
+    fn policy(&self, id: RequestId, hint: Hint) -> Policy {
         match self {
             Self::None => Policy::default(),
             Self::Tracks { .. } => Policy {
@@ -136,8 +136,8 @@ impl Caching {
                 save_reads: true,
                 ..Policy::default()
             },
-            Self::Sectors { policies, .. } => policies[class as usize],
-            Self::Rehearsed { policies, .. } => policies[id as usize],
+            Self::Sectors { policies, .. } => policies[hint as usize],
+            Self::Rehearsed { policies, .. } => policies[id.place()],
         }
     }
 
@@ -178,9 +178,9 @@ pub struct Vme {
     engine_free: Time,
     /// Transfers whose data moves over the bus, and how fast, in bytes per
     /// second.
-    moving: Vec<(TransferId, u64)>,
+    moving: Vec<(RequestId, u64)>,
     /// What the host has not been told of.
-    done: VecDeque<TransferId>,
+    done: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
     poll: Stream,
@@ -191,12 +191,12 @@ pub struct Vme {
 #[derive(Clone, Copy, Debug)]
 pub enum VmeEvent {
     /// A command has been decoded.
-    Decoded(TransferId),
+    Decoded(RequestId),
     /// A command's data begins to move over the bus, at this rate in bytes per
     /// second.
-    Moves(TransferId, u32),
+    Moves(RequestId, u32),
     /// A command is finished.
-    Finished(TransferId),
+    Finished(RequestId),
     /// The arm of a drive, by its place, has done what it was doing when this
     /// was scheduled.
     ArmDone(u8, u32),
@@ -216,7 +216,7 @@ enum Served {
 /// A command that has been decoded and is not finished.
 #[derive(Clone, Copy, Debug)]
 struct Command {
-    id: TransferId,
+    id: RequestId,
     /// The first sector that has not been seen to, and the end.
     next: u64,
     end: u64,
@@ -258,7 +258,7 @@ impl Vme {
     }
 
     /// A command that has ended, once.
-    pub fn take_done(&mut self) -> Option<TransferId> {
+    pub fn take_done(&mut self) -> Option<RequestId> {
         let done = self.done.pop_front()?;
         self.outstanding -= 1;
         Some(done)
@@ -269,7 +269,7 @@ impl Vme {
         !self.done.is_empty()
     }
 
-    /// What the cache did, by [`AccessClass`]; nothing of a controller that has
+    /// What the cache did, by [`Hint`]; nothing of a controller that has
     /// none.
     pub fn statistics(&self) -> Option<[CacheStatistics; 3]> {
         let keeps = !matches!(self.config.caching, Caching::None);
@@ -277,14 +277,14 @@ impl Vme {
     }
 
     /// Takes a command.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
         self.watch(around.now(), parts, id);
         let start = around.now().max(self.engine_free);
         let late = self.poll.within(self.config.command_poll);
         let decoded = start + late + self.config.command;
         self.engine_free = decoded;
-        let request = &mut parts.transfers[id.0 as usize].request;
+        let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(start));
         request.mark(Stage::Command, moment(decoded));
         self.schedule(around, decoded, VmeEvent::Decoded(id));
@@ -312,16 +312,16 @@ impl Vme {
         }
     }
 
-    fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
-        let transfer = &parts.transfers[id.0 as usize];
-        let place = self.place_of(transfer.drive);
+    fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        let transfer = &parts.requests[id];
+        let place = self.place_of(transfer.device);
         let command = Command {
             id,
             next: transfer.sector,
-            end: transfer.sector + u64::from(transfer.sectors),
+            end: transfer.end(),
             ready: around.now(),
             enough: around.now(),
-            write: transfer.write,
+            write: transfer.is_write(),
             policy: self.policy(parts, (place, id)),
         };
         if command.write {
@@ -333,24 +333,24 @@ impl Vme {
 
     /// What is done for a transfer: what its class has, or what the controller
     /// chooses.
-    fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, TransferId)) -> Policy {
+    fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, RequestId)) -> Policy {
         if self.config.caching.adapts() {
             return self.units[place].watch.policy(id);
         }
-        let class = parts.transfers[id.0 as usize].class;
+        let class = parts.requests[id].hint;
         self.config.caching.policy(id, class)
     }
 
     /// A controller that chooses takes note of a command.
-    fn watch(&mut self, now: Time, parts: &Parts<'_>, id: TransferId) {
+    fn watch(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
         if !self.config.caching.adapts() {
             return;
         }
-        let transfer = &parts.transfers[id.0 as usize];
-        let place = self.place_of(transfer.drive);
+        let transfer = &parts.requests[id];
+        let place = self.place_of(transfer.device);
         let rehearsal = Rehearsal {
             config: &self.config,
-            drive: &parts.drives[transfer.drive],
+            drive: &parts.drives[transfer.device],
             bus: parts.bus,
         };
         let watch = &mut self.units[place].watch;
@@ -376,7 +376,7 @@ impl Vme {
         self.units[place].in_sequence = follows;
         self.units[place].sequence_end = command.end;
         let held = self.serve_held(around, parts, (place, &mut command));
-        let class = parts.transfers[command.id.0 as usize].class;
+        let class = parts.requests[command.id].hint;
         let count = &mut self.statistics[class as usize];
         count.reads += 1;
         count.sectors += command.end - first;
@@ -414,7 +414,7 @@ impl Vme {
         command.ready = start + Time(self.config.move_per_sector.0 * held);
         self.engine_free = command.ready;
         command.next += held;
-        let request = &mut parts.transfers[command.id.0 as usize].request;
+        let request = &mut parts.requests[command.id];
         request.mark(Stage::ControllerQueue, moment(start));
         request.mark(Stage::CacheHit, moment(command.ready));
         self.move_data(around, parts, (command.id, held), (start, command.ready));
@@ -429,7 +429,7 @@ impl Vme {
         (place, mut command): (usize, Command),
     ) {
         self.absorb(place, around.now());
-        let class = parts.transfers[command.id.0 as usize].class;
+        let class = parts.requests[command.id].hint;
         self.statistics[class as usize].writes += 1;
         let drive = self.units[place].drive;
         match &self.config.caching {
@@ -466,10 +466,10 @@ impl Vme {
         &mut self,
         around: &Surroundings<'_>,
         parts: &Parts<'_>,
-        (id, sectors): (TransferId, u64),
+        (id, sectors): (RequestId, u64),
         (from, to): (Time, Time),
     ) {
-        let drive = parts.transfers[id.0 as usize].drive;
+        let drive = parts.requests[id].device;
         let bytes = sectors * u64::from(parts.drives[drive].geometry().sector_bytes());
         let span = (to - from).0.max(1);
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
@@ -481,7 +481,7 @@ impl Vme {
         self.schedule(around, command.ready, VmeEvent::Finished(command.id));
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.moving.retain(|(of, rate)| {
             if *of == id {
                 parts.bus.stop(around, *rate);
@@ -489,7 +489,7 @@ impl Vme {
             *of != id
         });
         if self.config.caching.adapts() {
-            let place = self.place_of(parts.transfers[id.0 as usize].drive);
+            let place = self.place_of(parts.requests[id].device);
             self.units[place].watch.ended(around.now(), id);
         }
         self.done.push_back(id);

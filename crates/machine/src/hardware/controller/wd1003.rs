@@ -9,7 +9,7 @@
 use super::ControllerEvent;
 use super::massbus::{late_stage, mark_move, mark_passing};
 use crate::event::Event;
-use crate::hardware::{Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
@@ -39,7 +39,7 @@ pub struct Wd1003 {
 /// The command under way.
 #[derive(Clone, Debug)]
 struct Command {
-    transfer: TransferId,
+    transfer: RequestId,
     /// Sectors that have passed, and that the processor has fetched or
     /// brought.
     passed: u32,
@@ -66,19 +66,19 @@ pub enum Asks {
     /// To fetch a sector; whether it is the command's last.
     Fetch {
         /// The transfer.
-        transfer: TransferId,
+        transfer: RequestId,
         /// Nothing follows.
         last: bool,
     },
     /// To bring the next sector.
     Bring {
         /// The transfer.
-        transfer: TransferId,
+        transfer: RequestId,
     },
     /// Nothing more: the last sector has been written.
     Nothing {
         /// The transfer.
-        transfer: TransferId,
+        transfer: RequestId,
     },
 }
 
@@ -109,8 +109,8 @@ impl Wd1003 {
     pub fn asks(&self, parts: &Parts<'_>) -> Option<Asks> {
         let command = self.command.as_ref()?;
         let transfer = command.transfer;
-        let sectors = parts.transfers[transfer.0 as usize].sectors;
-        if !parts.transfers[transfer.0 as usize].write {
+        let sectors = parts.requests[transfer].sectors;
+        if !parts.requests[transfer].is_write() {
             let last = command.moved + 1 == sectors;
             return (self.full > 0).then_some(Asks::Fetch { transfer, last });
         }
@@ -126,21 +126,21 @@ impl Wd1003 {
     /// # Panics
     ///
     /// When one is under way.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: TransferId) {
+    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
         let late = self.poll.within(self.config.command_poll);
         let begin = around.now() + self.config.command + late;
-        let transfer = &mut parts.transfers[id.0 as usize];
-        transfer.request.mark(Stage::Command, moment(begin));
+        let transfer = &mut parts.requests[id];
+        transfer.mark(Stage::Command, moment(begin));
         self.command = Some(Command {
             transfer: id,
             passed: 0,
             moved: 0,
             passes: Vec::new(),
             from: 0,
-            stopped: transfer.write,
+            stopped: transfer.is_write(),
         });
-        if !transfer.write {
+        if !transfer.is_write() {
             schedule(self.number, around, begin, Wd1003Event::Begin);
         }
     }
@@ -150,7 +150,7 @@ impl Wd1003 {
         self.full -= 1;
         let command = self.command.as_mut().expect("a command is under way");
         command.moved += 1;
-        if command.moved == parts.transfers[command.transfer.0 as usize].sectors {
+        if command.moved == parts.requests[command.transfer].sectors {
             self.command = None;
         } else if std::mem::take(&mut command.stopped) {
             self.seek_sector(around, parts, Deadline::Interleave);
@@ -172,12 +172,12 @@ impl Wd1003 {
         };
         let id = command.transfer;
         // A command may be brought its first sector before it is acted on.
-        let marked = Time(parts.transfers[id.0 as usize].request.marked().0);
+        let marked = Time(parts.requests[id].spans.marked().0);
         if marked > around.now() {
             schedule(self.number, around, marked, Wd1003Event::Begin);
         } else {
             let now = moment(around.now());
-            let request = &mut parts.transfers[id.0 as usize].request;
+            let request = &mut parts.requests[id];
             request.mark(Stage::BusTransfer, now);
             self.seek_sector(around, parts, missed);
         }
@@ -204,19 +204,19 @@ impl Wd1003 {
     fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
         let now = around.now();
         let command = self.command.as_mut().expect("a command is under way");
-        let transfer = &mut parts.transfers[command.transfer.0 as usize];
-        let drive = &mut parts.drives[transfer.drive];
+        let transfer = &mut parts.requests[command.transfer];
+        let drive = &mut parts.drives[transfer.device];
         let sector = transfer.sector + u64::from(command.passed);
         let left = transfer.sectors - command.passed;
         let since = drive.last_transfer();
-        let passage = drive.transfer(now, sector, left, transfer.write);
+        let passage = drive.transfer(now, sector, left, transfer.is_write());
         command.passes = drive.sectors_pass();
         command.from = command.passed;
         mark_move(transfer, now, passage.to_track);
         let first = now + passage.to_first_sector();
         let period = drive.rotation().period();
         let stage = late_stage(transfer, since, period, first, passage.to_track, late);
-        transfer.request.mark(stage, moment(first));
+        transfer.mark(stage, moment(first));
         schedule(self.number, around, command.passes[0], Wd1003Event::Sector);
     }
 
@@ -224,11 +224,11 @@ impl Wd1003 {
         let now = around.now();
         let command = self.command.as_mut().expect("a command is under way");
         command.passed += 1;
-        let transfer = &mut parts.transfers[command.transfer.0 as usize];
-        mark_passing(transfer, &mut parts.drives[transfer.drive], now);
+        let transfer = &mut parts.requests[command.transfer];
+        mark_passing(transfer, &mut parts.drives[transfer.device], now);
         let task = self.interrupt.expect("its interrupt is connected");
         around.sim.wake(task);
-        let goes_on = if transfer.write {
+        let goes_on = if transfer.is_write() {
             command.moved > command.passed
         } else {
             self.full += 1;
@@ -244,7 +244,7 @@ impl Wd1003 {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
             command.stopped = true;
-            parts.drives[transfer.drive].cut_short(now);
+            parts.drives[transfer.device].cut_short(now);
         }
     }
 }

@@ -65,7 +65,7 @@ impl Bench {
         }
     }
 
-    fn transfer(&self, id: TransferId, searched: Option<Time>) {
+    fn transfer(&self, id: RequestId, searched: Option<Time>) {
         self.mark(id);
         self.ask(|controller, around, parts| {
             controller
@@ -74,13 +74,13 @@ impl Bench {
         });
     }
 
-    fn repeat(&self, id: TransferId) {
+    fn repeat(&self, id: RequestId) {
         self.ask(|controller, around, parts| {
             controller.massbus().transfer(around, parts, id, None, true);
         });
     }
 
-    fn search(&self, id: TransferId, slot: u32) {
+    fn search(&self, id: RequestId, slot: u32) {
         self.mark(id);
         self.ask(|controller, around, parts| {
             controller.massbus().search(around, parts, id, slot);

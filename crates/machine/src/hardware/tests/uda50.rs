@@ -33,12 +33,12 @@ fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench>
 const FAST: u64 = 1_000_000_000;
 
 impl Bench {
-    fn command(&self, id: TransferId) {
+    fn command(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, around, parts| controller.uda50().command(around, parts, id));
     }
 
-    async fn next_done(&self) -> TransferId {
+    async fn next_done(&self) -> RequestId {
         loop {
             match self.ask(|controller, _, _| controller.uda50().take_done()) {
                 Some(id) => return id,
@@ -49,7 +49,7 @@ impl Bench {
 
     /// Commands blocks of 16 sectors, each (drive, sector, write), at once;
     /// in which order they end, and when.
-    async fn blocks(&self, commands: &[(usize, u64, bool)]) -> Vec<(TransferId, Time)> {
+    async fn blocks(&self, commands: &[(usize, u64, bool)]) -> Vec<(RequestId, Time)> {
         for (number, (drive, sector, write)) in commands.iter().enumerate() {
             let id = self.issue(number as u32, (*drive, *sector, 16, *write));
             self.command(id);
@@ -64,9 +64,9 @@ impl Bench {
     }
 
     /// The spans of a request that ended earlier.
-    fn history(&self, id: TransferId) -> Vec<(Stage, u64, u64)> {
+    fn history(&self, id: RequestId) -> Vec<(Stage, u64, u64)> {
         let hardware = self.hardware.borrow();
-        let request = &hardware.transfers[id.0 as usize].request;
+        let request = &hardware.requests[id].spans;
         let mut at = request.issued().0;
         let spans = request.spans().iter().map(|span| {
             let from = std::mem::replace(&mut at, span.until.0);
@@ -76,7 +76,7 @@ impl Bench {
     }
 
     /// When a request was in a stage, first and last.
-    fn when(&self, id: TransferId, stage: Stage) -> (Time, Time) {
+    fn when(&self, id: RequestId, stage: Stage) -> (Time, Time) {
         let spans = self.history(id);
         let mut of = spans.iter().filter(|(what, ..)| *what == stage);
         let first = of
@@ -196,13 +196,13 @@ fn drives_share_the_processor() {
         let ended = on.blocks(&[(0, 32, false), (1, 32, false)]).await;
         // Both are decoded before slot 32 comes by, one after the other.
         let ms = Time::from_millis;
-        assert_eq!(on.when(TransferId(0), Stage::Command).0, Time::ZERO);
+        assert_eq!(on.when(RequestId::first(0), Stage::Command).0, Time::ZERO);
         assert_eq!(
-            on.history(TransferId(1))[0],
+            on.history(RequestId::first(1))[0],
             (Stage::ControllerQueue, 0, 1_000_000)
         );
         assert_eq!(
-            on.history(TransferId(1))[1],
+            on.history(RequestId::first(1))[1],
             (Stage::Command, 1_000_000, 2_000_000)
         );
         // They come in at the same moment and are finished one by one.
@@ -210,7 +210,7 @@ fn drives_share_the_processor() {
         let busy = on.ask(|controller, _, _| controller.uda50().engine_busy());
         assert_eq!(busy, ms(2) + FINISH + FINISH);
         let media: Vec<(Time, Time)> = [0, 1]
-            .map(|id| on.when(TransferId(id), Stage::MediaTransfer))
+            .map(|id| on.when(RequestId::first(id), Stage::MediaTransfer))
             .into();
         assert_eq!(media[0].1, media[1].1, "both drives move at once");
     });
@@ -226,10 +226,10 @@ fn drives_share_the_bus() {
         // has long begun to move.
         let ms = Time::from_millis;
         let free = ms(1) + Time(8_192_000);
-        let first = on.when(TransferId(0), Stage::BusTransfer);
+        let first = on.when(RequestId::first(0), Stage::BusTransfer);
         assert_eq!(first, (ms(1), ms(1) + head_start()));
-        assert_eq!(on.when(TransferId(1), Stage::BusWait), (ms(2), free));
-        let second = on.when(TransferId(1), Stage::BusTransfer);
+        assert_eq!(on.when(RequestId::first(1), Stage::BusWait), (ms(2), free));
+        let second = on.when(RequestId::first(1), Stage::BusTransfer);
         assert_eq!(second, (free, free + head_start()));
         assert_eq!(on.hardware.borrow().bus.busy(on.now()), Time(2 * 8_192_000));
     });
@@ -244,13 +244,13 @@ fn a_command_waits_until_its_data_fit_into_the_buffer() {
         let commands: Vec<_> = (0..4).map(|drive| (drive, 32, false)).collect();
         let ended = on.blocks(&commands).await;
         let decoded: Vec<Time> = (0..4)
-            .map(|id| on.when(TransferId(id), Stage::Command).0)
+            .map(|id| on.when(RequestId::first(id), Stage::Command).0)
             .collect();
         let ms = Time::from_millis;
         assert_eq!(decoded[..3], [ms(0), ms(1), ms(2)]);
-        assert_eq!(ended[0].0, TransferId(0));
+        assert_eq!(ended[0].0, RequestId::first(0));
         assert!(decoded[3] >= ended[0].1, "{decoded:?}");
-        assert_eq!(on.history(TransferId(3))[0].0, Stage::ControllerQueue);
+        assert_eq!(on.history(RequestId::first(3))[0].0, Stage::ControllerQueue);
     });
 }
 
@@ -291,10 +291,7 @@ fn the_order_is_arrival_or_the_shorter_way() {
             let cylinders = [40, 90, 10, 45];
             let commands = cylinders.map(|cylinder| (0, cylinder * PER_CYLINDER, false));
             let ended = on.blocks(&commands).await;
-            *result.borrow_mut() = ended
-                .iter()
-                .map(|(id, _)| cylinders[id.0 as usize])
-                .collect();
+            *result.borrow_mut() = ended.iter().map(|(id, _)| cylinders[id.place()]).collect();
         });
         out.take()
     };

@@ -45,12 +45,12 @@ fn tracks(flushed_by_writes: bool) -> Rc<Bench> {
 }
 
 impl Bench {
-    fn give(&self, id: TransferId) {
+    fn give(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, around, parts| controller.vme().command(around, parts, id));
     }
 
-    async fn ended(&self) -> TransferId {
+    async fn ended(&self) -> RequestId {
         loop {
             match self.ask(|controller, _, _| controller.vme().take_done()) {
                 Some(done) => return done,
@@ -324,7 +324,7 @@ proptest! {
                 while under_way >= at_once {
                     let done = inner.ended().await;
                     let hardware = inner.hardware.borrow();
-                    let request = &hardware.transfers[done.0 as usize].request;
+                    let request = &hardware.requests[done].spans;
                     assert!(request.marked().0 <= inner.now().0);
                     assert!(request.marked().0 >= request.issued().0 + COMMAND.0);
                     under_way -= 1;

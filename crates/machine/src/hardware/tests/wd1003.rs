@@ -24,7 +24,7 @@ fn controller(config: Wd1003Config) -> Rc<Bench> {
 }
 
 impl Bench {
-    fn begin(&self, id: TransferId) {
+    fn begin(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, around, parts| controller.wd1003().command(around, parts, id));
     }
@@ -39,7 +39,7 @@ impl Bench {
     }
 
     /// Serves one command, each sector in this time; when it has ended.
-    async fn serve(&self, id: TransferId, each: Time) -> Time {
+    async fn serve(&self, id: RequestId, each: Time) -> Time {
         self.begin(id);
         loop {
             match self.asked().await {
@@ -66,7 +66,7 @@ impl Bench {
         }
         let now = moment(self.now());
         let mut hardware = self.hardware.borrow_mut();
-        hardware.transfer(id).request.mark(Stage::Completion, now);
+        hardware.requests[id].mark(Stage::Completion, now);
         self.now()
     }
 }

@@ -1,6 +1,6 @@
 //! The order of a drive's queue.
 
-use crate::kernel::buffers::{BufferId, Buffers};
+use crate::hardware::{Hardware, RequestId};
 
 /// How a driver orders what waits for a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,54 +16,61 @@ pub enum QueueOrder {
     Arrival,
 }
 
-/// What a queue holds: the first is being served.
-pub(crate) type Queue = Vec<BufferId>;
-
-/// Puts a request where it belongs. `is_write` tells of each buffer which way
-/// it goes.
-pub(crate) fn insert(
-    order: QueueOrder,
-    queue: &mut Queue,
-    buffers: &Buffers,
-    id: BufferId,
-    is_write: impl Fn(BufferId) -> bool,
-) {
-    let cylinder = |id: BufferId| buffers.all[id.0 as usize].cylinder;
-    let place = match order {
-        QueueOrder::Arrival => queue.len(),
-        QueueOrder::Scan => scan_place(queue, cylinder, id),
-        QueueOrder::ReadsFirst => reads_first_place(queue, cylinder, &is_write, id),
-    };
-    queue.insert(place, id);
+/// A request that waits in a driver's queue, with what it is ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queued<R = RequestId> {
+    pub(crate) request: R,
+    pub(crate) cylinder: u32,
+    pub(crate) write: bool,
 }
 
-fn scan_place(queue: &[BufferId], cylinder: impl Fn(BufferId) -> u32, id: BufferId) -> usize {
-    let wanted = cylinder(id);
+impl Queued {
+    pub(crate) fn of(hardware: &Hardware, id: RequestId) -> Self {
+        let request = &hardware.requests[id];
+        let geometry = hardware.drives[request.device].geometry();
+        Self {
+            request: id,
+            cylinder: geometry.locate(request.sector).cylinder,
+            write: request.is_write(),
+        }
+    }
+}
+
+/// Requests of one drive: the first is being served.
+pub(crate) type Queue = Vec<Queued>;
+
+/// Puts a request where it belongs.
+pub(crate) fn insert<R>(order: QueueOrder, queue: &mut Vec<Queued<R>>, one: Queued<R>) {
+    let place = match order {
+        QueueOrder::Arrival => queue.len(),
+        QueueOrder::Scan => scan_place(queue, &one),
+        QueueOrder::ReadsFirst => reads_first_place(queue, &one),
+    };
+    queue.insert(place, one);
+}
+
+fn scan_place<R>(queue: &[Queued<R>], one: &Queued<R>) -> usize {
+    let wanted = one.cylinder;
     let Some(head) = queue.first() else { return 0 };
     // The queue is at most two ascending runs: from the head on, and what the
     // next pass over the drive takes.
     let descent = (1..queue.len())
-        .find(|place| cylinder(queue[*place]) < cylinder(queue[*place - 1]))
+        .find(|place| queue[*place].cylinder < queue[*place - 1].cylinder)
         .unwrap_or(queue.len());
-    let run = if wanted >= cylinder(*head) {
+    let run = if wanted >= head.cylinder {
         1..descent
     } else {
         descent..queue.len()
     };
     let end = run.end;
     run.into_iter()
-        .find(|place| cylinder(queue[*place]) > wanted)
+        .find(|place| queue[*place].cylinder > wanted)
         .unwrap_or(end)
 }
 
-fn reads_first_place(
-    queue: &[BufferId],
-    cylinder: impl Fn(BufferId) -> u32,
-    is_write: &impl Fn(BufferId) -> bool,
-    id: BufferId,
-) -> usize {
-    let (wanted, write) = (cylinder(id), is_write(id));
-    let first_write = (0..queue.len()).find(|place| is_write(queue[*place]));
+fn reads_first_place<R>(queue: &[Queued<R>], one: &Queued<R>) -> usize {
+    let (wanted, write) = (one.cylinder, one.write);
+    let first_write = queue.iter().position(|queued| queued.write);
     let own = match (write, first_write) {
         (true, Some(first)) => first..queue.len(),
         (true, None) => queue.len()..queue.len(),
@@ -72,8 +79,8 @@ fn reads_first_place(
     // Behind the entry of its own class with the largest cylinder that is not
     // above its own; the last of such.
     let before = own
-        .filter(|place| is_write(queue[*place]) == write && cylinder(queue[*place]) <= wanted)
-        .max_by_key(|place| (cylinder(queue[*place]), *place));
+        .filter(|place| queue[*place].write == write && queue[*place].cylinder <= wanted)
+        .max_by_key(|place| (queue[*place].cylinder, *place));
     match (before, first_write) {
         (Some(place), _) => place + 1,
         // A read goes right behind the first write, which may be under way.
@@ -89,25 +96,16 @@ mod tests {
     /// Queues requests, each a cylinder and whether it writes; the order of
     /// the cylinders afterwards.
     fn check(order: QueueOrder, requests: &[(u32, bool)]) -> Vec<u32> {
-        let mut buffers = Buffers::new(requests.len() as u32, 64 << 10, 8192);
-        let mut queue = Queue::new();
-        for (number, (cylinder, _)) in requests.iter().enumerate() {
-            buffers.all[number].cylinder = *cylinder;
+        let mut queue = Vec::new();
+        for (number, (cylinder, write)) in requests.iter().enumerate() {
+            let one = Queued {
+                request: number,
+                cylinder: *cylinder,
+                write: *write,
+            };
+            insert(order, &mut queue, one);
         }
-        for number in 0..requests.len() {
-            let is_write = |id: BufferId| requests[id.0 as usize].1;
-            insert(
-                order,
-                &mut queue,
-                &buffers,
-                BufferId(number as u32),
-                is_write,
-            );
-        }
-        queue
-            .iter()
-            .map(|id| buffers.all[id.0 as usize].cylinder)
-            .collect()
+        queue.iter().map(|queued| queued.cylinder).collect()
     }
 
     #[test]

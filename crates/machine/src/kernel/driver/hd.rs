@@ -2,11 +2,10 @@
 //! moves every word of every sector itself, in the handler.
 
 use super::QueueOrder;
-use super::disksort::{self, Queue};
+use super::disksort::{self, Queue, Queued};
 use crate::hardware::controller::wd1003::{Asks, Wd1003};
-use crate::hardware::{Parts, TransferId, moment};
+use crate::hardware::{Parts, RequestId, moment};
 use crate::kernel::Kernel;
-use crate::kernel::buffers::BufferId;
 use crate::kernel::process::{BIO, Context};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -51,30 +50,28 @@ impl Hd {
     }
 
     /// The first request of the next drive that has any, drives in turn.
-    fn next(&self) -> Option<BufferId> {
+    fn next(&self) -> Option<RequestId> {
         let queues = self.queues.borrow();
         let drives = queues.len();
         let place = (0..drives)
             .map(|step| (self.turn.get() + step) % drives)
             .find(|drive| !queues[*drive].is_empty())?;
         self.turn.set((place + 1) % drives);
-        queues[place].first().copied()
+        queues[place].first().map(|queued| queued.request)
     }
 }
 
 impl Kernel {
-    pub(super) async fn hd_strategy(&self, hd: &Hd, context: Context<'_>, id: BufferId) {
+    pub(super) async fn hd_strategy(&self, hd: &Hd, context: Context<'_>, id: RequestId) {
         let level = self.processor.mask(&self.sim, BIO);
         self.spend(context, Stage::Driver, hd.config.strategy).await;
         {
             let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id.transfer());
-            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
-            let drive = transfer.drive;
-            let is_write = |other: BufferId| hardware.transfers[other.0 as usize].write;
+            let request = &mut hardware.requests[id];
+            request.mark(Stage::Driver, moment(self.sim.now()));
+            let drive = request.device;
             let queue = &mut hd.queues.borrow_mut()[drive];
-            let buffers = self.buffers.borrow();
-            disksort::insert(hd.config.order, queue, &buffers, id, is_write);
+            disksort::insert(hd.config.order, queue, Queued::of(&hardware, id));
         }
         self.hd_start(hd, context).await;
         self.unmask(context, level).await;
@@ -91,7 +88,7 @@ impl Kernel {
         self.mark(id, Stage::Driver);
         let around = self.surroundings();
         self.wd1003(hd, |controller, parts| {
-            controller.command(&around, parts, id.transfer())
+            controller.command(&around, parts, id)
         });
         // The first sector to write is brought without an interrupt.
         let asks = self.wd1003(hd, |controller, parts| controller.asks(parts));
@@ -145,14 +142,16 @@ impl Kernel {
     }
 
     /// A transfer has ended: the next one is started before anybody is told.
-    async fn hd_done(&self, hd: &Hd, transfer: TransferId) {
+    async fn hd_done(&self, hd: &Hd, id: RequestId) {
         self.spend(Context::Handler, Stage::Driver, hd.config.complete)
             .await;
-        let id = BufferId(transfer.0);
-        let drive = self.hardware.borrow().transfers[transfer.0 as usize].drive;
+        let drive = self.hardware.borrow().requests[id].device;
         let first = hd.queues.borrow_mut()[drive].remove(0);
-        assert!(first == id, "the first of the queue was transferred");
-        self.biodone(id);
+        assert!(
+            first.request == id,
+            "the first of the queue was transferred"
+        );
+        self.completed(id);
         self.hd_start(hd, Context::Handler).await;
     }
 

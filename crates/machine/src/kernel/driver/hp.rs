@@ -7,11 +7,10 @@
 //! transfer follows. Two deadlines come of that: the search must be told
 //! before its sector passes, and the transfer before the wanted one does.
 
-use super::disksort::{self, Queue, QueueOrder};
+use super::disksort::{self, Queue, QueueOrder, Queued};
 use crate::hardware::controller::massbus::{Done, Massbus};
-use crate::hardware::{Hardware, Parts, Surroundings, TransferId, moment};
+use crate::hardware::{Hardware, Parts, Request, RequestId, Surroundings, moment};
 use crate::kernel::Kernel;
-use crate::kernel::buffers::BufferId;
 use crate::kernel::process::{BIO, Context};
 use crate::standstill::{HardError, Standstill};
 use diskperf_sim::Time;
@@ -138,18 +137,16 @@ impl Hp {
 
 /// From the kernel.
 impl Kernel {
-    pub(super) async fn hp_strategy(&self, hp: &Hp, context: Context<'_>, id: BufferId) {
+    pub(super) async fn hp_strategy(&self, hp: &Hp, context: Context<'_>, id: RequestId) {
         let level = self.processor.mask(&self.sim, BIO);
         self.spend(context, Stage::Driver, hp.config.strategy).await;
         let (drive, adaptor, idle) = {
             let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id.transfer());
-            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
-            let drive = transfer.drive;
+            let request = &mut hardware.requests[id];
+            request.mark(Stage::Driver, moment(self.sim.now()));
+            let drive = request.device;
             let unit = &mut hp.units.borrow_mut()[drive];
-            let is_write = |other: BufferId| hardware.transfers[other.0 as usize].write;
-            let buffers = self.buffers.borrow();
-            disksort::insert(hp.config.order, &mut unit.queue, &buffers, id, is_write);
+            disksort::insert(hp.config.order, &mut unit.queue, Queued::of(&hardware, id));
             (drive, unit.adaptor, unit.state == State::Idle)
         };
         if idle {
@@ -165,7 +162,7 @@ impl Kernel {
         let first = {
             let mut units = hp.units.borrow_mut();
             let unit = &mut units[drive];
-            let Some(first) = unit.queue.first().copied() else {
+            let Some(first) = unit.queue.first().map(|queued| queued.request) else {
                 unit.state = State::Idle;
                 return;
             };
@@ -191,7 +188,7 @@ impl Kernel {
                 let around = self.surroundings();
                 controller
                     .massbus()
-                    .search(&around, &mut parts, first.transfer(), slot);
+                    .search(&around, &mut parts, first, slot);
             }
             None => {
                 hp.units.borrow_mut()[drive].state = State::Transferring;
@@ -216,10 +213,10 @@ impl Kernel {
         };
         let (first, found) = {
             let units = hp.units.borrow();
-            (units[drive].queue[0], units[drive].found)
+            (units[drive].queue[0].request, units[drive].found)
         };
         self.mark(first, Stage::ChannelWait);
-        let bytes = u64::from(self.buffers.borrow().all[first.0 as usize].count);
+        let bytes = self.hardware.borrow().bytes(first);
         // One more than the pages: a buffer may start within one.
         let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
         let cost = Time(hp.config.map_register.0 * registers);
@@ -230,7 +227,7 @@ impl Kernel {
         let around = self.surroundings();
         controller
             .massbus()
-            .transfer(&around, &mut parts, first.transfer(), found, repeat);
+            .transfer(&around, &mut parts, first, found, repeat);
     }
 }
 
@@ -239,17 +236,17 @@ fn hp_search_slot(
     hardware: &Hardware,
     config: &HpConfig,
     drive: usize,
-    first: BufferId,
+    first: RequestId,
 ) -> Option<u32> {
-    let transfer = &hardware.transfers[first.0 as usize];
+    let request = &hardware.requests[first];
     let drive_state = &hardware.drives[drive];
-    let place = drive_state.geometry().locate(transfer.sector);
+    let place = drive_state.geometry().locate(request.sector);
     let lead = &config.lead[drive];
     let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
     if place.cylinder != drive_state.cylinder() {
         return Some(target);
     }
-    let under_head = drive_state.slot_under_head(hardware_now(transfer));
+    let under_head = drive_state.slot_under_head(hardware_now(request));
     let distance = (target + 2 * place.slots - under_head - 1) % place.slots;
     let near = match config.position_test {
         PositionTest::LastSectors => under_head + 1 > place.slots - lead.window_sectors,
@@ -265,8 +262,8 @@ fn hp_search_slot(
 
 /// The moment up to which a request has been marked, which is the present one
 /// for a driver that has just spent its time on it.
-fn hardware_now(transfer: &crate::hardware::Transfer) -> Time {
-    Time(transfer.request.marked().0)
+fn hardware_now(request: &Request) -> Time {
+    Time(request.spans.marked().0)
 }
 
 /// From the adaptor.
@@ -306,15 +303,13 @@ impl Kernel {
     fn hp_found(&self, hp: &Hp, drive: usize) {
         let mut units = hp.units.borrow_mut();
         let unit = &mut units[drive];
-        let first = unit.queue[0];
-        let found = self.hardware.borrow().transfers[first.0 as usize]
-            .request
-            .marked();
+        let first = unit.queue[0].request;
+        let found = self.hardware.borrow().requests[first].spans.marked();
         unit.found = Some(Time(found.0));
     }
 
     async fn hp_transfer_done(&self, hp: &Hp, adaptor: usize, done: Done) {
-        let drive = self.hardware.borrow().transfers[done.transfer.0 as usize].drive;
+        let drive = self.hardware.borrow().requests[done.transfer].device;
         self.spend(Context::Handler, Stage::Driver, hp.config.complete)
             .await;
         if done.data_late {
@@ -339,23 +334,23 @@ impl Kernel {
             unit.state = State::Idle;
             unit.found = None;
             unit.errors = 0;
-            unit.queue.remove(0)
+            unit.queue.remove(0).request
         };
         assert!(
-            id.transfer() == done.transfer,
+            id == done.transfer,
             "the first of the queue was transferred"
         );
-        self.biodone(id);
+        self.completed(id);
         self.hp_start_unit(hp, Context::Handler, drive).await;
     }
 
     /// Nothing that happens after a hard error is the programs' work.
-    fn give_up(&self, transfer: TransferId, tries: u32) {
+    fn give_up(&self, transfer: RequestId, tries: u32) {
         let hardware = self.hardware.borrow();
-        let transfer = &hardware.transfers[transfer.0 as usize];
+        let transfer = &hardware.requests[transfer];
         self.halt(Standstill::HardError(HardError {
             at: self.sim.now(),
-            drive: transfer.drive,
+            drive: transfer.device,
             sector: transfer.sector,
             tries,
         }));

@@ -2,9 +2,8 @@
 //! commands as the controller grants.
 
 use super::QueueOrder;
-use crate::hardware::{TransferId, moment};
+use crate::hardware::{RequestId, moment};
 use crate::kernel::Kernel;
-use crate::kernel::buffers::BufferId;
 use crate::kernel::process::{BIO, Context};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -31,7 +30,7 @@ pub(crate) struct Uda {
     /// The number of its controller.
     controller: usize,
     /// Of each drive, what the controller has not been given.
-    queues: RefCell<Vec<VecDeque<BufferId>>>,
+    queues: RefCell<Vec<VecDeque<RequestId>>>,
     /// The drive that is looked at first next time.
     turn: Cell<usize>,
     /// Whether somebody is giving commands already.
@@ -51,7 +50,7 @@ impl Uda {
     }
 
     /// The next request, drives in turn.
-    fn next(&self) -> Option<BufferId> {
+    fn next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
         let drives = queues.len();
         for step in 0..drives {
@@ -66,16 +65,16 @@ impl Uda {
 }
 
 impl Kernel {
-    pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: BufferId) {
+    pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: RequestId) {
         let level = self.processor.mask(&self.sim, BIO);
         {
             let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id.transfer());
-            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
-            let (drive, write) = (transfer.drive, transfer.write);
+            let transfer = &mut hardware.requests[id];
+            transfer.mark(Stage::Driver, moment(self.sim.now()));
+            let (drive, write) = (transfer.device, transfer.is_write());
             let queue = &mut uda.queues.borrow_mut()[drive];
             let first_write = || {
-                let is_write = |queued: &BufferId| hardware.transfers[queued.0 as usize].write;
+                let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
                 queue.iter().position(is_write)
             };
             let place = match uda.config.order {
@@ -106,9 +105,7 @@ impl Kernel {
             let mut hardware = self.hardware.borrow_mut();
             let (controller, mut parts) = hardware.controller(uda.controller);
             let around = self.surroundings();
-            controller
-                .uda50()
-                .command(&around, &mut parts, id.transfer());
+            controller.uda50().command(&around, &mut parts, id);
         }
         uda.starting.set(false);
     }
@@ -125,10 +122,10 @@ impl Kernel {
             self.processor.enter(&self.sim, BIO).await;
             self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
                 .await;
-            while let Some(TransferId(number)) = self.uda_take_done(uda) {
+            while let Some(id) = self.uda_take_done(uda) {
                 self.spend(Context::Handler, Stage::Driver, uda.config.complete)
                     .await;
-                self.biodone(BufferId(number));
+                self.completed(id);
             }
             self.uda_start(uda, Context::Handler).await;
             self.processor.leave(&self.sim);
@@ -141,7 +138,7 @@ impl Kernel {
             .interrupts()
     }
 
-    fn uda_take_done(&self, uda: &Uda) -> Option<TransferId> {
+    fn uda_take_done(&self, uda: &Uda) -> Option<RequestId> {
         self.hardware.borrow_mut().controllers[uda.controller]
             .uda50()
             .take_done()

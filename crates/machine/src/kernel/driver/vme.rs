@@ -3,11 +3,10 @@
 //! driver's own, by drive; or, as the Multibus II board's, no queue at all.
 
 use super::QueueOrder;
-use super::disksort::{self, Queue};
+use super::disksort::{self, Queue, Queued};
 use crate::hardware::controller::vme::Vme;
-use crate::hardware::{Parts, TransferId, moment};
+use crate::hardware::{Parts, RequestId, moment};
 use crate::kernel::Kernel;
-use crate::kernel::buffers::BufferId;
 use crate::kernel::process::{BIO, Context};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -73,7 +72,7 @@ impl VmeDriver {
     }
 
     /// The next request, drives in turn.
-    fn next(&self) -> Option<BufferId> {
+    fn next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
         let mut given = self.given.borrow_mut();
         let drives = queues.len();
@@ -87,10 +86,10 @@ impl VmeDriver {
             if !given[drive] && !queue.is_empty() {
                 self.turn.set((drive + 1) % drives);
                 return Some(match self.config.scan_from {
-                    ScanFrom::Waiting => queue.remove(0),
+                    ScanFrom::Waiting => queue.remove(0).request,
                     ScanFrom::Active => {
                         given[drive] = true;
-                        queue[0]
+                        queue[0].request
                     }
                 });
             }
@@ -100,10 +99,10 @@ impl VmeDriver {
 
     /// A transfer of the drive has ended: if it was the last given, the scan
     /// starts afresh.
-    fn forget(&self, drive: usize, id: BufferId) {
+    fn forget(&self, drive: usize, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[drive];
         let given = &mut self.given.borrow_mut()[drive];
-        if *given && queue.first() == Some(&id) {
+        if *given && queue.first().is_some_and(|first| first.request == id) {
             queue.remove(0);
             *given = false;
         }
@@ -115,20 +114,18 @@ impl Kernel {
         &self,
         driver: &VmeDriver,
         context: Context<'_>,
-        id: BufferId,
+        id: RequestId,
     ) {
         let level = self.processor.mask(&self.sim, BIO);
         self.spend(context, Stage::Driver, driver.config.strategy)
             .await;
         {
             let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id.transfer());
-            transfer.request.mark(Stage::Driver, moment(self.sim.now()));
-            let drive = transfer.drive;
-            let is_write = |other: BufferId| hardware.transfers[other.0 as usize].write;
+            let request = &mut hardware.requests[id];
+            request.mark(Stage::Driver, moment(self.sim.now()));
+            let drive = request.device;
             let queue = &mut driver.queues.borrow_mut()[drive];
-            let buffers = self.buffers.borrow();
-            disksort::insert(driver.config.order, queue, &buffers, id, is_write);
+            disksort::insert(driver.config.order, queue, Queued::of(&hardware, id));
         }
         self.vme_start(driver, context).await;
         self.unmask(context, level).await;
@@ -152,7 +149,7 @@ impl Kernel {
             self.mark(id, Stage::Driver);
             let around = self.surroundings();
             self.vme(driver, |controller, parts| {
-                controller.command(&around, parts, id.transfer());
+                controller.command(&around, parts, id);
             });
         }
         driver.starting.set(false);
@@ -170,14 +167,12 @@ impl Kernel {
             self.processor.enter(&self.sim, BIO).await;
             self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
                 .await;
-            while let Some(TransferId(done)) =
-                self.vme(driver, |controller, _| controller.take_done())
-            {
+            while let Some(done) = self.vme(driver, |controller, _| controller.take_done()) {
                 self.spend(Context::Handler, Stage::Driver, driver.config.complete)
                     .await;
-                let drive = self.hardware.borrow().transfers[done as usize].drive;
-                driver.forget(drive, BufferId(done));
-                self.biodone(BufferId(done));
+                let drive = self.hardware.borrow().requests[done].device;
+                driver.forget(drive, done);
+                self.completed(done);
             }
             self.vme_start(driver, Context::Handler).await;
             self.processor.leave(&self.sim);

@@ -7,7 +7,7 @@ use super::super::errno::{Errno, Result};
 use super::super::process::{BIO, Context};
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
-use crate::hardware::moment;
+use crate::hardware::{Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -166,16 +166,15 @@ impl Kernel {
         self.work((&me.process, errand), Stage::Driver, cost).await;
         let partition = self.partition(drive);
         let sector_bytes = u64::from(partition.sector_bytes);
-        let id = self.minix().transfers[drive as usize];
-        {
-            let mut hardware = self.hardware.borrow_mut();
-            let transfer = hardware.transfer(id);
-            transfer.drive = drive as usize;
-            transfer.sector = partition.first_sector + position / sector_bytes;
-            transfer.sectors = (bytes / sector_bytes) as u32;
-            transfer.write = write;
-            transfer.request.issue(moment(self.sim.now()));
-        }
+        let mut request = Request {
+            operation: Operation::of(write),
+            device: partition.drive,
+            sector: partition.first_sector + position / sector_bytes,
+            sectors: (bytes / sector_bytes) as u32,
+            ..Request::default()
+        };
+        request.spans.issue(moment(self.sim.now()));
+        let id = self.hardware.borrow_mut().requests.issue(request);
         if let (false, Some(program)) = (write, &*self.minix().billed.borrow()) {
             program.count_storage_read(bytes as u32);
         }
@@ -185,13 +184,10 @@ impl Kernel {
         let Body::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
-        let mut hardware = self.hardware.borrow_mut();
-        let transfer = hardware.transfer(id);
-        transfer
-            .request
-            .mark(Stage::Completion, moment(self.sim.now()));
-        errand.mark_transfer(transfer);
-        self.count_transfer(&hardware, id, true);
+        let mut request = self.hardware.borrow_mut().requests.take(id);
+        request.mark(Stage::Completion, moment(self.sim.now()));
+        errand.mark_request(&request);
+        self.count_request(None, &request, true);
     }
 
     fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {

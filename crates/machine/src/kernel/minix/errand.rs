@@ -2,9 +2,9 @@
 
 use super::super::Kernel;
 use super::super::process::{Context, Process};
-use crate::hardware::{Transfer, moment};
+use crate::hardware::{Request, moment};
 use diskperf_sim::Time;
-use diskperf_timeline::{Request, Stage};
+use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// with it, marks what the time went to. Its spans tile the time that the
 /// caller waits.
 #[derive(Clone, Default)]
-pub(super) struct Errand(Rc<RefCell<Request>>);
+pub(super) struct Errand(Rc<RefCell<Spans>>);
 
 impl Errand {
     /// An errand that starts at a moment.
@@ -37,11 +37,11 @@ impl Errand {
         Time(self.0.borrow().marked().0)
     }
 
-    /// A transfer that was waited for.
-    pub(super) fn mark_transfer(&self, transfer: &Transfer) {
-        let mut request = self.0.borrow_mut();
-        for span in transfer.request.spans() {
-            request.mark(span.stage, span.until);
+    /// A request that was waited for.
+    pub(super) fn mark_request(&self, request: &Request) {
+        let mut errand = self.0.borrow_mut();
+        for span in request.spans.spans() {
+            errand.mark(span.stage, span.until);
         }
     }
 

@@ -17,10 +17,9 @@ mod rehearsal;
 mod script;
 
 use super::policy::Policy;
-use crate::hardware::{Transfer, TransferId};
+use crate::hardware::{Request, RequestId};
 use choice::{Choice, Kind};
 use diskperf_sim::Time;
-use diskperf_timeline::Request;
 pub(super) use rehearsal::Rehearsal;
 use script::{Script, Seen};
 use std::collections::VecDeque;
@@ -54,7 +53,7 @@ pub(super) struct Watch {
 /// What a command is to those before it.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    id: TransferId,
+    id: RequestId,
     kind: Kind,
     /// Sectors of the sequence that it goes on with; 0 if it begins one.
     length: u64,
@@ -125,23 +124,23 @@ impl Watch {
     pub(super) fn come(
         &mut self,
         now: Time,
-        (id, transfer): (TransferId, &Transfer),
+        (id, request): (RequestId, &Request),
         rehearsal: &Rehearsal<'_>,
     ) {
         self.commands += 1;
         if self.commands.is_multiple_of(BETWEEN) {
             self.rehearse(rehearsal);
         }
-        let end = transfer.sector + u64::from(transfer.sectors);
-        let sequences = match transfer.write {
+        let end = request.end();
+        let sequences = match request.is_write() {
             true => &mut self.writes,
             false => &mut self.reads,
         };
         let Sequence { number, length, .. } =
-            sequences.follow(self.commands, (transfer.sector, end));
-        let kind = match (transfer.write, length > 0) {
-            (false, true) => Kind::Sequence(transfer.class),
-            (false, false) => Kind::Other(transfer.class),
+            sequences.follow(self.commands, (request.sector, end));
+        let kind = match (request.is_write(), length > 0) {
+            (false, true) => Kind::Sequence(request.hint),
+            (false, false) => Kind::Other(request.hint),
             (true, true) => Kind::WriteSequence,
             (true, false) => Kind::WriteOther,
         };
@@ -149,10 +148,13 @@ impl Watch {
             self.seen.pop_front();
         }
         let seen = Seen {
-            transfer: Transfer {
-                drive: 0,
-                request: Request::default(),
-                ..*transfer
+            request: Request {
+                operation: request.operation,
+                device: 0,
+                sector: request.sector,
+                sectors: request.sectors,
+                hint: request.hint,
+                spans: Default::default(),
             },
             sequence: number,
             arrived: now,
@@ -168,7 +170,7 @@ impl Watch {
     /// # Panics
     ///
     /// When it has not come.
-    pub(super) fn policy(&mut self, id: TransferId) -> Policy {
+    pub(super) fn policy(&mut self, id: RequestId) -> Policy {
         let mut undecoded = self.undecoded.iter();
         let place = undecoded.position(|asked| asked.id == id);
         let place = place.expect("a command comes before it is decoded");
@@ -176,7 +178,7 @@ impl Watch {
     }
 
     /// A command has ended.
-    pub(super) fn ended(&mut self, now: Time, id: TransferId) {
+    pub(super) fn ended(&mut self, now: Time, id: RequestId) {
         let mut last = self.seen.iter_mut().rev();
         if let Some((_, seen)) = last.find(|(asked, _)| asked.id == id) {
             seen.ended = Some(now);

@@ -158,8 +158,8 @@ impl Vme {
             let Some(mut command) = self.next_command(parts, place) else {
                 return;
             };
-            let request = &mut parts.transfers[command.id.0 as usize].request;
-            let now = moment(around.now()).max(request.marked());
+            let request = &mut parts.requests[command.id];
+            let now = moment(around.now()).max(request.spans.marked());
             request.mark(Stage::ControllerQueue, now);
             if command.write {
                 self.start_write(around, parts, (place, command));
@@ -193,7 +193,7 @@ impl Vme {
         let unit = &mut self.units[place];
         let first = unit.waiting.front()?;
         if unit.waiting.len() > 1 {
-            let class = parts.transfers[first.id.0 as usize].class;
+            let class = parts.requests[first.id].hint;
             self.statistics[class as usize].choices += 1;
         }
         let sorts = match first.write {
@@ -345,9 +345,9 @@ impl Vme {
         }
         let arm = drive.seek(target.cylinder, true);
         let begins = (now + arm.total()).max(enough);
-        let transfer = &mut parts.transfers[command.id.0 as usize];
+        let transfer = &mut parts.requests[command.id];
         mark_move(transfer, now, arm);
-        transfer.request.mark(Stage::BusTransfer, moment(begins));
+        transfer.mark(Stage::BusTransfer, moment(begins));
         self.set_arm(around, place, Arm::Seek(command), begins);
     }
 
@@ -373,7 +373,7 @@ impl Vme {
             (since, begins, period),
         );
         let drive = &mut parts.drives[self.units[place].drive];
-        mark_passing(&mut parts.transfers[command.id.0 as usize], drive, ends);
+        mark_passing(&mut parts.requests[command.id], drive, ends);
         assert!(
             command.ready <= ends,
             "what is written has been fetched before"
@@ -390,13 +390,11 @@ fn mark_way(
     (now, arm): (Time, Move),
     (since, begins, period): (Option<Time>, Time, Time),
 ) {
-    let transfer = &mut parts.transfers[command.id.0 as usize];
+    let transfer = &mut parts.requests[command.id];
     // What the cache held of it may still be on the bus.
-    if Time(transfer.request.marked().0) > now {
-        let marked = transfer.request.marked();
-        transfer
-            .request
-            .mark(Stage::RotationalLatency, moment(begins).max(marked));
+    if Time(transfer.spans.marked().0) > now {
+        let marked = transfer.spans.marked();
+        transfer.mark(Stage::RotationalLatency, moment(begins).max(marked));
         return;
     }
     mark_move(transfer, now, arm);
@@ -410,6 +408,6 @@ fn mark_way(
     );
     // A sector that is caught just in time begins less than a rounding before
     // the arm is said to be there.
-    let begins = moment(begins).max(transfer.request.marked());
-    transfer.request.mark(late, begins);
+    let begins = moment(begins).max(transfer.spans.marked());
+    transfer.mark(late, begins);
 }

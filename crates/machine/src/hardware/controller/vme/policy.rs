@@ -1,40 +1,6 @@
 //! What a controller does with its cache: the bits that a driver gives with
 //! each command.
 
-/// What a command is for, as far as the driver can tell the controller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AccessClass {
-    /// Past the buffer cache.
-    #[default]
-    Raw,
-    /// A file system's, in multiples of 4 KB.
-    FileWhole,
-    /// A file system's, otherwise.
-    FilePart,
-}
-
-impl AccessClass {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Raw, Self::FileWhole, Self::FilePart];
-
-    /// Of a transfer of the buffer cache.
-    pub fn of_file(bytes: u32) -> Self {
-        match bytes.is_multiple_of(4096) {
-            true => Self::FileWhole,
-            false => Self::FilePart,
-        }
-    }
-
-    /// The name in parameters.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::FileWhole => "file",
-            Self::FilePart => "file_part",
-        }
-    }
-}
-
 /// The bits of one class of accesses, and how far it reads ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Policy {

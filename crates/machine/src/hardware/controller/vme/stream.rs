@@ -153,11 +153,10 @@ impl Vme {
             }
         }
         command.next += taken;
-        let transfer = &mut parts.transfers[command.id.0 as usize];
-        let media_end = moment(last).max(transfer.request.marked());
+        let transfer = &mut parts.requests[command.id];
+        let media_end = moment(last).max(transfer.spans.marked());
         mark_passing(transfer, &mut parts.drives[drive], Time(media_end.0));
-        let request = &mut transfer.request;
-        request.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
+        transfer.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
         self.move_data(around, parts, (command.id, taken), (from, command.ready));
         if command.next == command.end {
             self.finish(around, &command);

@@ -1,15 +1,16 @@
 //! A policy for each kind of command, and the search for better ones.
 
-use super::super::policy::{AccessClass, Policy};
+use super::super::policy::Policy;
+use crate::hardware::Hint;
 use diskperf_sim::Time;
 
 /// What a policy is chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A read that goes on with a sequence.
-    Sequence(AccessClass),
+    Sequence(Hint),
     /// Any other.
-    Other(AccessClass),
+    Other(Hint),
     /// A write that goes on with a sequence.
     WriteSequence,
     /// Any other.
@@ -17,12 +18,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const COUNT: usize = 2 * AccessClass::ALL.len() + 2;
+    const COUNT: usize = 2 * Hint::ALL.len() + 2;
 
     fn index(self) -> usize {
         match self {
             Self::Sequence(class) => class as usize,
-            Self::Other(class) => AccessClass::ALL.len() + class as usize,
+            Self::Other(class) => Hint::ALL.len() + class as usize,
             Self::WriteSequence => Self::COUNT - 2,
             Self::WriteOther => Self::COUNT - 1,
         }
@@ -95,7 +96,7 @@ impl Default for Choice {
             ..Policy::default()
         };
         let mut policies = [read(0); Kind::COUNT];
-        for class in AccessClass::ALL {
+        for class in Hint::ALL {
             policies[Kind::Sequence(class).index()] = read(AT_FIRST);
         }
         // What is written in sequence is seldom read soon.
@@ -240,7 +241,7 @@ mod tests {
     /// Commands that take longer the further a distance is from the best one.
     fn best_at(best: u32) -> impl Fn(&Choice) -> Halves {
         move |choice: &Choice| {
-            let policy = choice.policy(Kind::Sequence(AccessClass::Raw));
+            let policy = choice.policy(Kind::Sequence(Hint::Raw));
             [Time(10_000 + 100 * u64::from(policy.ahead_sectors.abs_diff(best))); 2]
         }
     }
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn the_best_distance_is_found_and_another_one_when_things_change() {
         let mut choice = Choice::default();
-        let kinds = [Kind::Sequence(AccessClass::Raw)];
+        let kinds = [Kind::Sequence(Hint::Raw)];
         for best in [244, 10, 100, 0] {
             choice.improve(&kinds, best_at(best));
             assert_eq!(choice.policy(kinds[0]).ahead_sectors, best);
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn what_single_steps_do_not_lead_to_is_found() {
         let mut choice = Choice::default();
-        let kinds = [AccessClass::Raw, AccessClass::FileWhole].map(Kind::Other);
+        let kinds = [Hint::Raw, Hint::FileWhole].map(Kind::Other);
         choice.improve(&kinds, |choice| {
             let is_there = |kind| choice.policy(kind).ahead_sectors == 60;
             let gain = if kinds.into_iter().all(is_there) {
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn what_gains_little_is_left() {
         let mut choice = Choice::default();
-        let kinds = [Kind::Other(AccessClass::Raw)];
+        let kinds = [Kind::Other(Hint::Raw)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(10_000 - ahead.min(100)); 2]
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn what_helps_some_and_harms_others_is_left() {
         let mut choice = Choice::default();
-        let kinds = [Kind::Other(AccessClass::FileWhole)];
+        let kinds = [Kind::Other(Hint::FileWhole)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(20_000 - 50 * ahead), Time(20_000 + ahead)]
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn after_a_change_the_later_half_counts() {
-        let kinds = [Kind::Other(AccessClass::FileWhole)];
+        let kinds = [Kind::Other(Hint::FileWhole)];
         for (gain, expected) in [(40, 244), (4, 0)] {
             let mut choice = Choice::default();
             choice.improve(&kinds, |choice| {

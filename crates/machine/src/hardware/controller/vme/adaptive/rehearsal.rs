@@ -9,7 +9,7 @@ use crate::hardware::bare::Bare;
 use crate::hardware::bus::Bus;
 use crate::hardware::controller::Controller;
 use crate::hardware::drive::Drive;
-use crate::hardware::{TransferId, moment};
+use crate::hardware::{RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,6 +18,8 @@ use std::rc::Rc;
 struct Bench {
     bare: Bare,
     script: Rc<Script>,
+    /// The requests of its commands.
+    requests: Vec<RequestId>,
     /// For how much each command waits still.
     waits: RefCell<Vec<u8>>,
     /// When the time that counts began, and when half of the commands had ended.
@@ -49,9 +51,12 @@ impl Rehearsal<'_> {
         };
         let vme = Controller::Vme(Vme::new(0, config, &[0], Streams::new(0)));
         let drives = vec![self.drive.at_rest()];
-        let transfers = script.transfers.clone();
+        let mut requests = Requests::default();
+        let of_script = script.requests.iter().cloned();
+        let ids = of_script.map(|request| requests.issue(request)).collect();
         Rc::new(Bench {
-            bare: Bare::new(drives, vme, self.bus.idle(), transfers),
+            bare: Bare::new(drives, vme, self.bus.idle(), requests),
+            requests: ids,
             script: Rc::clone(script),
             waits: RefCell::new(script.waits.clone()),
             since: Cell::new(Time::ZERO),
@@ -71,15 +76,15 @@ impl Bench {
     /// Gives the commands, each when its time has come.
     async fn host(self: Rc<Self>) {
         let free = |number: &usize| self.script.waits[*number] == 0;
-        for number in (0..self.script.transfers.len()).filter(free) {
+        for number in (0..self.script.requests.len()).filter(free) {
             self.give_later(number);
         }
         let mut ended = 0;
-        while ended < self.script.transfers.len() {
+        while ended < self.script.requests.len() {
             let done = self
                 .bare
                 .ask(|controller, _, _| controller.vme().take_done());
-            let Some(TransferId(done)) = done else {
+            let Some(done) = done else {
                 self.bare.sim.wait("the controller").await;
                 continue;
             };
@@ -88,10 +93,10 @@ impl Bench {
             if ended == self.script.warm {
                 self.since.set(now);
             }
-            if ended == (self.script.warm + self.script.transfers.len()) / 2 {
+            if ended == (self.script.warm + self.script.requests.len()) / 2 {
                 self.half.set(now);
             }
-            self.waited(&self.script.after_end[done as usize]);
+            self.waited(&self.script.after_end[done.place()]);
         }
     }
 
@@ -118,10 +123,9 @@ impl Bench {
     }
 
     fn give(&self, number: usize) {
-        let id = TransferId(number as u32);
+        let id = self.requests[number];
         self.bare.ask(|controller, around, parts| {
-            let request = &mut parts.transfers[number].request;
-            request.issue(moment(around.now()));
+            parts.requests[id].spans.issue(moment(around.now()));
             controller.vme().command(around, parts, id);
         });
     }
@@ -131,7 +135,7 @@ impl Bench {
 mod tests {
     use super::super::script::Seen;
     use super::*;
-    use crate::hardware::Transfer;
+    use crate::hardware::Request;
     use crate::hardware::tests::drive;
 
     /// Two readers in sequence and one here and there, as they came and ended when a
@@ -139,11 +143,11 @@ mod tests {
     fn seen(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<Seen> {
         let starts = [0_u64, 4000, 7000];
         let of = |number: u64| Seen {
-            transfer: Transfer {
+            request: Request {
                 sector: starts[number as usize % 3]
                     + (number / 3) * [8, 16, 173][number as usize % 3] % 2000,
                 sectors: 8 + 8 * (number % 2) as u32,
-                ..Transfer::default()
+                ..Request::default()
             },
             sequence: number % 3,
             arrived: Time::from_millis(30 * number),
@@ -154,15 +158,14 @@ mod tests {
         let bench = rehearsal.bench(&script, vec![policy; 90]);
         bench.run();
         let hardware = bench.bare.hardware.borrow();
-        let came = hardware
-            .transfers
-            .iter()
-            .zip(first)
-            .map(|(transfer, one)| Seen {
-                arrived: Time(transfer.request.issued().0),
-                ended: Some(Time(transfer.request.marked().0)),
+        let came = bench.requests.iter().zip(first).map(|(id, one)| {
+            let spans = &hardware.requests[*id].spans;
+            Seen {
+                arrived: Time(spans.issued().0),
+                ended: Some(Time(spans.marked().0)),
                 ..one
-            });
+            }
+        });
         let mut came: Vec<Seen> = came.collect();
         came.sort_by_key(|one| one.arrived);
         came

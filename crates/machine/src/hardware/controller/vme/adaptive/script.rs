@@ -4,13 +4,13 @@
 //! end of another one as it did in fact, and what is faster lets what follows come
 //! sooner.
 
-use crate::hardware::Transfer;
+use crate::hardware::Request;
 use diskperf_sim::Time;
 
 /// A command that came, and what came of it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    pub(super) transfer: Transfer,
+    pub(super) request: Request,
     /// The number of the sequence that it belongs to.
     pub(super) sequence: u64,
     pub(super) arrived: Time,
@@ -28,7 +28,7 @@ const AT_ONCE: Time = Time(4_000_000);
 /// Commands in the order in which they came, and what each waits for.
 #[derive(Debug)]
 pub(super) struct Script {
-    pub(super) transfers: Vec<Transfer>,
+    pub(super) requests: Vec<Request>,
     /// Of each command those that wait for its end, and for its coming.
     pub(super) after_end: Vec<Vec<usize>>,
     pub(super) after_coming: Vec<Vec<usize>>,
@@ -45,7 +45,7 @@ impl Script {
     pub(super) fn new<'a>(seen: impl Iterator<Item = &'a Seen>, warm: usize) -> Self {
         let seen: Vec<&Seen> = seen.collect();
         let mut script = Self {
-            transfers: seen.iter().map(|one| one.transfer.clone()).collect(),
+            requests: seen.iter().map(|one| one.request.clone()).collect(),
             after_end: vec![Vec::new(); seen.len()],
             after_coming: vec![Vec::new(); seen.len()],
             waits: vec![0; seen.len()],
@@ -107,7 +107,7 @@ mod tests {
         let seen: Vec<Seen> = seen
             .iter()
             .map(|(sequence, arrived, ended)| Seen {
-                transfer: Transfer::default(),
+                request: Request::default(),
                 sequence: *sequence,
                 arrived: Time::from_millis(*arrived),
                 ended: Some(Time::from_millis(*ended)),
