@@ -39,6 +39,14 @@ impl Turn {
         at: Time::NEVER,
         order: u64::MAX,
     };
+
+    /// All that is due at this moment comes before it.
+    pub(crate) fn last_of(at: Time) -> Self {
+        Self {
+            at,
+            order: u64::MAX,
+        }
+    }
 }
 
 /// Hands out turns.

@@ -39,6 +39,8 @@ enum Due<E> {
     /// An event that goes on for ever, such as a clock's tick: alone it does
     /// not keep the simulation alive.
     Background(E),
+    /// The end of a [`Sim::run_until`]: time does not jump over it.
+    Horizon,
 }
 
 /// Nothing can happen any more, and yet a task has not ended.
@@ -368,7 +370,16 @@ impl<E> Sim<E> {
 
     /// Runs events, the background's too, up to the moment `until`, which is then
     /// the present one; or until somebody [halts](Sim::halt) it.
+    ///
+    /// # Panics
+    ///
+    /// When `until` has passed.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
+        assert!(until >= self.now(), "a run until {until}, which has passed");
+        let horizon = Turn::last_of(until);
+        self.queue.borrow_mut().push(horizon, Due::Horizon);
+        self.next_queued.set(self.next_queued.get().min(horizon));
+        self.next_due.set(self.next_due.get().min(until));
         loop {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
@@ -376,22 +387,21 @@ impl<E> Sim<E> {
             if self.halted.get() {
                 return;
             }
-            if self.next_due.get() > until {
-                self.now.set(self.now().max(until));
+            if self.step(&mut handle) {
                 return;
             }
-            self.step(&mut handle);
         }
     }
 
+    /// Goes on to what is due next; whether that is the horizon.
     #[inline]
-    fn step(&self, handle: &mut impl FnMut(E)) {
+    fn step(&self, handle: &mut impl FnMut(E)) -> bool {
         let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
         self.now.set(timer.at.min(queued.at));
         if timer < queued {
             self.stop_timer();
             handle(self.timer.take().expect("a timer that is set has an event"));
-            return;
+            return false;
         }
         let due = {
             let mut queue = self.queue.borrow_mut();
@@ -410,7 +420,9 @@ impl<E> Sim<E> {
                 handle(event);
             }
             Due::Background(event) => handle(event),
+            Due::Horizon => return true,
         }
+        false
     }
 
     fn deadlock(&self) -> Deadlock {
