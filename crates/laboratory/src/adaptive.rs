@@ -15,7 +15,8 @@ mod table;
 mod workload;
 
 pub use diskperf_machine::hardware::Hint;
-pub use diskperf_machine::hardware::controller::vme::{CacheStatistics, Policy};
+pub use diskperf_machine::hardware::cache::CacheStatistics;
+pub use diskperf_machine::parts::vme::Policy;
 pub use drawn::drawn;
 pub use fixed::{DISTANCES, Fixed};
 pub use rig::Rig;

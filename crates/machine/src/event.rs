@@ -1,6 +1,6 @@
 //! What happens in a modelled computer.
 
-use crate::hardware::controller::ControllerEvent;
+use crate::parts::PartEvent;
 use diskperf_sim::{Completion, TaskId};
 
 /// Every event that hardware schedules for itself.
@@ -8,8 +8,8 @@ use diskperf_sim::{Completion, TaskId};
 pub enum Event {
     /// The processor may have come to the end of something.
     Processor(Completion),
-    /// A controller, by number, has something to do next.
-    Controller(u8, ControllerEvent),
+    /// A controller has something to do next.
+    Part(PartEvent),
     /// The clock ticks.
     Tick,
     /// A character has come over a serial line, by number.

@@ -1,14 +1,17 @@
 //! Hardware: plain state machines that are told when their events come up.
 
-mod bare;
+pub(crate) mod bare;
+#[cfg(test)]
+pub(crate) mod bench;
 pub mod bus;
-pub mod controller;
+pub mod cache;
 pub mod drive;
+pub(crate) mod marking;
 mod request;
 
 use crate::event::Event;
+use crate::parts::{Controllers, Id, Kind, PartEvent};
 use bus::Bus;
-use controller::{Controller, ControllerEvent};
 use diskperf_sim::{Processor, Sim, Time};
 use diskperf_timeline::Nanoseconds;
 use drive::Drive;
@@ -18,8 +21,8 @@ pub use request::{Hint, Operation, Request, RequestId, Requests};
 pub struct Hardware {
     /// The drives, by number.
     pub drives: Vec<Drive>,
-    /// The adaptors or controllers, by number.
-    pub controllers: Vec<Controller>,
+    /// The adaptors or controllers.
+    pub controllers: Controllers,
     /// What moves data to memory.
     pub bus: Bus,
     /// What software has asked for and not taken the completion of.
@@ -56,24 +59,26 @@ impl Hardware {
     }
 
     /// An event of a controller has come up.
-    pub fn handle(&mut self, around: &Surroundings<'_>, controller: usize, event: ControllerEvent) {
-        let mut parts = Parts {
-            drives: &mut self.drives,
-            bus: &mut self.bus,
-            requests: &mut self.requests,
-        };
-        self.controllers[controller].handle(around, &mut parts, event);
+    pub(crate) fn handle(&mut self, around: &Surroundings<'_>, event: PartEvent) {
+        let (controllers, mut parts) = self.split();
+        controllers.handle(around, &mut parts, event);
     }
 
     /// A controller, and what it works with.
     #[inline]
-    pub fn controller(&mut self, number: usize) -> (&mut Controller, Parts<'_>) {
+    pub(crate) fn controller<C: Kind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
+        let (controllers, parts) = self.split();
+        (controllers.get(id), parts)
+    }
+
+    #[inline]
+    fn split(&mut self) -> (&mut Controllers, Parts<'_>) {
         let parts = Parts {
             drives: &mut self.drives,
             bus: &mut self.bus,
             requests: &mut self.requests,
         };
-        (&mut self.controllers[number], parts)
+        (&mut self.controllers, parts)
     }
 }
 

@@ -35,11 +35,11 @@ mod vnode;
 
 use crate::event::Event;
 use crate::hardware::Hardware;
+use crate::parts::AnyDriver;
 use crate::standstill::Standstill;
 use buffers::{BlockKey, Buffers, Page};
 use costs::Costs;
 use diskperf_sim::{Processor, Sim, Time};
-use driver::Driver;
 use ffs::{FileSystem, InodeNumber};
 use medium::Medium;
 use minix::Minix;
@@ -58,7 +58,7 @@ pub struct Kernel {
     pub(crate) costs: Costs,
     /// Of the processor, in that of a VAX 11/780.
     pub(crate) speed: f64,
-    pub(crate) drivers: Vec<Driver>,
+    pub(crate) drivers: Vec<AnyDriver>,
     /// Of each drive, which of the drivers is its.
     pub(crate) driver_of: Vec<usize>,
     pub(crate) buffers: RefCell<Buffers>,

@@ -11,6 +11,7 @@ pub mod hardware;
 pub mod kernel;
 mod machine;
 pub mod maintenance;
+pub mod parts;
 mod session;
 pub mod specification;
 mod standstill;

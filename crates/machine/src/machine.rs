@@ -3,16 +3,10 @@
 use crate::budget::{Budget, Exceeded};
 use crate::event::Event;
 use crate::hardware::bus::Bus;
-use crate::hardware::controller::Controller;
-use crate::hardware::controller::acsi::Acsi;
-use crate::hardware::controller::massbus::Massbus;
-use crate::hardware::controller::uda50::Uda50;
-use crate::hardware::controller::vme::{CacheStatistics, Vme};
-use crate::hardware::controller::wd1003::Wd1003;
+use crate::hardware::cache::CacheStatistics;
 use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
-use crate::hardware::{Hardware, Requests, Surroundings};
+use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
-use crate::kernel::driver::{Driver, Hd, Hp, Uda, VmeDriver};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::medium::Medium;
 use crate::kernel::minix::{Minix, MinixCheck};
@@ -20,10 +14,8 @@ use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::{V7, V7Check};
 use crate::kernel::{Kernel, Mount, raw};
-use crate::specification::{
-    ControllerSpecification, DriveSpecification, DriverSpecification, FEWEST_BUFFERS,
-    Specification, Volume,
-};
+use crate::parts;
+use crate::specification::{DriveSpecification, FEWEST_BUFFERS, Specification, Volume};
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
 use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
@@ -99,7 +91,8 @@ impl Machine {
         let sim: Rc<Sim<Event>> = Rc::new(Sim::new(circumstances.tie_break));
         let streams = Streams::new(circumstances.seed);
         let buffers = cache(specification);
-        let (controllers, drivers) = attached(specification, streams, circumstances.what_if);
+        let attaching = (specification.kernel.order, streams, circumstances.what_if);
+        let (controllers, drivers) = parts::attach(&specification.attachments, attaching);
         let hardware = Hardware {
             drives: drives(specification, circumstances),
             controllers,
@@ -164,28 +157,8 @@ impl Machine {
         let kernel = &self.kernel;
         let sim = &kernel.sim;
         sim.schedule_background(Time(1_000_000_000 / kernel.costs.clock_hz), Event::Tick);
-        let mut number = 0;
-        for (place, driver) in kernel.drivers.iter().enumerate() {
-            let adaptors = match driver {
-                Driver::Hp(hp) => hp.adaptors_used(),
-                Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) | Driver::DiskTask(_) => 1,
-            };
-            for controller in number..number + adaptors {
-                let name = format!("interrupts of controller {controller}");
-                let kernel = Rc::clone(kernel);
-                let connected = Rc::clone(&kernel);
-                let task = match driver {
-                    Driver::Hp(_) => {
-                        sim.spawn(name, false, kernel.hp_interrupts(place, controller))
-                    }
-                    Driver::Uda(_) => sim.spawn(name, false, kernel.uda_interrupts(place)),
-                    Driver::Hd(_) => sim.spawn(name, false, kernel.hd_interrupts(place)),
-                    Driver::Vme(_) => sim.spawn(name, false, kernel.vme_interrupts(place)),
-                    Driver::DiskTask(_) => sim.spawn(name, false, kernel.acsi_interrupts()),
-                };
-                connected.hardware.borrow_mut().controllers[controller].connect(task);
-            }
-            number += adaptors;
+        for driver in &kernel.drivers {
+            driver.start(kernel);
         }
         if kernel.minix.is_some() {
             kernel.start_minix(sim);
@@ -286,10 +259,10 @@ impl Machine {
     /// What the caches of the controllers that have one did, by the number of
     /// the controller.
     pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
-        let hardware = self.kernel.hardware.borrow();
-        let numbered = hardware.controllers.iter().enumerate();
+        let caches = self.kernel.hardware.borrow().controllers.cache_statistics();
+        let numbered = caches.into_iter().enumerate();
         numbered
-            .filter_map(|(number, controller)| Some((number, controller.cache_statistics()?)))
+            .filter_map(|(number, cache)| Some((number, cache?)))
             .collect()
     }
 
@@ -414,13 +387,9 @@ impl Kernel {
     fn handle(&self, event: Event) {
         match event {
             Event::Processor(completion) => self.processor.complete(&self.sim, completion),
-            Event::Controller(number, event) => {
-                let around = Surroundings {
-                    sim: &self.sim,
-                    processor: &self.processor,
-                };
+            Event::Part(event) => {
                 let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&around, usize::from(number), event);
+                hardware.handle(&self.surroundings(), event);
             }
             Event::Tick => self.tick(),
             Event::Character(line) => self.character(line),
@@ -454,70 +423,6 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Dr
         Drive::new(drive.mechanics.clone(), rotation).supposing(circumstances.what_if)
     };
     specification.drives.iter().enumerate().map(drive).collect()
-}
-
-/// The controllers, numbered on from one attachment to the next, and the driver
-/// of each attachment.
-fn attached(
-    specification: &Specification,
-    streams: Streams,
-    what_if: WhatIf,
-) -> (Vec<Controller>, Vec<Driver>) {
-    let count = specification.drives.len();
-    let order = specification.kernel.order;
-    let mut controllers: Vec<Controller> = Vec::new();
-    let mut drivers = Vec::new();
-    for attachment in &specification.attachments {
-        let first = controllers.len();
-        let number = first as u8;
-        let of = &attachment.drives;
-        let mut adaptor_of = vec![first; count];
-        match &attachment.controller {
-            ControllerSpecification::Massbus { config, separate } => {
-                let groups: Vec<Vec<usize>> = match separate {
-                    true => of.iter().map(|drive| vec![*drive]).collect(),
-                    false => vec![of.clone()],
-                };
-                for (place, drives) in groups.into_iter().enumerate() {
-                    for drive in &drives {
-                        adaptor_of[*drive] = first + place;
-                    }
-                    let number = number + place as u8;
-                    let massbus = Massbus::new(number, config.supposing(what_if), drives, streams);
-                    controllers.push(Controller::Massbus(massbus));
-                }
-            }
-            ControllerSpecification::Uda50(config) => {
-                let spread = streams.stream(&format!("controller.{number}.spread"));
-                let uda50 = Uda50::new(number, config.clone(), of, spread);
-                controllers.push(Controller::Uda50(uda50));
-            }
-            ControllerSpecification::Wd1003(config) => {
-                let wd1003 = Wd1003::new(number, config.clone(), streams);
-                controllers.push(Controller::Wd1003(wd1003));
-            }
-            ControllerSpecification::Acsi(config) => {
-                let acsi = Acsi::new(config.clone(), streams);
-                controllers.push(Controller::Acsi(acsi));
-            }
-            ControllerSpecification::Vme(config) => {
-                controllers.push(Controller::Vme(Vme::new(
-                    number,
-                    config.clone(),
-                    of,
-                    streams,
-                )));
-            }
-        }
-        drivers.push(match attachment.driver.clone().ordered(order) {
-            DriverSpecification::Hp(config) => Driver::Hp(Hp::new(config, &adaptor_of)),
-            DriverSpecification::Uda(config) => Driver::Uda(Uda::new(config, first, count)),
-            DriverSpecification::Hd(config) => Driver::Hd(Hd::new(config, first, count)),
-            DriverSpecification::Vme(config) => Driver::Vme(VmeDriver::new(config, first, count)),
-            DriverSpecification::DiskTask(config) => Driver::DiskTask(config),
-        });
-    }
-    (controllers, drivers)
 }
 
 /// Of each drive, the place of its driver.

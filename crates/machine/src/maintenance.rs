@@ -2,9 +2,9 @@
 //! time: formatting and verifying, track after track. Nothing else uses the
 //! drive meanwhile.
 
-use crate::hardware::controller::vme::{Maintenance, VerifyPass};
 use crate::hardware::drive::{Angle, Drive, Rotation};
-use crate::specification::{ControllerSpecification, Specification};
+use crate::parts::vme::{Maintenance, VerifyPass};
+use crate::specification::Specification;
 use diskperf_sim::Time;
 
 /// How long it takes.
@@ -43,10 +43,7 @@ pub fn maintain(
     let of = of.ok_or(NoMaintenance::NoDrive)?;
     let mut attachments = specification.attachments.iter();
     let attachment = attachments.find(|attachment| attachment.drives.contains(&place));
-    let maintenance = match attachment.map(|attachment| &attachment.controller) {
-        Some(ControllerSpecification::Vme(config)) => config.maintenance,
-        _ => None,
-    };
+    let maintenance = attachment.and_then(|attachment| attachment.part.maintenance());
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
     let rotation = Rotation::new(of.hundredths_of_rpm, Angle::of_share(0));
     let track_bytes = f64::from(of.mechanics.geometry.sectors_per_track(0))

@@ -1,21 +1,21 @@
 //! What a machine is built from: a system of the catalogue, read and checked.
 
-mod controller;
 mod drive;
 mod kernel;
 mod memory;
 mod minix;
 mod v7;
 
-pub use controller::ControllerSpecification;
 pub use drive::{DriveSpecification, PartitionSpecification};
-pub use kernel::{DriverSpecification, KernelKind, KernelSpecification};
+pub use kernel::{KernelKind, KernelSpecification};
+pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
-use crate::catalogue::{Component, Errors, Parameter, System};
+use crate::catalogue::{Component, Errors, Parameter, Reader, System};
 use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::minix::MinixParameters;
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
+use crate::parts::{DriverReading, PartKind, PartSpecification};
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -41,13 +41,11 @@ pub struct Specification {
     pub v7_filesystem: Option<V7Parameters>,
 }
 
-/// A controller, the driver that runs it, and the drives that hang on it.
+/// A part, and the drives that hang on it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// The controller.
-    pub controller: ControllerSpecification,
-    /// Its driver.
-    pub driver: DriverSpecification,
+    /// The controller and its driver.
+    pub part: PartSpecification,
     /// The drives, by their places in [`Specification::drives`].
     pub drives: Vec<usize>,
 }
@@ -68,13 +66,7 @@ impl Specification {
     /// Whether data come late at times: how fast a program is is then chance.
     pub fn loses_data(&self) -> bool {
         let mut attached = self.attachments.iter();
-        attached.any(|attachment| match &attachment.controller {
-            ControllerSpecification::Massbus { config, .. } => config.data_late > 0.0,
-            ControllerSpecification::Uda50(_)
-            | ControllerSpecification::Wd1003(_)
-            | ControllerSpecification::Vme(_)
-            | ControllerSpecification::Acsi(_) => false,
-        })
+        attached.any(|attachment| attachment.part.loses_data())
     }
 
     /// Reads a system; also everything that was read, for lists and for the
@@ -102,9 +94,10 @@ impl Specification {
             "share of the processor's speed that moving 1 MB/s takes",
         );
         bus.finish();
-        let controllers = read_controllers(&system, &drives);
-        let kernel = KernelSpecification::read(&system, &controllers[0].controller);
-        let attachments = read_drivers(&system, &drives, controllers, kernel.speed);
+        let controlled = controlled(&system, drives.len());
+        let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
+        let kernel = KernelSpecification::read(&system, &kinds);
+        let attachments = read_parts(&system, &drives, controlled, kernel.speed);
         let volumes = read_volumes(&system, &drives, kernel.kind);
         let minix_filesystem = match kernel.kind {
             KernelKind::Minix => minix::read_filesystem(&system, &drives),
@@ -155,60 +148,62 @@ impl Specification {
     }
 }
 
-/// A controller and the drives that hang on it.
-struct Controlled {
+/// A controller that is being read, and the drives that hang on it.
+struct Controlled<'a> {
     /// The drive whose own it is, counted from one.
     of: Option<u32>,
-    controller: ControllerSpecification,
+    reader: Reader<'a>,
+    kind: PartKind,
     drives: Vec<usize>,
 }
 
 /// The controller that most drives hang on, and those that a drive has for
 /// itself.
-fn read_controllers(system: &System, drives: &[DriveSpecification]) -> Vec<Controlled> {
-    let (own, shared): (Vec<usize>, Vec<usize>) = (0..drives.len())
-        .partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
+fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
+    let (own, shared): (Vec<usize>, Vec<usize>) =
+        (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
     let own = own
         .into_iter()
         .map(|drive| (Some(drive as u32 + 1), vec![drive]));
     let groups = [(None, shared)].into_iter().chain(own);
     let read = |(of, drives): (Option<u32>, Vec<usize>)| {
         let mut reader = system.reader(Component::Controller, of);
-        let controller = ControllerSpecification::read(&mut reader);
-        reader.finish();
         Controlled {
             of,
-            controller,
+            kind: PartKind::read(&mut reader),
+            reader,
             drives,
         }
     };
     groups.map(read).collect()
 }
 
-/// The driver of each controller.
-fn read_drivers(
+/// Each controller with its driver.
+fn read_parts(
     system: &System,
     drives: &[DriveSpecification],
-    controllers: Vec<Controlled>,
+    controlled: Vec<Controlled<'_>>,
     speed: f64,
 ) -> Vec<Attachment> {
-    let attachment = |controlled: Controlled| {
+    let attachment = |mut controlled: Controlled<'_>| {
         let own = controlled
             .of
             .filter(|drive| system.has_own(Component::Driver, *drive));
-        let driver = DriverSpecification::read(
-            (system, own),
-            &controlled.controller,
-            (drives, &controlled.drives),
+        let driver = DriverReading {
+            system,
+            own,
+            drives,
+            of: &controlled.drives,
             speed,
-        );
+        };
+        let part = PartSpecification::read(controlled.kind, &mut controlled.reader, &driver);
+        controlled.reader.finish();
         Attachment {
-            controller: controlled.controller,
-            driver,
+            part,
             drives: controlled.drives,
         }
     };
-    controllers.into_iter().map(attachment).collect()
+    controlled.into_iter().map(attachment).collect()
 }
 
 /// Every partition with its file system.

@@ -8,8 +8,9 @@ use crate::model::computer::Computer;
 use crate::model::settings;
 use diskperf_battery::Medium;
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_machine::hardware::controller::vme::Caching;
-use diskperf_machine::specification::{ControllerSpecification, Specification};
+use diskperf_machine::parts::PartSpecification;
+use diskperf_machine::parts::vme::Caching;
+use diskperf_machine::specification::Specification;
 use diskperf_timeline::{CacheMode, Repetition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,12 +110,14 @@ impl Rig {
     }
 }
 
-/// Puts what is chosen, or who chooses, into the first controller.
+/// Puts what is chosen, or who chooses, into the controller.
 fn choose(specification: &mut Specification, chooser: Chooser) {
-    let controller = &mut specification.attachments[0].controller;
-    let ControllerSpecification::Vme(config) = controller else {
-        panic!("the Rimfire is a controller for the VMEbus")
-    };
+    let mut attached = specification.attachments.iter_mut();
+    let config = attached.find_map(|attachment| match &mut attachment.part {
+        PartSpecification::Vme(part) => Some(&mut part.controller),
+        _ => None,
+    });
+    let config = config.expect("the Rimfire is a controller for the VMEbus");
     let Caching::Sectors {
         policies, adaptive, ..
     } = &mut config.caching

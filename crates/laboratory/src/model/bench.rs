@@ -5,7 +5,7 @@ use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measure
 use crate::model::computer::medium_of;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
-use diskperf_machine::hardware::controller::vme::CacheStatistics;
+use diskperf_machine::hardware::cache::CacheStatistics;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf};
 use diskperf_system::model::{Model, ModelPorts};

@@ -2,38 +2,43 @@
 //! them.
 
 use super::bus::Bus;
-use super::controller::Controller;
 use super::drive::Drive;
 use super::{Hardware, Parts, Requests, Surroundings};
 use crate::event::Event;
+use crate::parts::{Controllers, Id, Kind};
 use diskperf_sim::{Processor, Sim, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;
 
 /// Hardware with one controller, in a simulation of its own.
-pub(super) struct Bare {
-    pub(super) sim: Sim<Event>,
-    pub(super) processor: Processor,
-    pub(super) hardware: RefCell<Hardware>,
+pub(crate) struct Bare<C> {
+    pub(crate) sim: Sim<Event>,
+    pub(crate) processor: Processor,
+    pub(crate) hardware: RefCell<Hardware>,
+    controller: Id<C>,
 }
 
-impl Bare {
-    /// One controller, these drives on it, and these requests to ask for.
-    pub(super) fn new(
+impl<C: Kind> Bare<C> {
+    /// One controller, made with its numbers, these drives on it, and these requests to
+    /// ask for.
+    pub(crate) fn new(
         drives: Vec<Drive>,
-        controller: Controller,
+        controller: impl FnOnce(Id<C>, usize) -> C,
         bus: Bus,
         requests: Requests,
     ) -> Self {
+        let mut controllers = Controllers::default();
+        let controller = controllers.add(controller);
         Self {
             sim: Sim::new(TieBreak::Insertion),
             processor: Processor::default(),
             hardware: RefCell::new(Hardware {
                 drives,
-                controllers: vec![controller],
+                controllers,
                 bus,
                 requests,
             }),
+            controller,
         }
     }
 
@@ -43,14 +48,14 @@ impl Bare {
     /// # Panics
     ///
     /// When one of them waits for something that never comes.
-    pub(super) fn run(&self, script: impl Future<Output = ()> + 'static) {
+    pub(crate) fn run(&self, script: impl Future<Output = ()> + 'static) {
         let task = self.sim.spawn("script", true, script);
-        self.hardware.borrow_mut().controllers[0].connect(task);
+        self.ask(|controller, _, _| controller.connect(task));
         let handle = |event| match event {
             Event::Processor(completion) => self.processor.complete(&self.sim, completion),
-            Event::Controller(number, event) => {
+            Event::Part(event) => {
                 let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.around(), usize::from(number), event);
+                hardware.handle(&self.around(), event);
             }
             Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
         };
@@ -58,7 +63,7 @@ impl Bare {
         self.sim.clear();
     }
 
-    pub(super) fn around(&self) -> Surroundings<'_> {
+    pub(crate) fn around(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
             processor: &self.processor,
@@ -66,12 +71,12 @@ impl Bare {
     }
 
     /// Does something with the controller.
-    pub(super) fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
-        ask: impl FnOnce(&mut Controller, &Surroundings<'_>, &mut Parts<'_>) -> T,
+        ask: impl FnOnce(&mut C, &Surroundings<'_>, &mut Parts<'_>) -> T,
     ) -> T {
         let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(0);
+        let (controller, mut parts) = hardware.controller(self.controller);
         ask(controller, &self.around(), &mut parts)
     }
 }

@@ -34,7 +34,7 @@ impl Bus {
     }
 
     /// Another one like it, that has done nothing.
-    pub(super) fn idle(&self) -> Self {
+    pub(crate) fn idle(&self) -> Self {
         Self {
             moving: 0,
             busy_since: None,

@@ -92,7 +92,7 @@ impl Drive {
     }
 
     /// Another one like it, that has done nothing.
-    pub(super) fn at_rest(&self) -> Self {
+    pub(crate) fn at_rest(&self) -> Self {
         Self::new(self.mechanics.clone(), self.rotation).supposing(self.what_if)
     }
 

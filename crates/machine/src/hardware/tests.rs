@@ -1,160 +1,36 @@
-//! Controllers without a kernel: a script commands them and is what their
-//! interrupts wake.
+//! A drive alone. These fail when a sector of a transfer passes at another time
+//! than a transfer that ends with it does.
 
-mod acsi;
-mod drive;
-mod massbus;
-mod uda50;
-mod vme;
-mod wd1003;
+use super::bench::*;
 
-use super::bare::Bare as Bench;
-use super::bus::Bus;
-use super::controller::Controller;
-use super::drive::{Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve};
-use super::{Operation, Request, RequestId, Requests, moment};
-use diskperf_sim::{Stream, Streams, Time};
-use diskperf_timeline::Stage;
-use std::cell::RefCell;
-use std::rc::Rc;
-
-const SLOTS: u32 = 48;
-const CYLINDERS: u32 = 100;
-const HEADS: u32 = 2;
-const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
-const SPEED: u64 = 396_100;
-
-/// A drive of the shape of an Eagle, but with fewer cylinders, at this share
-/// of a revolution at time zero.
-pub(super) fn drive(phase: u32) -> Drive {
-    let times = [5, 9, 15].map(Time::from_millis);
-    let mechanics = Mechanics {
-        geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
-        seek: SeekCurve::fit(CYLINDERS, (times[0], times[1], times[2])).expect("a curve"),
-        settle: Time::ZERO,
-        write_settle: Time::ZERO,
-        head_switch: Time::ZERO,
-    };
-    Drive::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
+/// Over ends of tracks and cylinders.
+#[test]
+fn each_sector_passes_when_a_transfer_up_to_it_ends() {
+    let now = Time(12_345_678);
+    let (first, count) = (40_u64, 3 * SLOTS);
+    let mut whole = drive(0);
+    whole.transfer(now, first, count, false);
+    let pass = whole.sectors_pass();
+    assert_eq!(pass.len(), count as usize);
+    for done in 1..=count {
+        let ends = now + drive(0).transfer(now, first, done, false).total();
+        assert_eq!(pass[done as usize - 1], ends, "after {done} sectors");
+        let rest = whole.sectors_pass_after(done);
+        assert_eq!(rest, pass[done as usize..]);
+    }
 }
 
-fn stream(name: &str) -> Stream {
-    Streams::new(1).stream(name)
-}
-
-fn period() -> Time {
-    Rotation::new(SPEED, Angle::ZERO).period()
-}
-
-/// So many slots of a track.
-fn slots(count: u32) -> Time {
-    Rotation::new(SPEED, Angle::ZERO).slots(count, SLOTS)
-}
-
-/// Asserts that two times are the same but for this many roundings to a
-/// whole nanosecond.
-#[track_caller]
-fn assert_near(one: Time, other: Time, roundings: u64) {
-    let apart = one.0.abs_diff(other.0);
-    assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
-}
-
-impl Bench {
-    /// One controller, and these drives on it.
-    fn with(drives: Vec<Drive>, controller: Controller, bus: Bus) -> Rc<Self> {
-        let mut requests = Requests::default();
-        for _ in 0..600 {
-            requests.issue(Request::default());
-        }
-        Rc::new(Self::new(drives, controller, bus, requests))
-    }
-
-    /// Keeps the processor working for this long from now on.
-    fn keep_busy(self: &Rc<Self>, span: Time) {
-        let bench = Rc::clone(self);
-        self.sim.spawn("program", true, async move {
-            bench.processor.give(bench.sim.current());
-            bench.processor.work(&bench.sim, span).await;
-            bench.processor.give_up(&bench.sim);
-        });
-    }
-
-    /// The same with what a handler of interrupts does, and no process.
-    fn keep_handling(self: &Rc<Self>, span: Time) {
-        self.processor.interrupt(&self.sim, &[(1, span)]);
-    }
-
-    fn now(&self) -> Time {
-        self.sim.now()
-    }
-
-    /// A request that is issued now: drive, first sector, sectors, and
-    /// whether it writes.
-    fn issue(
-        &self,
-        id: u32,
-        (drive, sector, sectors, write): (usize, u64, u32, bool),
-    ) -> RequestId {
-        let id = RequestId::first(id);
-        let mut request = Request {
-            operation: Operation::of(write),
-            device: drive,
-            sector,
-            sectors,
-            ..Request::default()
-        };
-        request.spans.issue(moment(self.sim.now()));
-        self.hardware.borrow_mut().requests[id] = request;
-        id
-    }
-
-    /// The driver has had the request up to now.
-    fn mark(&self, id: RequestId) {
-        let now = moment(self.sim.now());
-        let mut hardware = self.hardware.borrow_mut();
-        hardware.requests[id].mark(Stage::DriverQueue, now);
-    }
-
-    /// The spans of a request, as stages and their lengths; together they
-    /// are exactly its time up to now.
-    #[track_caller]
-    fn spans(&self, id: RequestId) -> Vec<(Stage, Time)> {
-        let hardware = self.hardware.borrow();
-        let request = &hardware.requests[id].spans;
-        let mut at = request.issued().0;
-        let mut spans = Vec::new();
-        for span in request.spans() {
-            assert!(span.until.0 > at, "an empty span, or one that overlaps");
-            spans.push((span.stage, Time(span.until.0 - at)));
-            at = span.until.0;
-        }
-        assert_eq!(
-            at,
-            self.sim.now().0,
-            "a request is accounted for up to its end"
-        );
-        spans
-    }
-
-    /// What of a request's time went to a stage.
-    #[track_caller]
-    fn span(&self, id: RequestId, stage: Stage) -> Time {
-        let spans = self.spans(id);
-        spans
-            .iter()
-            .filter(|(of, _)| *of == stage)
-            .map(|(_, span)| *span)
-            .sum()
-    }
-
-    fn until_slot(&self, drive: usize, slot: u32) -> Time {
-        let hardware = self.hardware.borrow();
-        hardware.drives[drive].until_slot(self.sim.now(), slot)
-    }
-
-    /// The slot under the heads of a drive a moment from now.
-    fn slot_soon(&self, drive: usize) -> u32 {
-        let hardware = self.hardware.borrow();
-        hardware.drives[drive].slot_under_head(self.sim.now() + Time(1))
+#[test]
+fn what_is_cut_short_has_moved_what_passed() {
+    let now = Time(12_345_678);
+    let bytes = |drive: &Drive| drive.busy().bytes;
+    let mut whole = drive(0);
+    whole.transfer(now, 40, 3 * SLOTS, false);
+    let pass = whole.sectors_pass();
+    for done in [1, 7, 8, 9, 60, 3 * SLOTS as usize - 1] {
+        let mut cut = drive(0);
+        cut.transfer(now, 40, 3 * SLOTS, false);
+        cut.cut_short(pass[done - 1]);
+        assert_eq!(bytes(&cut), 512 * done as u64, "after {done} sectors");
     }
 }

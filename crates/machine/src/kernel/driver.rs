@@ -1,42 +1,17 @@
-//! Disk drivers: from a buffer to a command, and from an interrupt back.
+//! What all disk drivers share: requests come from the kernel, and go back to who
+//! waits for them. The drivers themselves are with their hardware, in `parts`.
 
-mod disksort;
-mod hd;
-mod hp;
-mod uda;
-mod vme;
+pub(crate) mod disksort;
 
 pub use disksort::QueueOrder;
-pub use hd::HdConfig;
-pub use hp::{HpConfig, PositionTest, SearchLead};
-pub use uda::UdaConfig;
-pub use vme::{ScanFrom, VmeDriverConfig};
-
-pub(crate) use hd::Hd;
-pub(crate) use hp::Hp;
-pub(crate) use uda::Uda;
-pub(crate) use vme::VmeDriver;
 
 use super::Kernel;
 use super::buffers::BufferId;
-use super::minix::DiskTaskConfig;
 use super::process::Context;
-use crate::hardware::{Request, RequestId, moment};
+use crate::hardware::{Parts, Request, RequestId, Surroundings, moment};
+use crate::parts::{Id, Kind};
+use crate::standstill::{HardError, Standstill};
 use diskperf_timeline::Stage;
-
-/// The drivers that there are.
-pub(crate) enum Driver {
-    /// MASSBUS disks.
-    Hp(Hp),
-    /// The UDA50.
-    Uda(Uda),
-    /// Disks of a PC-AT.
-    Hd(Hd),
-    /// Controllers for the VMEbus.
-    Vme(VmeDriver),
-    /// Minix's disk task, which takes messages, not buffers.
-    DiskTask(DiskTaskConfig),
-}
 
 /// Who is told of the completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +36,7 @@ impl Kernel {
 
     /// A driver has seen a request's end: the request is over, and its owner is
     /// told.
-    fn completed(&self, id: RequestId) {
+    pub(crate) fn completed(&self, id: RequestId) {
         let owner = self.owners.borrow()[id.place()];
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
@@ -73,7 +48,7 @@ impl Kernel {
 
     /// Counts a request that is over, of a buffer if it is one's, for which
     /// somebody waited or nobody.
-    pub(super) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
+    pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
         self.statistics.borrow_mut().count(request);
         let drive = &self.hardware.borrow().drives[request.device];
         self.trace_request(of, request, drive, awaited);
@@ -82,18 +57,60 @@ impl Kernel {
     /// Takes a request; returns when it is queued or on its way.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
         let drive = self.hardware.borrow().requests[id].device;
-        match &self.drivers[self.driver_of[drive]] {
-            Driver::Hp(hp) => self.hp_strategy(hp, context, id).await,
-            Driver::Uda(uda) => self.uda_strategy(uda, context, id).await,
-            Driver::Hd(hd) => self.hd_strategy(hd, context, id).await,
-            Driver::Vme(vme) => self.vme_strategy(vme, context, id).await,
-            Driver::DiskTask(_) => panic!("Minix has no strategy routine"),
-        }
+        let driver = &self.drivers[self.driver_of[drive]];
+        driver.strategy(self, context, id).await;
     }
 
     /// What has passed of a request's time since its last mark went to `stage`.
-    fn mark(&self, id: RequestId, stage: Stage) {
+    pub(crate) fn mark(&self, id: RequestId, stage: Stage) {
         let now = moment(self.sim.now());
         self.hardware.borrow_mut().requests[id].mark(stage, now);
+    }
+
+    /// Does something with a controller.
+    pub(crate) fn ask<C: Kind, T>(
+        &self,
+        controller: Id<C>,
+        ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
+    ) -> T {
+        let mut hardware = self.hardware.borrow_mut();
+        let (controller, mut parts) = hardware.controller(controller);
+        ask(controller, &mut parts)
+    }
+
+    /// Has a handler serve the interrupts of a controller.
+    pub(crate) fn serve<C: Kind>(
+        &self,
+        controller: Id<C>,
+        handler: impl Future<Output = ()> + 'static,
+    ) {
+        let controllers = &mut self.hardware.borrow_mut().controllers;
+        let name = format!(
+            "interrupts of controller {}",
+            controllers.number(controller)
+        );
+        let task = self.sim.spawn(name, false, handler);
+        controllers.get(controller).connect(task);
+    }
+
+    /// A driver gives a request up. Nothing that happens after a hard error is the
+    /// programs' work.
+    pub(crate) fn give_up(&self, id: RequestId, tries: u32) {
+        let hardware = self.hardware.borrow();
+        let request = &hardware.requests[id];
+        self.halt(Standstill::HardError(HardError {
+            at: self.sim.now(),
+            drive: request.device,
+            sector: request.sector,
+            tries,
+        }));
+    }
+
+    /// What hardware may touch besides itself.
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            sim: &self.sim,
+            processor: &self.processor,
+        }
     }
 }

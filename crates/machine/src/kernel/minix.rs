@@ -23,7 +23,7 @@ mod disk_task;
 mod errand;
 mod inodes;
 pub(crate) mod layout;
-mod message;
+pub(crate) mod message;
 mod names;
 mod read_write;
 mod rename;
@@ -37,8 +37,6 @@ use super::Kernel;
 use super::medium::Medium;
 use super::process::Process;
 use crate::event::Event;
-use crate::hardware::Parts;
-use crate::hardware::controller::acsi::Acsi;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
 use diskperf_sim::{Sim, Time};
@@ -49,7 +47,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub use check::MinixCheck;
-pub use disk_task::DiskTaskConfig;
 pub(crate) use layout::Volume;
 pub use layout::{BLOCK_BYTES, MinixParameters, MkfsError, room_bytes};
 
@@ -180,16 +177,9 @@ impl Kernel {
         let spawn = |name: &str, task: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
             sim.spawn(name, false, task);
         };
-        spawn("the disk task", Box::pin(Rc::clone(self).disk_task()));
         spawn("the memory task", Box::pin(Rc::clone(self).memory_task()));
         spawn("the system task", Box::pin(Rc::clone(self).system_task()));
         spawn("the file server", Box::pin(Rc::clone(self).file_server()));
         spawn("update", Box::pin(Rc::clone(self).minix_update()));
-    }
-
-    fn acsi<T>(&self, ask: impl FnOnce(&mut Acsi, &mut Parts<'_>) -> T) -> T {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(0);
-        ask(controller.acsi(), &mut parts)
     }
 }

@@ -4,12 +4,12 @@ use super::Kernel;
 use super::buffers::BufferId;
 use super::medium::Medium;
 use super::process::Process;
-use crate::hardware::controller::Controller;
 use crate::hardware::drive::{CIRCLE, Drive};
 use crate::hardware::{Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::trace::{
-    Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse, TracedWork,
+    Counted, Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse,
+    TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Span, Stage};
 
@@ -65,8 +65,8 @@ impl Kernel {
         let mut taken = self.tracing.as_ref()?.take().trace;
         let hardware = self.hardware.borrow();
         taken.drives = hardware.drives.iter().map(traced_drive).collect();
-        let counted = |controller: &Controller| Some(controller.busy(self.sim.now())?.0);
-        taken.controllers = hardware.controllers.iter().map(counted).collect();
+        let busy = hardware.controllers.busy(self.sim.now());
+        taken.controllers = busy.iter().map(|busy| Some(busy.as_ref()?.0)).collect();
         Some(taken)
     }
 
@@ -152,15 +152,13 @@ impl Kernel {
         let now = self.sim.now();
         let (processor, handlers) = self.processor.busy(&self.sim);
         let hardware = self.hardware.borrow();
-        let of = |controller: &Controller| {
-            moment(controller.busy(now).map_or(Time::ZERO, |(_, busy)| busy))
-        };
+        let of = |busy: Option<(Counted, Time)>| moment(busy.map_or(Time::ZERO, |(_, busy)| busy));
         tracing.borrow_mut().trace.busy.push(TracedBusy {
             at: moment(now),
             processor: moment(processor),
             handlers: moment(handlers),
             bus: moment(hardware.bus.busy(now)),
-            controllers: hardware.controllers.iter().map(of).collect(),
+            controllers: hardware.controllers.busy(now).into_iter().map(of).collect(),
         });
     }
 

@@ -1,15 +1,13 @@
 //! Host, kernel and driver, as the catalogue describes them: costs at the
 //! speed of the reference machine become costs on this one.
 
-use super::minix::{read_disk_task, read_minix};
-use super::{ControllerSpecification, DriveSpecification};
+use super::minix::read_minix;
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
-use crate::kernel::driver::{
-    HdConfig, HpConfig, PositionTest, QueueOrder, ScanFrom, SearchLead, UdaConfig, VmeDriverConfig,
-};
-use crate::kernel::minix::{DiskTaskConfig, MinixConfig};
+use crate::kernel::driver::QueueOrder;
+use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
+use crate::parts::PartKind;
 use diskperf_sim::Time;
 
 /// The kernels that there are.
@@ -42,31 +40,16 @@ pub struct KernelSpecification {
     pub minix: Option<MinixConfig>,
 }
 
-/// The driver.
-#[derive(Clone, Debug)]
-pub enum DriverSpecification {
-    /// MASSBUS disks.
-    Hp(HpConfig),
-    /// The UDA50.
-    Uda(UdaConfig),
-    /// Disks of a PC-AT.
-    Hd(HdConfig),
-    /// Controllers on a VMEbus.
-    Vme(VmeDriverConfig),
-    /// Minix's disk task.
-    DiskTask(DiskTaskConfig),
-}
-
 /// Longest cost that makes sense, in ms.
-pub(super) const LONGEST_MS: f64 = 10_000.0;
+pub(crate) const LONGEST_MS: f64 = 10_000.0;
 
 /// Rounded once, by one rule: to the nearest nanosecond.
-pub(super) fn scaled(nanoseconds: u64, speed: f64) -> Time {
+pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
 impl KernelSpecification {
-    pub(super) fn read(system: &System, controller: &ControllerSpecification) -> Self {
+    pub(super) fn read(system: &System, parts: &[PartKind]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
@@ -81,7 +64,7 @@ impl KernelSpecification {
         let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
-        let kind = read_kind(&mut reader, controller);
+        let kind = read_kind(&mut reader, parts);
         if kind == KernelKind::Minix {
             let (mut costs, minix) = read_minix(&mut reader, speed);
             costs.copy_per_kb = copy_per_kb;
@@ -134,7 +117,7 @@ impl KernelSpecification {
 }
 
 /// Which kernel it is; each has drivers for its own machines.
-fn read_kind(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> KernelKind {
+fn read_kind(reader: &mut Reader<'_>, parts: &[PartKind]) -> KernelKind {
     let doc = "bsd, minix or v7; bsd if absent";
     let said = reader.optional_text("kind", doc);
     let kind = match said.as_deref() {
@@ -148,8 +131,8 @@ fn read_kind(reader: &mut Reader<'_>, controller: &ControllerSpecification) -> K
         }
     };
     let minix = kind == KernelKind::Minix;
-    let acsi = matches!(controller, ControllerSpecification::Acsi(_));
-    if minix != acsi {
+    let fits = |part: &PartKind| minix == (*part == PartKind::Acsi);
+    if !parts.iter().all(fits) {
         let message = if minix {
             "Minix has a disk task for the DMA port of an Atari ST only"
         } else {
@@ -268,188 +251,4 @@ fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
         "whether chown, chmod and utimes wait until the inode is written",
     );
     costs
-}
-
-impl DriverSpecification {
-    pub(super) fn read(
-        (system, number): (&System, Option<u32>),
-        controller: &ControllerSpecification,
-        (drives, of): (&[DriveSpecification], &[usize]),
-        speed: f64,
-    ) -> Self {
-        let mut reader = system.reader(Component::Driver, number);
-        let driver = match controller {
-            ControllerSpecification::Massbus { .. } => {
-                return read_hp((system, number), (drives, of), speed);
-            }
-            ControllerSpecification::Uda50(_) => Self::Uda(read_uda(&mut reader, speed)),
-            ControllerSpecification::Wd1003(_) => Self::Hd(read_hd(&mut reader, speed)),
-            ControllerSpecification::Vme(_) => Self::Vme(read_vme(&mut reader, speed)),
-            ControllerSpecification::Acsi(_) => Self::DiskTask(read_disk_task(&mut reader, speed)),
-        };
-        reader.finish();
-        driver
-    }
-
-    /// Gives the driver the kernel's queue order.
-    pub(crate) fn ordered(self, order: QueueOrder) -> Self {
-        match self {
-            Self::Hp(hp) => Self::Hp(HpConfig { order, ..hp }),
-            Self::Uda(uda) => Self::Uda(UdaConfig { order, ..uda }),
-            Self::Hd(hd) => Self::Hd(HdConfig { order, ..hd }),
-            Self::Vme(vme) => Self::Vme(VmeDriverConfig { order, ..vme }),
-            // It serves messages as they come.
-            Self::DiskTask(task) => Self::DiskTask(task),
-        }
-    }
-}
-
-fn read_hp(
-    (system, number): (&System, Option<u32>),
-    (drives, of): (&[DriveSpecification], &[usize]),
-    speed: f64,
-) -> DriverSpecification {
-    let mut leads = vec![SearchLead::default(); drives.len()];
-    for place in of {
-        let drive = &drives[*place];
-        let mut reader = system.reader(Component::Driver, number);
-        reader.select("type", &drive.driver_type);
-        let costs = read_hp_costs(&mut reader, speed);
-        let test = costs.position_test;
-        leads[*place] = read_lead(&mut reader, test, drive);
-        reader.finish();
-    }
-    let mut reader = system.reader(Component::Driver, number);
-    let first = of.first().map(|place| &drives[*place]);
-    reader.select("type", first.map_or("", |drive| &drive.driver_type));
-    let mut config = read_hp_costs(&mut reader, speed);
-    if let Some(drive) = first {
-        read_lead(&mut reader, config.position_test, drive);
-    }
-    reader.finish();
-    config.lead = leads;
-    DriverSpecification::Hp(config)
-}
-
-fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
-    let position_test = reader.choice(
-        "position_test",
-        &[
-            ("1981", PositionTest::LastSectors),
-            ("1984", PositionTest::OutsideWindow),
-            ("1987", PositionTest::InsideWindow),
-        ],
-        "when a sector on the present cylinder is transferred without a search",
-    );
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    let strategy = cost("strategy_ms", "queueing a request");
-    let start = cost(
-        "start_ms",
-        "deciding how to start one, and telling the drive",
-    );
-    let complete = cost("complete_ms", "seeing to a transfer that has ended");
-    HpConfig {
-        position_test,
-        lead: Vec::new(),
-        order: QueueOrder::Scan,
-        strategy,
-        start,
-        complete,
-        map_register: read_map_register(reader, speed),
-    }
-}
-
-fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
-    let nanoseconds = reader.microseconds(
-        "map_register_us",
-        0.0..=LONGEST_MS,
-        "loading a map register, one for each 512 bytes",
-    );
-    scaled(nanoseconds, speed)
-}
-
-fn read_lead(
-    reader: &mut Reader<'_>,
-    test: PositionTest,
-    drive: &DriveSpecification,
-) -> SearchLead {
-    let slots = u64::from(drive.mechanics.geometry.slots(0));
-    let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
-    let lead = sectors(
-        "search_lead_sectors",
-        "between the sector that is searched and the one wanted (sdist)",
-    );
-    let (window, minimum, maximum) = match test {
-        PositionTest::LastSectors => {
-            let doc = "last sectors of a track on which no search is made (rdist)";
-            (sectors("position_window_sectors", doc), 0, 0)
-        }
-        PositionTest::OutsideWindow | PositionTest::InsideWindow => (
-            0,
-            sectors("minimum_distance_sectors", "nearest sector (mindist)"),
-            sectors("maximum_distance_sectors", "farthest sector (maxdist)"),
-        ),
-    };
-    if lead >= slots {
-        let allowed = format!("less than the {slots} sectors of a track");
-        reader.fail_allowing(
-            "search_lead_sectors",
-            "a lead longer than a track",
-            &allowed,
-        );
-    }
-    SearchLead {
-        lead_sectors: lead as u32,
-        window_sectors: window.min(slots) as u32,
-        minimum_distance_sectors: minimum as u32,
-        maximum_distance_sectors: maximum as u32,
-    }
-}
-
-fn read_hd(reader: &mut Reader<'_>, speed: f64) -> HdConfig {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    HdConfig {
-        order: QueueOrder::Scan,
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost("start_ms", "loading the controller's registers"),
-        move_sector: cost(
-            "move_sector_ms",
-            "moving a sector through the data register",
-        ),
-        complete: cost("complete_ms", "seeing to a transfer that has ended"),
-    }
-}
-
-fn read_uda(reader: &mut Reader<'_>, speed: f64) -> UdaConfig {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    UdaConfig {
-        order: QueueOrder::Arrival,
-        start: cost("start_ms", "queueing a request, and making a command of it"),
-        complete: cost("complete_ms", "seeing to a response"),
-    }
-}
-
-fn read_vme(reader: &mut Reader<'_>, speed: f64) -> VmeDriverConfig {
-    let commands = reader.integer(
-        "commands",
-        0..=256,
-        "commands that the controller has at a time; 0 for all that there are, without a queue of the driver's",
-    );
-    let scan_from = reader.choice(
-        "scan_from",
-        &[("active", ScanFrom::Active), ("waiting", ScanFrom::Waiting)],
-        "where the scan over the cylinders goes up from: the request that the controller has, or the first that waits",
-    );
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    VmeDriverConfig {
-        order: QueueOrder::Scan,
-        scan_from,
-        commands: (commands > 0).then_some(commands as u32),
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost(
-            "start_ms",
-            "making a command of one, and giving it to the controller",
-        ),
-        complete: cost("complete_ms", "seeing to a command that has ended"),
-    }
 }

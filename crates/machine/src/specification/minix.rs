@@ -4,7 +4,7 @@ use super::DriveSpecification;
 use super::kernel::{LONGEST_MS, scaled};
 use crate::catalogue::{Component, Reader, System};
 use crate::kernel::costs::Costs;
-use crate::kernel::minix::{BLOCK_BYTES, DiskTaskConfig, MinixConfig, MinixParameters, room_bytes};
+use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
 use diskperf_sim::Time;
 
 /// The kernel's costs, and what of them the shared parts go by.
@@ -65,22 +65,6 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
         ..Costs::default()
     };
     (costs, config)
-}
-
-pub(super) fn read_disk_task(reader: &mut Reader<'_>, speed: f64) -> DiskTaskConfig {
-    let request = reader.milliseconds(
-        "request_ms",
-        0.0..=LONGEST_MS,
-        "a physical request: DMA chip, command, status",
-    );
-    DiskTaskConfig {
-        request: scaled(request, speed),
-        read_ahead_bytes: reader.integer(
-            "read_ahead_bytes",
-            0..=65_536,
-            "what is read where less is asked for, and kept; 0 is nothing",
-        ) as u32,
-    }
 }
 
 /// Reads mkfs's parameters, and makes sure that every drive takes them.

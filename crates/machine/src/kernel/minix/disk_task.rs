@@ -2,26 +2,13 @@
 //! interrupt and back.
 
 use super::super::Kernel;
-use super::super::driver::Driver;
 use super::super::errno::{Errno, Result};
-use super::super::process::{BIO, Context};
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
 use crate::hardware::{Operation, Request, moment};
-use diskperf_sim::Time;
+use crate::parts::acsi::DiskTask;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
-
-/// The disk task's costs and its read-ahead.
-#[derive(Clone, Debug)]
-pub struct DiskTaskConfig {
-    /// A physical request: setting the DMA chip up, handing the command over
-    /// byte by byte, and fetching the status at its end.
-    pub request: Time,
-    /// Bytes that are read where fewer are asked for: what is too much is kept
-    /// for later requests. None: 0.
-    pub read_ahead_bytes: u32,
-}
 
 /// Most bytes of one command: the DMA chip counts sectors of 512 bytes in
 /// eight bits.
@@ -48,17 +35,8 @@ impl Ahead {
 }
 
 impl Kernel {
-    fn disk_task_config(&self) -> &DiskTaskConfig {
-        match &self.drivers[0] {
-            Driver::DiskTask(config) => config,
-            Driver::Hp(_) | Driver::Uda(_) | Driver::Hd(_) | Driver::Vme(_) => {
-                panic!("Minix's disk task serves the ST's DMA port")
-            }
-        }
-    }
-
     /// The task.
-    pub(super) async fn disk_task(self: Rc<Self>) {
+    pub(crate) async fn disk_task(self: Rc<Self>, disk: Rc<DiskTask>) {
         let me = self.minix().party(Endpoint::Disk);
         self.begin(&me.process).await;
         let mut ahead = Ahead::default();
@@ -71,7 +49,7 @@ impl Kernel {
             self.work((&me.process, &message.errand), Stage::Driver, cost)
                 .await;
             let moved = self
-                .disk_request(&me, &message.errand, &request, &mut ahead)
+                .disk_request((&me, &disk), &message.errand, &request, &mut ahead)
                 .await;
             self.send(&me, message.from, &message.errand, Body::Moved(moved))
                 .await;
@@ -81,7 +59,7 @@ impl Kernel {
     /// Serves one request; how many bytes of it there are on the drive.
     async fn disk_request(
         &self,
-        me: &Party,
+        (me, disk): (&Party, &DiskTask),
         errand: &Errand,
         request: &DeviceRequest,
         ahead: &mut Ahead,
@@ -109,20 +87,20 @@ impl Kernel {
             if ahead.touches(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
-            self.physical(me, errand, (at, bytes, true)).await;
+            self.physical((me, disk), errand, (at, bytes, true)).await;
             self.write_medium(at, bytes, request);
             return Ok(bytes as usize);
         }
-        let read_ahead = u64::from(self.disk_task_config().read_ahead_bytes);
+        let read_ahead = u64::from(disk.config.read_ahead_bytes);
         let wanted = read_ahead.next_multiple_of(sector).min(left);
         if !ahead.holds(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
-                self.physical(me, errand, (at, bytes, false)).await;
+                self.physical((me, disk), errand, (at, bytes, false)).await;
                 self.read_medium(at, bytes, request);
                 return Ok(bytes as usize);
             }
-            self.physical(me, errand, (at, wanted, false)).await;
+            self.physical((me, disk), errand, (at, wanted, false)).await;
             ahead.drive = drive;
             ahead.position = request.position;
             ahead.bytes.resize(wanted as usize, 0);
@@ -140,7 +118,7 @@ impl Kernel {
     /// chip can count.
     async fn physical(
         &self,
-        me: &Party,
+        (me, disk): (&Party, &DiskTask),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
@@ -149,7 +127,7 @@ impl Kernel {
         let mut done = 0;
         while done < bytes {
             let part = most.min(bytes - done);
-            self.command(me, errand, ((drive, position + done), part, write))
+            self.command((me, disk), errand, ((drive, position + done), part, write))
                 .await;
             done += part;
         }
@@ -158,11 +136,11 @@ impl Kernel {
     /// One command, from the request to the interrupt.
     async fn command(
         &self,
-        me: &Party,
+        (me, disk): (&Party, &DiskTask),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
-        let cost = self.disk_task_config().request;
+        let cost = disk.config.request;
         self.work((&me.process, errand), Stage::Driver, cost).await;
         let partition = self.partition(drive);
         let sector_bytes = u64::from(partition.sector_bytes);
@@ -179,7 +157,9 @@ impl Kernel {
             program.count_storage_read(bytes as u32);
         }
         let around = self.surroundings();
-        self.acsi(|controller, parts| controller.command(&around, parts, id));
+        self.ask(disk.controller, |acsi, parts| {
+            acsi.command(&around, parts, id)
+        });
         let hardware = Accepts::Only(Endpoint::Hardware);
         let Body::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
@@ -211,22 +191,6 @@ impl Kernel {
             media[drive as usize].write_bytes(at, &piece[..run]);
             at += run as u64;
             left -= run;
-        }
-    }
-
-    /// Makes the controller's interrupts messages to the disk task, for ever.
-    pub(crate) async fn acsi_interrupts(self: Rc<Self>) {
-        loop {
-            while !self.acsi(|controller, _| controller.interrupts()) {
-                self.sim.wait("an interrupt of the controller").await;
-            }
-            self.processor.enter(&self.sim, BIO).await;
-            // An interrupt is a message too.
-            let cost: Time = self.minix().config.message;
-            self.spend(Context::Handler, Stage::Interrupt, cost).await;
-            self.acsi(|controller, _| controller.acknowledge());
-            self.interrupt_task(Endpoint::Disk);
-            self.processor.leave(&self.sim);
         }
     }
 }

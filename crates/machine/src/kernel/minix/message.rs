@@ -329,7 +329,7 @@ impl Kernel {
     }
 
     /// An interrupt becomes a message for a task.
-    pub(super) fn interrupt_task(&self, task: Endpoint) {
+    pub(crate) fn interrupt_task(&self, task: Endpoint) {
         if let Some(process) = self.minix().exchange.interrupt(task) {
             self.wake(&process);
         }

@@ -2,8 +2,8 @@
 
 use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::controller::massbus::mark_passing;
 use crate::hardware::drive::{Geometry, Place};
+use crate::hardware::marking::mark_passing;
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -196,7 +196,8 @@ impl Vme {
             "a stream ends when its last sector has passed"
         );
         let generation = self.next_generation(place);
-        self.schedule(around, ends, VmeEvent::ArmDone(place as u8, generation));
+        self.id
+            .schedule(around, ends, VmeEvent::ArmDone(place as u8, generation));
         if yields {
             self.make_way(around, place);
         }

@@ -3,8 +3,8 @@
 use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
 use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::controller::massbus::{late_stage, mark_move, mark_passing};
 use crate::hardware::drive::Move;
+use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
@@ -74,7 +74,7 @@ impl Vme {
         if !stream.keeps_arm {
             let at = stream.needed.max(around.now());
             let event = VmeEvent::LeaveOff(place as u8, unit.generation);
-            self.schedule(around, at, event);
+            self.id.schedule(around, at, event);
         }
     }
 

@@ -3,7 +3,8 @@
 //! time is booked to a stage that did not spend it.
 
 use super::*;
-use crate::hardware::controller::uda50::{Order, Uda50, Uda50Config};
+use crate::hardware::bench::*;
+use crate::parts::Controller;
 
 fn config() -> Uda50Config {
     Uda50Config {
@@ -23,24 +24,30 @@ const FINISH: Time = Time(2_160_000);
 
 /// A controller with this many drives, and a bus of this many bytes per
 /// second.
-fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench> {
+fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench<Uda50>> {
     let numbers: Vec<usize> = (0..drives).collect();
-    let uda50 = Uda50::new(0, config, &numbers, stream("spread"));
+    let uda50 = |id, _| Uda50::new(id, config, &numbers, stream("spread"));
     let drives = numbers.iter().map(|_| drive(0)).collect();
-    Bench::with(drives, Controller::Uda50(uda50), Bus::new(bytes_per_s, 0.0))
+    Bench::with(drives, uda50, Bus::new(bytes_per_s, 0.0))
 }
 
 const FAST: u64 = 1_000_000_000;
 
-impl Bench {
+/// For how long the controller's processor has worked.
+fn engine_busy(bench: &Bench<Uda50>) -> Time {
+    let busy = bench.ask(|controller, _, _| controller.busy(Time::ZERO));
+    busy.expect("it is counted").1
+}
+
+impl Bench<Uda50> {
     fn command(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.uda50().command(around, parts, id));
+        self.ask(|controller, around, parts| controller.command(around, parts, id));
     }
 
     async fn next_done(&self) -> RequestId {
         loop {
-            match self.ask(|controller, _, _| controller.uda50().take_done()) {
+            match self.ask(|controller, _, _| controller.take_done()) {
                 Some(id) => return id,
                 None => self.sim.wait("the controller").await,
             }
@@ -102,7 +109,7 @@ fn a_read_is_decoded_moved_and_finished() {
         let bus = on.when(id, Stage::BusTransfer);
         assert_near(bus.1, slots(32) + Time(8_192_000), 2);
         assert_eq!(at, bus.1 + FINISH);
-        let busy = on.ask(|controller, _, _| controller.uda50().engine_busy());
+        let busy = engine_busy(&on);
         assert_eq!(busy, Time::from_millis(1) + FINISH);
     });
 }
@@ -207,7 +214,7 @@ fn drives_share_the_processor() {
         );
         // They come in at the same moment and are finished one by one.
         assert_eq!(ended[1].1 - ended[0].1, FINISH);
-        let busy = on.ask(|controller, _, _| controller.uda50().engine_busy());
+        let busy = engine_busy(&on);
         assert_eq!(busy, ms(2) + FINISH + FINISH);
         let media: Vec<(Time, Time)> = [0, 1]
             .map(|id| on.when(RequestId::first(id), Stage::MediaTransfer))
@@ -266,7 +273,7 @@ fn the_host_keeps_a_credit_back() {
     );
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let takes = || on.ask(|controller, _, _| controller.uda50().takes_commands());
+        let takes = || on.ask(|controller, _, _| controller.takes_commands());
         for number in 0..4 {
             assert!(takes());
             let id = on.issue(number, (0, 0, 16, false));

@@ -3,9 +3,27 @@
 
 use std::collections::VecDeque;
 
+/// What the cache did, of one class of accesses, since the computer was built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatistics {
+    /// Reads.
+    pub reads: u64,
+    /// Reads that the arm did not have to begin anything for.
+    pub hits: u64,
+    /// Sectors read.
+    pub sectors: u64,
+    /// Of these, how many were in the cache when the command was decoded.
+    pub sectors_held: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Times that the arm was given to one of several commands that waited for
+    /// it, of which the first was of this class.
+    pub choices: u64,
+}
+
 /// A run of sectors of one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     drive: usize,
     first: u64,
     end: u64,
@@ -13,7 +31,7 @@ pub(super) struct Run {
 
 /// The cache: at most so many sectors, each in one run only.
 #[derive(Clone, Debug)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     capacity: u64,
     held: u64,
     /// The longest unused first.
@@ -21,7 +39,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new(capacity_sectors: u32) -> Self {
+    pub(crate) fn new(capacity_sectors: u32) -> Self {
         Self {
             capacity: u64::from(capacity_sectors),
             held: 0,
@@ -30,7 +48,7 @@ impl Cache {
     }
 
     /// How many sectors from `first` on, up to `end`, it holds without a gap.
-    pub(super) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
+    pub(crate) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
         let mut at = first;
         while at < end {
             let holds = |run: &&Run| run.drive == drive && run.first <= at && at < run.end;
@@ -43,7 +61,7 @@ impl Cache {
     }
 
     /// These sectors were used now: they are forgotten last.
-    pub(super) fn touch(&mut self, drive: usize, first: u64, end: u64) {
+    pub(crate) fn touch(&mut self, drive: usize, first: u64, end: u64) {
         let mut touched = self.remove(drive, first, end);
         for run in touched.drain(..) {
             self.push(run);
@@ -51,7 +69,7 @@ impl Cache {
     }
 
     /// Takes sectors in.
-    pub(super) fn insert(&mut self, drive: usize, first: u64, end: u64) {
+    pub(crate) fn insert(&mut self, drive: usize, first: u64, end: u64) {
         self.remove(drive, first, end);
         if first < end {
             self.push(Run { drive, first, end });
@@ -79,7 +97,7 @@ impl Cache {
     }
 
     /// Forgets sectors; what was there of them.
-    pub(super) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
+    pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
         let mut removed = Vec::new();
         let shares =
             |run: &Run| run.drive == drive && run.first < end && first < run.end && first < end;
@@ -110,14 +128,14 @@ impl Cache {
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.held = 0;
     }
 
     /// Sectors that it holds.
     #[cfg(test)]
-    pub(super) fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.held
     }
 }

@@ -7,12 +7,12 @@
 //! transfer follows. Two deadlines come of that: the search must be told
 //! before its sector passes, and the transfer before the wanted one does.
 
-use super::disksort::{self, Queue, QueueOrder, Queued};
-use crate::hardware::controller::massbus::{Done, Massbus};
-use crate::hardware::{Hardware, Parts, Request, RequestId, Surroundings, moment};
+use super::hardware::{Done, Massbus};
+use crate::hardware::{Hardware, Request, RequestId, moment};
 use crate::kernel::Kernel;
+use crate::kernel::driver::disksort::{self, Queue, QueueOrder, Queued};
 use crate::kernel::process::{BIO, Context};
-use crate::standstill::{HardError, Standstill};
+use crate::parts::{Driver, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
@@ -67,15 +67,17 @@ pub struct HpConfig {
 
 /// The driver.
 pub(crate) struct Hp {
-    pub(crate) config: HpConfig,
+    config: HpConfig,
+    /// Of each drive of the computer.
     units: RefCell<Vec<Unit>>,
+    /// Its adaptors, and what it knows of each.
+    controllers: Vec<Id<Massbus>>,
     adaptors: RefCell<Vec<Adaptor>>,
-    /// The number of the first that is its.
-    first: usize,
 }
 
 /// A drive, as its driver sees it.
 struct Unit {
+    /// The place of its adaptor among those of the driver.
     adaptor: usize,
     queue: Queue,
     state: State,
@@ -110,57 +112,74 @@ struct Adaptor {
 const MAPPED_BYTES: u64 = 512;
 
 impl Hp {
-    /// The driver of drives that hang on these adaptors; a drive of another
-    /// driver's hangs on none of them, whatever its number is.
-    pub(crate) fn new(config: HpConfig, adaptor_of: &[usize]) -> Self {
-        let unit = |adaptor: &usize| Unit {
-            adaptor: *adaptor,
+    /// The driver of these adaptors, each with the drives that hang on it, on a
+    /// computer of so many drives.
+    pub(crate) fn new(
+        config: HpConfig,
+        adaptors: Vec<(Id<Massbus>, Vec<usize>)>,
+        drives: usize,
+    ) -> Self {
+        let unit = |drive: usize| Unit {
+            // A drive of another driver's hangs on none of them, and is never asked for.
+            adaptor: adaptors
+                .iter()
+                .position(|(_, of)| of.contains(&drive))
+                .unwrap_or_default(),
             queue: Queue::new(),
             state: State::Idle,
             found: None,
             errors: 0,
         };
-        let adaptors = adaptor_of.iter().max().map_or(0, |last| last + 1);
         Self {
             config,
-            units: RefCell::new(adaptor_of.iter().map(unit).collect()),
-            adaptors: RefCell::new((0..adaptors).map(|_| Adaptor::default()).collect()),
-            first: adaptor_of.iter().min().copied().unwrap_or(0),
+            units: RefCell::new((0..drives).map(unit).collect()),
+            controllers: adaptors.iter().map(|(id, _)| *id).collect(),
+            adaptors: RefCell::new(adaptors.iter().map(|_| Adaptor::default()).collect()),
         }
     }
+}
 
-    /// How many adaptors it runs.
-    pub(crate) fn adaptors_used(&self) -> usize {
-        self.adaptors.borrow().len() - self.first
+impl Driver for Hp {
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+        let level = kernel.processor.mask(&kernel.sim, BIO);
+        kernel
+            .spend(context, Stage::Driver, self.config.strategy)
+            .await;
+        let (drive, adaptor, idle) = {
+            let mut hardware = kernel.hardware.borrow_mut();
+            let request = &mut hardware.requests[id];
+            request.mark(Stage::Driver, moment(kernel.sim.now()));
+            let drive = request.device;
+            let unit = &mut self.units.borrow_mut()[drive];
+            disksort::insert(
+                self.config.order,
+                &mut unit.queue,
+                Queued::of(&hardware, id),
+            );
+            (drive, unit.adaptor, unit.state == State::Idle)
+        };
+        if idle {
+            self.start_unit(kernel, context, drive).await;
+            self.start_channel(kernel, context, adaptor).await;
+        }
+        kernel.unmask(context, level).await;
+    }
+
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        for (adaptor, controller) in self.controllers.iter().enumerate() {
+            let handler = Rc::clone(&self).interrupts(Rc::clone(kernel), adaptor);
+            kernel.serve(*controller, handler);
+        }
     }
 }
 
 /// From the kernel.
-impl Kernel {
-    pub(super) async fn hp_strategy(&self, hp: &Hp, context: Context<'_>, id: RequestId) {
-        let level = self.processor.mask(&self.sim, BIO);
-        self.spend(context, Stage::Driver, hp.config.strategy).await;
-        let (drive, adaptor, idle) = {
-            let mut hardware = self.hardware.borrow_mut();
-            let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(self.sim.now()));
-            let drive = request.device;
-            let unit = &mut hp.units.borrow_mut()[drive];
-            disksort::insert(hp.config.order, &mut unit.queue, Queued::of(&hardware, id));
-            (drive, unit.adaptor, unit.state == State::Idle)
-        };
-        if idle {
-            self.hp_start_unit(hp, context, drive).await;
-            self.hp_start_channel(hp, context, adaptor).await;
-        }
-        self.unmask(context, level).await;
-    }
-
+impl Hp {
     /// Decides what to do for the first request of a drive: queue it for the
     /// channel, or have the drive search.
-    async fn hp_start_unit(&self, hp: &Hp, context: Context<'_>, drive: usize) {
+    async fn start_unit(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
         let first = {
-            let mut units = hp.units.borrow_mut();
+            let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
             let Some(first) = unit.queue.first().map(|queued| queued.request) else {
                 unit.state = State::Idle;
@@ -174,36 +193,37 @@ impl Kernel {
             }
             first
         };
-        self.mark(first, Stage::DriverQueue);
-        self.spend(context, Stage::Driver, hp.config.start).await;
-        self.mark(first, Stage::Driver);
-        let mut hardware = self.hardware.borrow_mut();
-        let adaptor = hp.units.borrow()[drive].adaptor;
-        let found = hp.units.borrow()[drive].found.is_some();
-        let searches = hardware.controllers[adaptor].massbus().configured() > 1 && !found;
-        let slot = searches.then(|| hp_search_slot(&hardware, &hp.config, drive, first));
+        kernel.mark(first, Stage::DriverQueue);
+        kernel
+            .spend(context, Stage::Driver, self.config.start)
+            .await;
+        kernel.mark(first, Stage::Driver);
+        let mut hardware = kernel.hardware.borrow_mut();
+        let adaptor = self.units.borrow()[drive].adaptor;
+        let found = self.units.borrow()[drive].found.is_some();
+        let id = self.controllers[adaptor];
+        let searches = hardware.controllers.get(id).configured() > 1 && !found;
+        let slot = searches.then(|| search_slot(&hardware, &self.config, drive, first));
         match slot.flatten() {
             Some(slot) => {
-                let (controller, mut parts) = hardware.controller(adaptor);
-                let around = self.surroundings();
-                controller
-                    .massbus()
-                    .search(&around, &mut parts, first, slot);
+                let (massbus, mut parts) = hardware.controller(id);
+                massbus.search(&kernel.surroundings(), &mut parts, first, slot);
             }
             None => {
-                hp.units.borrow_mut()[drive].state = State::Transferring;
-                hp.adaptors.borrow_mut()[adaptor].waiting.push_back(drive);
+                self.units.borrow_mut()[drive].state = State::Transferring;
+                self.adaptors.borrow_mut()[adaptor].waiting.push_back(drive);
             }
         }
     }
 
     /// Gives the channel, if it is free, to the first drive that waits.
-    async fn hp_start_channel(&self, hp: &Hp, context: Context<'_>, adaptor: usize) {
+    async fn start_channel(&self, kernel: &Kernel, context: Context<'_>, adaptor: usize) {
         let (drive, repeat) = {
-            let mut hardware = self.hardware.borrow_mut();
-            let mut adaptors = hp.adaptors.borrow_mut();
+            let mut hardware = kernel.hardware.borrow_mut();
+            let mut adaptors = self.adaptors.borrow_mut();
             let state = &mut adaptors[adaptor];
-            if !hardware.controllers[adaptor].massbus().is_idle() {
+            let massbus = hardware.controllers.get(self.controllers[adaptor]);
+            if !massbus.is_idle() {
                 return;
             }
             let Some(drive) = state.waiting.pop_front() else {
@@ -212,27 +232,25 @@ impl Kernel {
             (drive, std::mem::take(&mut state.repeat))
         };
         let (first, found) = {
-            let units = hp.units.borrow();
+            let units = self.units.borrow();
             (units[drive].queue[0].request, units[drive].found)
         };
-        self.mark(first, Stage::ChannelWait);
-        let bytes = self.hardware.borrow().bytes(first);
+        kernel.mark(first, Stage::ChannelWait);
+        let bytes = kernel.hardware.borrow().bytes(first);
         // One more than the pages: a buffer may start within one.
         let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-        let cost = Time(hp.config.map_register.0 * registers);
-        self.spend(context, Stage::Driver, cost).await;
-        self.mark(first, Stage::Driver);
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(adaptor);
-        let around = self.surroundings();
-        controller
-            .massbus()
-            .transfer(&around, &mut parts, first, found, repeat);
+        let cost = Time(self.config.map_register.0 * registers);
+        kernel.spend(context, Stage::Driver, cost).await;
+        kernel.mark(first, Stage::Driver);
+        let around = kernel.surroundings();
+        kernel.ask(self.controllers[adaptor], |massbus, parts| {
+            massbus.transfer(&around, parts, first, found, repeat);
+        });
     }
 }
 
 /// The slot to search for; none if the transfer may start at once.
-fn hp_search_slot(
+fn search_slot(
     hardware: &Hardware,
     config: &HpConfig,
     drive: usize,
@@ -267,69 +285,63 @@ fn hardware_now(request: &Request) -> Time {
 }
 
 /// From the adaptor.
-impl Kernel {
+impl Hp {
     /// Serves the interrupts of an adaptor for ever.
-    pub(crate) async fn hp_interrupts(self: Rc<Self>, number: usize, adaptor: usize) {
-        let super::Driver::Hp(hp) = &self.drivers[number] else {
-            panic!("the hp driver serves MASSBUS adaptors")
-        };
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>, adaptor: usize) {
+        let (kernel, controller) = (&*kernel, self.controllers[adaptor]);
         loop {
-            while !self.massbus(adaptor, |massbus, _| massbus.interrupts()) {
-                self.sim.wait("an interrupt of the adaptor").await;
+            while !kernel.ask(controller, |massbus, _| massbus.interrupts()) {
+                kernel.sim.wait("an interrupt of the adaptor").await;
             }
-            self.processor.enter(&self.sim, BIO).await;
-            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
+            kernel.processor.enter(&kernel.sim, BIO).await;
+            kernel
+                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
                 .await;
-            let done = self.massbus(adaptor, |massbus, _| massbus.take_done());
+            let done = kernel.ask(controller, |massbus, _| massbus.take_done());
             if let Some(done) = done {
-                self.hp_transfer_done(hp, adaptor, done).await;
+                self.transfer_done(kernel, adaptor, done).await;
             }
-            while let Some(place) = self.massbus(adaptor, |massbus, _| massbus.take_attention()) {
-                let drive = self.massbus(adaptor, |massbus, _| massbus.drive(place));
-                self.hp_found(hp, drive);
-                self.hp_start_unit(hp, Context::Handler, drive).await;
+            while let Some(place) = kernel.ask(controller, |massbus, _| massbus.take_attention()) {
+                let drive = kernel.ask(controller, |massbus, _| massbus.drive(place));
+                self.found(kernel, drive);
+                self.start_unit(kernel, Context::Handler, drive).await;
             }
-            self.hp_start_channel(hp, Context::Handler, adaptor).await;
-            self.processor.leave(&self.sim);
+            self.start_channel(kernel, Context::Handler, adaptor).await;
+            kernel.processor.leave(&kernel.sim);
         }
     }
 
-    fn massbus<T>(&self, adaptor: usize, ask: impl FnOnce(&mut Massbus, &mut Parts<'_>) -> T) -> T {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(adaptor);
-        ask(controller.massbus(), &mut parts)
-    }
-
-    fn hp_found(&self, hp: &Hp, drive: usize) {
-        let mut units = hp.units.borrow_mut();
+    fn found(&self, kernel: &Kernel, drive: usize) {
+        let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];
         let first = unit.queue[0].request;
-        let found = self.hardware.borrow().requests[first].spans.marked();
+        let found = kernel.hardware.borrow().requests[first].spans.marked();
         unit.found = Some(Time(found.0));
     }
 
-    async fn hp_transfer_done(&self, hp: &Hp, adaptor: usize, done: Done) {
-        let drive = self.hardware.borrow().requests[done.transfer].device;
-        self.spend(Context::Handler, Stage::Driver, hp.config.complete)
+    async fn transfer_done(&self, kernel: &Kernel, adaptor: usize, done: Done) {
+        let drive = kernel.hardware.borrow().requests[done.transfer].device;
+        kernel
+            .spend(Context::Handler, Stage::Driver, self.config.complete)
             .await;
         if done.data_late {
             let errors = {
-                let errors = &mut hp.units.borrow_mut()[drive].errors;
+                let errors = &mut self.units.borrow_mut()[drive].errors;
                 *errors += 1;
                 *errors
             };
             if errors > MOST_ERRORS {
-                self.give_up(done.transfer, errors);
+                kernel.give_up(done.transfer, errors);
                 return;
             }
             // The driver has the whole transfer done again, before any other.
-            let mut adaptors = hp.adaptors.borrow_mut();
+            let mut adaptors = self.adaptors.borrow_mut();
             adaptors[adaptor].waiting.push_front(drive);
             adaptors[adaptor].repeat = true;
             return;
         }
         let id = {
-            let mut units = hp.units.borrow_mut();
+            let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
             unit.state = State::Idle;
             unit.found = None;
@@ -340,27 +352,7 @@ impl Kernel {
             id == done.transfer,
             "the first of the queue was transferred"
         );
-        self.completed(id);
-        self.hp_start_unit(hp, Context::Handler, drive).await;
-    }
-
-    /// Nothing that happens after a hard error is the programs' work.
-    fn give_up(&self, transfer: RequestId, tries: u32) {
-        let hardware = self.hardware.borrow();
-        let transfer = &hardware.requests[transfer];
-        self.halt(Standstill::HardError(HardError {
-            at: self.sim.now(),
-            drive: transfer.device,
-            sector: transfer.sector,
-            tries,
-        }));
-    }
-
-    /// What hardware may touch besides itself.
-    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
-            sim: &self.sim,
-            processor: &self.processor,
-        }
+        kernel.completed(id);
+        self.start_unit(kernel, Context::Handler, drive).await;
     }
 }

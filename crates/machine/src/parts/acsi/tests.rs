@@ -3,32 +3,28 @@
 //! moves more than it can.
 
 use super::*;
-use crate::hardware::controller::acsi::{Acsi, AcsiConfig};
+use crate::hardware::bench::*;
 use diskperf_timeline::Deadline;
 
-fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench> {
+fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
     let config = AcsiConfig {
         command: Time::ZERO,
         command_poll,
     };
-    let acsi = Acsi::new(config, Streams::new(1));
-    Bench::with(
-        vec![drive(0)],
-        Controller::Acsi(acsi),
-        Bus::new(bus_bytes_per_s, 0.0),
-    )
+    let acsi = |id, number| Acsi::new((id, number), config, Streams::new(1));
+    Bench::with(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
 }
 
-impl Bench {
+impl Bench<Acsi> {
     /// One command, from now until its interrupt; how long it took.
     async fn acsi(&self, id: u32, sectors: (u64, u32), write: bool) -> Time {
         let from = self.now();
         let id = self.issue(id, (0, sectors.0, sectors.1, write));
-        self.ask(|controller, around, parts| controller.acsi().command(around, parts, id));
-        while !self.ask(|controller, _, _| controller.acsi().interrupts()) {
+        self.ask(|controller, around, parts| controller.command(around, parts, id));
+        while !self.ask(|controller, _, _| controller.interrupts()) {
             self.sim.wait("the controller").await;
         }
-        self.ask(|controller, _, _| controller.acsi().acknowledge());
+        self.ask(|controller, _, _| controller.acknowledge());
         self.spans(id);
         self.now() - from
     }

@@ -4,7 +4,7 @@
 //! brought.
 
 use super::*;
-use crate::hardware::controller::wd1003::{Asks, Wd1003, Wd1003Config};
+use crate::hardware::bench::*;
 
 fn config(buffer_sectors: u32) -> Wd1003Config {
     Wd1003Config {
@@ -14,24 +14,20 @@ fn config(buffer_sectors: u32) -> Wd1003Config {
     }
 }
 
-fn controller(config: Wd1003Config) -> Rc<Bench> {
-    let wd1003 = Wd1003::new(0, config, Streams::new(1));
-    Bench::with(
-        vec![drive(0)],
-        Controller::Wd1003(wd1003),
-        Bus::new(1_000_000_000, 0.0),
-    )
+fn controller(config: Wd1003Config) -> Rc<Bench<Wd1003>> {
+    let wd1003 = |id, number| Wd1003::new((id, number), config, Streams::new(1));
+    Bench::with(vec![drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
 }
 
-impl Bench {
+impl Bench<Wd1003> {
     fn begin(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.wd1003().command(around, parts, id));
+        self.ask(|controller, around, parts| controller.command(around, parts, id));
     }
 
     async fn asked(&self) -> Asks {
         loop {
-            match self.ask(|controller, _, parts| controller.wd1003().asks(parts)) {
+            match self.ask(|controller, _, parts| controller.asks(parts)) {
                 Some(asks) => return asks,
                 None => self.sim.wait("the controller").await,
             }
@@ -46,7 +42,7 @@ impl Bench {
                 Asks::Fetch { last, .. } => {
                     self.sim.sleep_until(self.now() + each).await;
                     self.ask(|controller, around, parts| {
-                        controller.wd1003().fetched(around, parts);
+                        controller.fetched(around, parts);
                     });
                     if last {
                         break;
@@ -55,11 +51,11 @@ impl Bench {
                 Asks::Bring { .. } => {
                     self.sim.sleep_until(self.now() + each).await;
                     self.ask(|controller, around, parts| {
-                        controller.wd1003().brought(around, parts);
+                        controller.brought(around, parts);
                     });
                 }
                 Asks::Nothing { .. } => {
-                    self.ask(|controller, _, _| controller.wd1003().acknowledge());
+                    self.ask(|controller, _, _| controller.acknowledge());
                     break;
                 }
             }

@@ -2,12 +2,12 @@
 //! and search at once, data moves for one drive at a time, and the channel is
 //! held from the transfer command until the last sector.
 
-use super::ControllerEvent;
-use crate::event::Event;
-use crate::hardware::drive::{Drive, Move, was_missed};
-use crate::hardware::{Parts, Request, RequestId, Surroundings, moment};
+use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::{Parts, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Id};
 use crate::what_if::WhatIf;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
+use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
 /// When a drive may say that it has found its sector.
@@ -71,7 +71,7 @@ impl MassbusConfig {
 
 /// The adaptor's state.
 pub struct Massbus {
-    number: u8,
+    id: Id<Massbus>,
     config: MassbusConfig,
     /// The drives that hang on it, by their numbers.
     drives: Vec<usize>,
@@ -145,12 +145,38 @@ pub enum MassbusEvent {
     LastSector,
 }
 
+impl Controller for Massbus {
+    type Event = MassbusEvent;
+
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+        match event {
+            MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
+            MassbusEvent::FirstSector => self.first_sector(around, parts),
+            MassbusEvent::Sector { number, draw } => self.sector(around, parts, (number, draw)),
+            MassbusEvent::LastSector => self.last_sector(around, parts, false),
+        }
+    }
+
+    fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    fn busy(&self, now: Time) -> Option<(Counted, Time)> {
+        Some((Counted::Channel, self.channel_busy(now)))
+    }
+}
+
 impl Massbus {
-    /// An idle adaptor with these drives.
-    pub fn new(number: u8, config: MassbusConfig, drives: Vec<usize>, streams: Streams) -> Self {
+    /// An idle adaptor with these drives, of this number among all controllers.
+    pub fn new(
+        (id, number): (Id<Self>, usize),
+        config: MassbusConfig,
+        drives: Vec<usize>,
+        streams: Streams,
+    ) -> Self {
         let count = drives.len();
         Self {
-            number,
+            id,
             config,
             drives,
             channel: None,
@@ -164,11 +190,6 @@ impl Massbus {
             interrupt: None,
             data_late_errors: 0,
         }
-    }
-
-    /// The task that its interrupts wake.
-    pub fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
     }
 
     /// How many drives are configured on it.
@@ -260,7 +281,8 @@ impl Massbus {
             slot,
             first: None,
         });
-        self.schedule(around, found, MassbusEvent::Found(place as u8));
+        self.id
+            .schedule(around, found, MassbusEvent::Found(place as u8));
     }
 
     /// Transfers; the channel is held from now on. `searched` tells when the
@@ -321,7 +343,8 @@ impl Massbus {
             may_be_late: self.config.data_late > 0.0 && (!repeated || self.config.fails_again),
             moving: false,
         });
-        self.schedule(around, first_sector + behind, MassbusEvent::FirstSector);
+        self.id
+            .schedule(around, first_sector + behind, MassbusEvent::FirstSector);
     }
 
     /// A transfer command that was late because another drive had the channel
@@ -334,20 +357,6 @@ impl Massbus {
                 Stage::MissedRevolution(Deadline::ChannelHeld)
             }
             _ => stage,
-        }
-    }
-
-    pub(super) fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        event: MassbusEvent,
-    ) {
-        match event {
-            MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
-            MassbusEvent::FirstSector => self.first_sector(around, parts),
-            MassbusEvent::Sector { number, draw } => self.sector(around, parts, (number, draw)),
-            MassbusEvent::LastSector => self.last_sector(around, parts, false),
         }
     }
 
@@ -365,7 +374,8 @@ impl Massbus {
             let drive = &parts.drives[transfer.device];
             let again = now + Time(1);
             let again = again + drive.until_slot(again, slot);
-            self.schedule(around, again, MassbusEvent::Found(place as u8));
+            self.id
+                .schedule(around, again, MassbusEvent::Found(place as u8));
             return;
         }
         self.searches[place] = None;
@@ -396,11 +406,12 @@ impl Massbus {
             Some((number, draw)) => {
                 let passing = Time(channel.per_sector.0 * u64::from(number));
                 let at = channel.first_sector + passing + channel.behind;
-                self.schedule(around, at, MassbusEvent::Sector { number, draw });
+                self.id
+                    .schedule(around, at, MassbusEvent::Sector { number, draw });
             }
             None => {
                 let at = channel.passed + channel.behind;
-                self.schedule(around, at, MassbusEvent::LastSector);
+                self.id.schedule(around, at, MassbusEvent::LastSector);
             }
         }
     }
@@ -452,54 +463,5 @@ impl Massbus {
             .interrupt
             .expect("the adaptor's interrupt is connected");
         around.sim.wake(task);
-    }
-
-    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: MassbusEvent) {
-        let event = Event::Controller(self.number, ControllerEvent::Massbus(event));
-        around.sim.schedule(at, event);
-    }
-}
-
-/// Books the arm's way.
-pub(super) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
-    let mut at = from;
-    for (stage, span) in arm.stages() {
-        at += span;
-        transfer.mark(stage, moment(at));
-    }
-}
-
-/// Books what a transfer has done from its first sector on up to a moment: its
-/// sectors passing, and the ways from one track to the next.
-pub(super) fn mark_passing(transfer: &mut Request, drive: &mut Drive, until: Time) {
-    let spans = &mut transfer.spans;
-    drive.tell_stages(|stage, ends| {
-        let ends = moment(ends.min(until));
-        if ends > spans.marked() {
-            spans.mark(stage, ends);
-        }
-    });
-    spans.mark(Stage::MediaTransfer, moment(until));
-}
-
-/// What waiting for a sector that comes by at `comes` is: a missed revolution,
-/// if the sector came by before, since `since` (the drive's last transfer, or
-/// its finding the sector) with the arm where it is; otherwise the ordinary
-/// rotational latency.
-pub(super) fn late_stage(
-    transfer: &Request,
-    since: Option<Time>,
-    period: Time,
-    comes: Time,
-    arm: Move,
-    deadline: Deadline,
-) -> Stage {
-    if !was_missed(since, period, comes, arm) {
-        return Stage::RotationalLatency;
-    }
-    if transfer.spans.issued().0 > comes.0 - period.0 {
-        Stage::MissedRevolution(Deadline::ReadAhead)
-    } else {
-        Stage::MissedRevolution(deadline)
     }
 }

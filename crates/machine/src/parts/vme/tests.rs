@@ -4,14 +4,14 @@
 //! may interrupt it, and when any part of a request's time is lost.
 
 use super::*;
-use crate::hardware::controller::vme::{Caching, Policy, Vme, VmeConfig};
+use crate::hardware::bench::*;
 use proptest::prelude::*;
 use std::cell::Cell;
 
 const COMMAND: Time = Time(1_000_000);
 const MOVE: Time = Time(300_000);
 
-fn controller(caching: Caching) -> Rc<Bench> {
+fn controller(caching: Caching) -> Rc<Bench<Vme>> {
     let config = VmeConfig {
         command: COMMAND,
         command_poll: Time::ZERO,
@@ -20,15 +20,11 @@ fn controller(caching: Caching) -> Rc<Bench> {
         caching,
         maintenance: None,
     };
-    let vme = Vme::new(0, config, &[0], Streams::new(1));
-    Bench::with(
-        vec![drive(0)],
-        Controller::Vme(vme),
-        Bus::new(1_000_000_000, 0.0),
-    )
+    let vme = |id, number| Vme::new((id, number), config, &[0], Streams::new(1));
+    Bench::with(vec![drive(0)], vme, Bus::new(1_000_000_000, 0.0))
 }
 
-fn sectors(bits: &str, ahead_sectors: u32) -> Rc<Bench> {
+fn sectors(bits: &str, ahead_sectors: u32) -> Rc<Bench<Vme>> {
     let policy = Policy::parse(bits, ahead_sectors).expect("bits");
     controller(Caching::Sectors {
         capacity_sectors: 1000,
@@ -37,22 +33,22 @@ fn sectors(bits: &str, ahead_sectors: u32) -> Rc<Bench> {
     })
 }
 
-fn tracks(flushed_by_writes: bool) -> Rc<Bench> {
+fn tracks(flushed_by_writes: bool) -> Rc<Bench<Vme>> {
     controller(Caching::Tracks {
         capacity_sectors: 1000,
         flushed_by_writes,
     })
 }
 
-impl Bench {
+impl Bench<Vme> {
     fn give(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.vme().command(around, parts, id));
+        self.ask(|controller, around, parts| controller.command(around, parts, id));
     }
 
     async fn ended(&self) -> RequestId {
         loop {
-            match self.ask(|controller, _, _| controller.vme().take_done()) {
+            match self.ask(|controller, _, _| controller.take_done()) {
                 Some(done) => return done,
                 None => self.sim.wait("the controller").await,
             }

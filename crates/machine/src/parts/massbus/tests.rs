@@ -3,7 +3,7 @@
 //! and when time is booked to a stage that did not spend it.
 
 use super::*;
-use crate::hardware::controller::massbus::{Attention, Done, Massbus, MassbusConfig};
+use crate::hardware::bench::*;
 use diskperf_timeline::Deadline;
 
 fn config() -> MassbusConfig {
@@ -24,15 +24,11 @@ const CHANNEL_HELD: Stage = Stage::MissedRevolution(Deadline::ChannelHeld);
 const LATE: Stage = Stage::MissedRevolution(Deadline::DataLate);
 
 /// An adaptor with drives at these phases.
-fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench> {
+fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench<Massbus>> {
     let numbers = (0..phases.len()).collect();
-    let massbus = Massbus::new(0, config, numbers, Streams::new(1));
+    let massbus = |id, number| Massbus::new((id, number), config, numbers, Streams::new(1));
     let drives = phases.iter().map(|phase| drive(*phase)).collect();
-    Bench::with(
-        drives,
-        Controller::Massbus(massbus),
-        Bus::new(10_000_000, 0.0),
-    )
+    Bench::with(drives, massbus, Bus::new(10_000_000, 0.0))
 }
 
 /// What the adaptor has to say.
@@ -42,11 +38,11 @@ enum Told {
     Found(usize),
 }
 
-impl Bench {
+impl Bench<Massbus> {
     async fn told(&self) -> Told {
         loop {
             let told = self.ask(|controller, _, _| {
-                let massbus = controller.massbus();
+                let massbus = controller;
                 let done = massbus.take_done().map(Told::Done);
                 done.or_else(|| massbus.take_attention().map(Told::Found))
             });
@@ -68,31 +64,29 @@ impl Bench {
     fn transfer(&self, id: RequestId, searched: Option<Time>) {
         self.mark(id);
         self.ask(|controller, around, parts| {
-            controller
-                .massbus()
-                .transfer(around, parts, id, searched, false);
+            controller.transfer(around, parts, id, searched, false);
         });
     }
 
     fn repeat(&self, id: RequestId) {
         self.ask(|controller, around, parts| {
-            controller.massbus().transfer(around, parts, id, None, true);
+            controller.transfer(around, parts, id, None, true);
         });
     }
 
     fn search(&self, id: RequestId, slot: u32) {
         self.mark(id);
         self.ask(|controller, around, parts| {
-            controller.massbus().search(around, parts, id, slot);
+            controller.search(around, parts, id, slot);
         });
     }
 
     fn is_idle(&self) -> bool {
-        self.ask(|controller, _, _| controller.massbus().is_idle())
+        self.ask(|controller, _, _| controller.is_idle())
     }
 
     fn channel_busy(&self) -> Time {
-        self.ask(|controller, _, _| controller.massbus().channel_busy(self.now()))
+        self.ask(|controller, _, _| controller.channel_busy(self.now()))
     }
 }
 
@@ -414,7 +408,7 @@ fn late_data_cost_whole_revolutions() {
             assert_near(on.now(), slots(5 + 16) + lost, 3 + 2 * errors);
             assert_near(on.span(id, LATE), lost, 3 + 2 * errors);
             assert_near(on.span(id, Stage::MediaTransfer), slots(16), 2);
-            let counted = on.ask(|controller, _, _| controller.massbus().data_late_errors());
+            let counted = on.ask(|controller, _, _| controller.data_late_errors());
             assert_eq!(counted, errors);
             let hardware = on.hardware.borrow();
             let moved = hardware.drives[0].busy();

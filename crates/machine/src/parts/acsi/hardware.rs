@@ -2,10 +2,9 @@
 //! takes one command at a time, moves its sectors to memory by DMA while they
 //! pass, and interrupts at the end.
 
-use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move, mark_passing};
-use crate::event::Event;
+use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
@@ -21,6 +20,7 @@ pub struct AcsiConfig {
 
 /// The controller's state.
 pub struct Acsi {
+    id: Id<Acsi>,
     config: AcsiConfig,
     command: Option<RequestId>,
     interrupts: bool,
@@ -37,21 +37,41 @@ pub enum AcsiEvent {
     End,
 }
 
-impl Acsi {
-    /// An idle controller.
-    pub fn new(config: AcsiConfig, streams: Streams) -> Self {
-        Self {
-            config,
-            command: None,
-            interrupts: false,
-            poll: streams.stream("controller.0.poll"),
-            interrupt: None,
+impl Controller for Acsi {
+    type Event = AcsiEvent;
+
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+        let id = self.command.expect("a command is under way");
+        match event {
+            AcsiEvent::Begin => {
+                let ended = begin(around, parts, id);
+                self.id.schedule(around, ended, AcsiEvent::End);
+            }
+            AcsiEvent::End => {
+                self.command = None;
+                self.interrupts = true;
+                let task = self.interrupt.expect("its interrupt is connected");
+                around.sim.wake(task);
+            }
         }
     }
 
-    /// The task that its interrupts wake.
-    pub fn connect(&mut self, interrupt: TaskId) {
+    fn connect(&mut self, interrupt: TaskId) {
         self.interrupt = Some(interrupt);
+    }
+}
+
+impl Acsi {
+    /// An idle controller, of this number among all.
+    pub fn new((id, number): (Id<Self>, usize), config: AcsiConfig, streams: Streams) -> Self {
+        Self {
+            id,
+            config,
+            command: None,
+            interrupts: false,
+            poll: streams.stream(&format!("controller.{number}.poll")),
+            interrupt: None,
+        }
     }
 
     /// Whether it asks for an interrupt.
@@ -79,30 +99,12 @@ impl Acsi {
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
         self.command = Some(id);
-        schedule(around, begin, AcsiEvent::Begin);
-    }
-
-    pub(super) fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        event: AcsiEvent,
-    ) {
-        let id = self.command.expect("a command is under way");
-        match event {
-            AcsiEvent::Begin => begin(around, parts, id),
-            AcsiEvent::End => {
-                self.command = None;
-                self.interrupts = true;
-                let task = self.interrupt.expect("its interrupt is connected");
-                around.sim.wake(task);
-            }
-        }
+        self.id.schedule(around, begin, AcsiEvent::Begin);
     }
 }
 
-/// Positions the drive, and lets the sectors pass.
-fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+/// Positions the drive, and lets the sectors pass; when all are where they belong.
+fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
     let now = around.now();
     let transfer = &mut parts.requests[id];
     let drive = &mut parts.drives[transfer.device];
@@ -126,10 +128,5 @@ fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         (passed + parts.bus.time(sector_bytes)).max(first + port)
     };
     transfer.mark(Stage::BusTransfer, moment(ended));
-    schedule(around, ended, AcsiEvent::End);
-}
-
-fn schedule(around: &Surroundings<'_>, at: Time, event: AcsiEvent) {
-    let event = Event::Controller(0, ControllerEvent::Acsi(event));
-    around.sim.schedule(at, event);
+    ended
 }

@@ -7,7 +7,6 @@ use super::choice::Halves;
 use super::script::Script;
 use crate::hardware::bare::Bare;
 use crate::hardware::bus::Bus;
-use crate::hardware::controller::Controller;
 use crate::hardware::drive::Drive;
 use crate::hardware::{RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
@@ -16,7 +15,7 @@ use std::rc::Rc;
 
 /// A script, and what it is carried out on.
 struct Bench {
-    bare: Bare,
+    bare: Bare<Vme>,
     script: Rc<Script>,
     /// The requests of its commands.
     requests: Vec<RequestId>,
@@ -49,7 +48,7 @@ impl Rehearsal<'_> {
             caching,
             ..self.config.clone()
         };
-        let vme = Controller::Vme(Vme::new(0, config, &[0], Streams::new(0)));
+        let vme = |id, number| Vme::new((id, number), config, &[0], Streams::new(0));
         let drives = vec![self.drive.at_rest()];
         let mut requests = Requests::default();
         let of_script = script.requests.iter().cloned();
@@ -81,9 +80,7 @@ impl Bench {
         }
         let mut ended = 0;
         while ended < self.script.requests.len() {
-            let done = self
-                .bare
-                .ask(|controller, _, _| controller.vme().take_done());
+            let done = self.bare.ask(|vme, _, _| vme.take_done());
             let Some(done) = done else {
                 self.bare.sim.wait("the controller").await;
                 continue;
@@ -124,9 +121,9 @@ impl Bench {
 
     fn give(&self, number: usize) {
         let id = self.requests[number];
-        self.bare.ask(|controller, around, parts| {
+        self.bare.ask(|vme, around, parts| {
             parts.requests[id].spans.issue(moment(around.now()));
-            controller.vme().command(around, parts, id);
+            vme.command(around, parts, id);
         });
     }
 }
@@ -136,7 +133,7 @@ mod tests {
     use super::super::script::Seen;
     use super::*;
     use crate::hardware::Request;
-    use crate::hardware::tests::drive;
+    use crate::hardware::bench::drive;
 
     /// Two readers in sequence and one here and there, as they came and ended when a
     /// script of theirs was carried out.

@@ -11,18 +11,16 @@
 
 mod adaptive;
 mod arm;
-mod cache;
 mod policy;
 mod stream;
 
 pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
-use super::ControllerEvent;
-use crate::event::Event;
+use crate::hardware::cache::{Cache, CacheStatistics};
 use crate::hardware::{Hint, Parts, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Id};
 use adaptive::Rehearsal;
 use arm::{Arm, Unit};
-use cache::Cache;
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
 use std::collections::VecDeque;
@@ -150,27 +148,9 @@ impl Caching {
     }
 }
 
-/// What the cache did, of one class of accesses, since the computer was built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStatistics {
-    /// Reads.
-    pub reads: u64,
-    /// Reads that the arm did not have to begin anything for.
-    pub hits: u64,
-    /// Sectors read.
-    pub sectors: u64,
-    /// Of these, how many were in the cache when the command was decoded.
-    pub sectors_held: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Times that the arm was given to one of several commands that waited for
-    /// it, of which the first was of this class.
-    pub choices: u64,
-}
-
 /// The controller's state.
 pub struct Vme {
-    number: u8,
+    id: Id<Vme>,
     config: VmeConfig,
     cache: Cache,
     units: Vec<Unit>,
@@ -228,11 +208,46 @@ struct Command {
     policy: Policy,
 }
 
+impl Controller for Vme {
+    type Event = VmeEvent;
+
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+        match event {
+            VmeEvent::Decoded(id) => self.decoded(around, parts, id),
+            VmeEvent::Moves(id, rate) => {
+                parts.bus.start(around, u64::from(rate));
+                self.moving.push((id, u64::from(rate)));
+            }
+            VmeEvent::Finished(id) => self.finished(around, parts, id),
+            VmeEvent::ArmDone(place, generation) => {
+                self.arm_done(around, parts, (usize::from(place), generation));
+            }
+            VmeEvent::LeaveOff(place, generation) => {
+                self.leave_off(around, parts, (usize::from(place), generation));
+            }
+        }
+    }
+
+    fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
+        let keeps = !matches!(self.config.caching, Caching::None);
+        keeps.then_some(self.statistics)
+    }
+}
+
 impl Vme {
-    /// An idle controller with these drives.
-    pub fn new(number: u8, config: VmeConfig, drives: &[usize], streams: Streams) -> Self {
+    /// An idle controller with these drives, of this number among all.
+    pub fn new(
+        (id, number): (Id<Self>, usize),
+        config: VmeConfig,
+        drives: &[usize],
+        streams: Streams,
+    ) -> Self {
         Self {
-            number,
+            id,
             poll: streams.stream(&format!("controller.{number}.poll")),
             cache: Cache::new(config.caching.capacity_sectors()),
             config,
@@ -244,11 +259,6 @@ impl Vme {
             statistics: [CacheStatistics::default(); 3],
             interrupt: None,
         }
-    }
-
-    /// The task that its interrupts wake.
-    pub fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
     }
 
     /// Commands that it has been given and that the host has not been told the
@@ -269,13 +279,6 @@ impl Vme {
         !self.done.is_empty()
     }
 
-    /// What the cache did, by [`Hint`]; nothing of a controller that has
-    /// none.
-    pub fn statistics(&self) -> Option<[CacheStatistics; 3]> {
-        let keeps = !matches!(self.config.caching, Caching::None);
-        keeps.then_some(self.statistics)
-    }
-
     /// Takes a command.
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
@@ -287,29 +290,7 @@ impl Vme {
         let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(start));
         request.mark(Stage::Command, moment(decoded));
-        self.schedule(around, decoded, VmeEvent::Decoded(id));
-    }
-
-    pub(super) fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        event: VmeEvent,
-    ) {
-        match event {
-            VmeEvent::Decoded(id) => self.decoded(around, parts, id),
-            VmeEvent::Moves(id, rate) => {
-                parts.bus.start(around, u64::from(rate));
-                self.moving.push((id, u64::from(rate)));
-            }
-            VmeEvent::Finished(id) => self.finished(around, parts, id),
-            VmeEvent::ArmDone(place, generation) => {
-                self.arm_done(around, parts, (usize::from(place), generation));
-            }
-            VmeEvent::LeaveOff(place, generation) => {
-                self.leave_off(around, parts, (usize::from(place), generation));
-            }
-        }
+        self.id.schedule(around, decoded, VmeEvent::Decoded(id));
     }
 
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
@@ -473,12 +454,13 @@ impl Vme {
         let bytes = sectors * u64::from(parts.drives[drive].geometry().sector_bytes());
         let span = (to - from).0.max(1);
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
-        self.schedule(around, from, VmeEvent::Moves(id, rate));
+        self.id.schedule(around, from, VmeEvent::Moves(id, rate));
     }
 
     /// A command is finished when all of it is in memory.
     fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
-        self.schedule(around, command.ready, VmeEvent::Finished(command.id));
+        self.id
+            .schedule(around, command.ready, VmeEvent::Finished(command.id));
     }
 
     fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
@@ -498,11 +480,6 @@ impl Vme {
             .wake(self.interrupt.expect("its interrupt is connected"));
     }
 
-    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: VmeEvent) {
-        let event = Event::Controller(self.number, ControllerEvent::Vme(event));
-        around.sim.schedule(at, event);
-    }
-
     /// What the arm does now came to nothing more: the number of the next thing
     /// that it does.
     fn next_generation(&mut self, place: usize) -> u32 {
@@ -515,6 +492,6 @@ impl Vme {
         let generation = self.next_generation(place);
         self.units[place].arm = Some(arm);
         let event = VmeEvent::ArmDone(place as u8, generation);
-        self.schedule(around, until, event);
+        self.id.schedule(around, until, event);
     }
 }

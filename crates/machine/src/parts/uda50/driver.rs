@@ -1,10 +1,12 @@
 //! The driver of the UDA50 (uda.c of July 1983): no order of its own, as many
 //! commands as the controller grants.
 
-use super::QueueOrder;
+use super::hardware::Uda50;
 use crate::hardware::{RequestId, moment};
 use crate::kernel::Kernel;
+use crate::kernel::driver::QueueOrder;
 use crate::kernel::process::{BIO, Context};
+use crate::parts::{Driver, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
@@ -26,9 +28,9 @@ pub struct UdaConfig {
 
 /// The driver.
 pub(crate) struct Uda {
-    pub(crate) config: UdaConfig,
-    /// The number of its controller.
-    controller: usize,
+    config: UdaConfig,
+    /// Its controller.
+    controller: Id<Uda50>,
     /// Of each drive, what the controller has not been given.
     queues: RefCell<Vec<VecDeque<RequestId>>>,
     /// The drive that is looked at first next time.
@@ -39,7 +41,7 @@ pub(crate) struct Uda {
 
 impl Uda {
     /// The driver of this controller, on a computer of so many drives.
-    pub(crate) fn new(config: UdaConfig, controller: usize, drives: usize) -> Self {
+    pub(crate) fn new(config: UdaConfig, controller: Id<Uda50>, drives: usize) -> Self {
         Self {
             config,
             controller,
@@ -64,20 +66,20 @@ impl Uda {
     }
 }
 
-impl Kernel {
-    pub(super) async fn uda_strategy(&self, uda: &Uda, context: Context<'_>, id: RequestId) {
-        let level = self.processor.mask(&self.sim, BIO);
+impl Driver for Uda {
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+        let level = kernel.processor.mask(&kernel.sim, BIO);
         {
-            let mut hardware = self.hardware.borrow_mut();
+            let mut hardware = kernel.hardware.borrow_mut();
             let transfer = &mut hardware.requests[id];
-            transfer.mark(Stage::Driver, moment(self.sim.now()));
+            transfer.mark(Stage::Driver, moment(kernel.sim.now()));
             let (drive, write) = (transfer.device, transfer.is_write());
-            let queue = &mut uda.queues.borrow_mut()[drive];
+            let queue = &mut self.queues.borrow_mut()[drive];
             let first_write = || {
                 let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
                 queue.iter().position(is_write)
             };
-            let place = match uda.config.order {
+            let place = match self.config.order {
                 QueueOrder::ReadsFirst if !write => first_write(),
                 // Scanning is left to the controller.
                 QueueOrder::ReadsFirst | QueueOrder::Scan | QueueOrder::Arrival => None,
@@ -85,62 +87,60 @@ impl Kernel {
             let place = place.unwrap_or(queue.len());
             queue.insert(place, id);
         }
-        self.uda_start(uda, context).await;
-        self.unmask(context, level).await;
+        self.give_commands(kernel, context).await;
+        kernel.unmask(context, level).await;
     }
 
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
+        kernel.serve(self.controller, handler);
+    }
+}
+
+impl Uda {
     /// Gives the controller as many commands as it takes.
-    async fn uda_start(&self, uda: &Uda, context: Context<'_>) {
-        assert!(!uda.starting.replace(true), "the level masks the interrupt");
+    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
+        assert!(
+            !self.starting.replace(true),
+            "the level masks the interrupt"
+        );
         loop {
-            let takes = self.hardware.borrow_mut().controllers[uda.controller]
-                .uda50()
-                .takes_commands();
-            let Some(id) = takes.then(|| uda.next()).flatten() else {
+            let takes = kernel.ask(self.controller, |uda50, _| uda50.takes_commands());
+            let Some(id) = takes.then(|| self.next()).flatten() else {
                 break;
             };
-            self.mark(id, Stage::DriverQueue);
-            self.spend(context, Stage::Driver, uda.config.start).await;
-            self.mark(id, Stage::Driver);
-            let mut hardware = self.hardware.borrow_mut();
-            let (controller, mut parts) = hardware.controller(uda.controller);
-            let around = self.surroundings();
-            controller.uda50().command(&around, &mut parts, id);
+            kernel.mark(id, Stage::DriverQueue);
+            kernel
+                .spend(context, Stage::Driver, self.config.start)
+                .await;
+            kernel.mark(id, Stage::Driver);
+            let around = kernel.surroundings();
+            kernel.ask(self.controller, |uda50, parts| {
+                uda50.command(&around, parts, id)
+            });
         }
-        uda.starting.set(false);
+        self.starting.set(false);
     }
 
     /// Serves the controller's interrupts for ever.
-    pub(crate) async fn uda_interrupts(self: Rc<Self>, number: usize) {
-        let super::Driver::Uda(uda) = &self.drivers[number] else {
-            panic!("the uda driver serves the UDA50")
-        };
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
+        let kernel = &*kernel;
         loop {
-            while !self.uda_interrupts_now(uda) {
-                self.sim.wait("an interrupt of the controller").await;
+            while !kernel.ask(self.controller, |uda50, _| uda50.interrupts()) {
+                kernel.sim.wait("an interrupt of the controller").await;
             }
-            self.processor.enter(&self.sim, BIO).await;
-            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
+            kernel.processor.enter(&kernel.sim, BIO).await;
+            kernel
+                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
                 .await;
-            while let Some(id) = self.uda_take_done(uda) {
-                self.spend(Context::Handler, Stage::Driver, uda.config.complete)
+            while let Some(id) = kernel.ask(self.controller, |uda50, _| uda50.take_done()) {
+                kernel
+                    .spend(Context::Handler, Stage::Driver, self.config.complete)
                     .await;
-                self.completed(id);
+                kernel.completed(id);
             }
-            self.uda_start(uda, Context::Handler).await;
-            self.processor.leave(&self.sim);
+            self.give_commands(kernel, Context::Handler).await;
+            kernel.processor.leave(&kernel.sim);
         }
-    }
-
-    fn uda_interrupts_now(&self, uda: &Uda) -> bool {
-        self.hardware.borrow_mut().controllers[uda.controller]
-            .uda50()
-            .interrupts()
-    }
-
-    fn uda_take_done(&self, uda: &Uda) -> Option<RequestId> {
-        self.hardware.borrow_mut().controllers[uda.controller]
-            .uda50()
-            .take_done()
     }
 }

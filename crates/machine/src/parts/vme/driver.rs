@@ -2,12 +2,13 @@
 //! commands at a time as the board is given, and the rest in a queue of the
 //! driver's own, by drive; or, as the Multibus II board's, no queue at all.
 
-use super::QueueOrder;
-use super::disksort::{self, Queue, Queued};
-use crate::hardware::controller::vme::Vme;
-use crate::hardware::{Parts, RequestId, moment};
+use super::hardware::Vme;
+use crate::hardware::{RequestId, moment};
 use crate::kernel::Kernel;
+use crate::kernel::driver::QueueOrder;
+use crate::kernel::driver::disksort::{self, Queue, Queued};
 use crate::kernel::process::{BIO, Context};
+use crate::parts::{Driver, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
@@ -44,9 +45,9 @@ pub struct VmeDriverConfig {
 
 /// The driver.
 pub(crate) struct VmeDriver {
-    pub(crate) config: VmeDriverConfig,
-    /// The number of its controller.
-    pub(crate) controller: usize,
+    config: VmeDriverConfig,
+    /// Its controller.
+    controller: Id<Vme>,
     /// Of each drive: first what was given to the controller last, if the scan goes up
     /// from there, then what waits.
     queues: RefCell<Vec<Queue>>,
@@ -60,7 +61,7 @@ pub(crate) struct VmeDriver {
 
 impl VmeDriver {
     /// The driver of this controller, on a computer of so many drives.
-    pub(crate) fn new(config: VmeDriverConfig, controller: usize, drives: usize) -> Self {
+    pub(crate) fn new(config: VmeDriverConfig, controller: Id<Vme>, drives: usize) -> Self {
         Self {
             config,
             controller,
@@ -109,79 +110,79 @@ impl VmeDriver {
     }
 }
 
-impl Kernel {
-    pub(super) async fn vme_strategy(
-        &self,
-        driver: &VmeDriver,
-        context: Context<'_>,
-        id: RequestId,
-    ) {
-        let level = self.processor.mask(&self.sim, BIO);
-        self.spend(context, Stage::Driver, driver.config.strategy)
+impl Driver for VmeDriver {
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+        let level = kernel.processor.mask(&kernel.sim, BIO);
+        kernel
+            .spend(context, Stage::Driver, self.config.strategy)
             .await;
         {
-            let mut hardware = self.hardware.borrow_mut();
+            let mut hardware = kernel.hardware.borrow_mut();
             let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(self.sim.now()));
+            request.mark(Stage::Driver, moment(kernel.sim.now()));
             let drive = request.device;
-            let queue = &mut driver.queues.borrow_mut()[drive];
-            disksort::insert(driver.config.order, queue, Queued::of(&hardware, id));
+            let queue = &mut self.queues.borrow_mut()[drive];
+            disksort::insert(self.config.order, queue, Queued::of(&hardware, id));
         }
-        self.vme_start(driver, context).await;
-        self.unmask(context, level).await;
+        self.give_commands(kernel, context).await;
+        kernel.unmask(context, level).await;
     }
 
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
+        kernel.serve(self.controller, handler);
+    }
+}
+
+impl VmeDriver {
     /// Gives the controller as many commands as it is to have.
-    async fn vme_start(&self, driver: &VmeDriver, context: Context<'_>) {
+    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
         assert!(
-            !driver.starting.replace(true),
+            !self.starting.replace(true),
             "the level masks the interrupt"
         );
         loop {
-            let outstanding = self.vme(driver, |controller, _| controller.outstanding());
-            let takes = driver.config.commands.is_none_or(|most| outstanding < most);
-            let Some(id) = takes.then(|| driver.next()).flatten() else {
+            let outstanding = kernel.ask(self.controller, |controller, _| controller.outstanding());
+            let takes = self.config.commands.is_none_or(|most| outstanding < most);
+            let Some(id) = takes.then(|| self.next()).flatten() else {
                 break;
             };
-            self.mark(id, Stage::DriverQueue);
-            self.spend(context, Stage::Driver, driver.config.start)
+            kernel.mark(id, Stage::DriverQueue);
+            kernel
+                .spend(context, Stage::Driver, self.config.start)
                 .await;
-            self.mark(id, Stage::Driver);
-            let around = self.surroundings();
-            self.vme(driver, |controller, parts| {
+            kernel.mark(id, Stage::Driver);
+            let around = kernel.surroundings();
+            kernel.ask(self.controller, |controller, parts| {
                 controller.command(&around, parts, id);
             });
         }
-        driver.starting.set(false);
+        self.starting.set(false);
     }
 
     /// Serves the controller's interrupts for ever.
-    pub(crate) async fn vme_interrupts(self: Rc<Self>, number: usize) {
-        let super::Driver::Vme(driver) = &self.drivers[number] else {
-            panic!("the vme driver serves controllers for the VMEbus")
-        };
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
+        let kernel = &*kernel;
         loop {
-            while !self.vme(driver, |controller, _| controller.interrupts()) {
-                self.sim.wait("an interrupt of the controller").await;
+            while !kernel.ask(self.controller, |controller, _| controller.interrupts()) {
+                kernel.sim.wait("an interrupt of the controller").await;
             }
-            self.processor.enter(&self.sim, BIO).await;
-            self.spend(Context::Handler, Stage::Interrupt, self.costs.interrupt)
+            kernel.processor.enter(&kernel.sim, BIO).await;
+            kernel
+                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
                 .await;
-            while let Some(done) = self.vme(driver, |controller, _| controller.take_done()) {
-                self.spend(Context::Handler, Stage::Driver, driver.config.complete)
+            while let Some(done) =
+                kernel.ask(self.controller, |controller, _| controller.take_done())
+            {
+                kernel
+                    .spend(Context::Handler, Stage::Driver, self.config.complete)
                     .await;
-                let drive = self.hardware.borrow().requests[done].device;
-                driver.forget(drive, done);
-                self.completed(done);
+                let drive = kernel.hardware.borrow().requests[done].device;
+                self.forget(drive, done);
+                kernel.completed(done);
             }
-            self.vme_start(driver, Context::Handler).await;
-            self.processor.leave(&self.sim);
+            self.give_commands(kernel, Context::Handler).await;
+            kernel.processor.leave(&kernel.sim);
         }
-    }
-
-    fn vme<T>(&self, driver: &VmeDriver, ask: impl FnOnce(&mut Vme, &mut Parts<'_>) -> T) -> T {
-        let mut hardware = self.hardware.borrow_mut();
-        let (controller, mut parts) = hardware.controller(driver.controller);
-        ask(controller.vme(), &mut parts)
     }
 }

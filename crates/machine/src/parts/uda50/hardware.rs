@@ -7,11 +7,11 @@
 //! tell the host. Unless decoding
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
-use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move, mark_passing};
-use crate::event::Event;
+use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, TaskId, Time};
+use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ pub struct Uda50Config {
 
 /// The controller's state.
 pub struct Uda50 {
-    number: u8,
+    id: Id<Uda50>,
     config: Uda50Config,
     units: Vec<Unit>,
     /// Jobs for the controller's own processor, in order.
@@ -97,9 +97,31 @@ pub enum Uda50Event {
     BusDone,
 }
 
+impl Controller for Uda50 {
+    type Event = Uda50Event;
+
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+        match event {
+            Uda50Event::EngineDone => self.engine_done(around, parts),
+            Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
+            Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
+            Uda50Event::Buffered(id) => self.buffered(around, parts, id),
+            Uda50Event::BusDone => self.bus_done(around, parts),
+        }
+    }
+
+    fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+
+    fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
+        Some((Counted::Processor, self.engine_busy))
+    }
+}
+
 impl Uda50 {
     /// An idle controller with these drives.
-    pub fn new(number: u8, config: Uda50Config, drives: &[usize], spread: Stream) -> Self {
+    pub fn new(id: Id<Self>, config: Uda50Config, drives: &[usize], spread: Stream) -> Self {
         let unit = |drive: &usize| Unit {
             drive: *drive,
             queued: VecDeque::new(),
@@ -108,7 +130,7 @@ impl Uda50 {
             moving: false,
         };
         Self {
-            number,
+            id,
             buffer_free: config.buffer_sectors,
             config,
             units: drives.iter().map(unit).collect(),
@@ -124,20 +146,10 @@ impl Uda50 {
         }
     }
 
-    /// The task that its interrupts wake.
-    pub fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
-    }
-
     /// Whether the host may put another command into the ring: one credit is
     /// kept for attention messages.
     pub fn takes_commands(&self) -> bool {
         self.outstanding + 1 < self.config.credits
-    }
-
-    /// For how long its processor has worked.
-    pub fn engine_busy(&self) -> Time {
-        self.engine_busy
     }
 
     /// Whether it still has something to tell the driver.
@@ -161,21 +173,6 @@ impl Uda50 {
         let drive = parts.requests[id].device;
         self.unit(drive).queued.push_back(id);
         self.decode_next(around, parts, drive);
-    }
-
-    pub(super) fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        event: Uda50Event,
-    ) {
-        match event {
-            Uda50Event::EngineDone => self.engine_done(around, parts),
-            Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
-            Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
-            Uda50Event::Buffered(id) => self.buffered(around, parts, id),
-            Uda50Event::BusDone => self.bus_done(around, parts),
-        }
     }
 
     fn unit(&mut self, drive: usize) -> &mut Unit {
@@ -240,7 +237,8 @@ impl Uda50 {
         let cost = self.spread.spread(mean, self.config.spread);
         self.engine_working = true;
         self.engine_busy += cost;
-        self.schedule(around, around.now() + cost, Uda50Event::EngineDone);
+        self.id
+            .schedule(around, around.now() + cost, Uda50Event::EngineDone);
     }
 
     fn engine_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
@@ -308,8 +306,8 @@ impl Uda50 {
         );
         transfer.mark(stage, moment(first));
         let ends = now + passage.total();
-        self.schedule(around, first, Uda50Event::FirstSector(id));
-        self.schedule(around, ends, Uda50Event::LastSector(id));
+        self.id.schedule(around, first, Uda50Event::FirstSector(id));
+        self.id.schedule(around, ends, Uda50Event::LastSector(id));
     }
 
     /// What is read goes on over the bus as soon as there is something.
@@ -373,12 +371,13 @@ impl Uda50 {
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.
             let lead = Time(all.0.saturating_sub(media.0)) + one;
-            self.schedule(around, now + lead.min(all), Uda50Event::Buffered(id));
+            self.id
+                .schedule(around, now + lead.min(all), Uda50Event::Buffered(id));
         }
         parts
             .bus
             .start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
-        self.schedule(around, ends, Uda50Event::BusDone);
+        self.id.schedule(around, ends, Uda50Event::BusDone);
         self.bus.front_mut().expect("it is there").1 = now;
     }
 
@@ -405,11 +404,6 @@ impl Uda50 {
         let drive = transfer.device;
         self.unit(drive).ready.push_back(id);
         self.move_next(around, parts, drive);
-    }
-
-    fn schedule(&self, around: &Surroundings<'_>, at: Time, event: Uda50Event) {
-        let event = Event::Controller(self.number, ControllerEvent::Uda50(event));
-        around.sim.schedule(at, event);
     }
 }
 

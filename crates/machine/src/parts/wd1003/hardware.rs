@@ -6,10 +6,9 @@
 //! command waits for it to come round again. A sector that is written waits in
 //! the buffer for its place on the track.
 
-use super::ControllerEvent;
-use super::massbus::{late_stage, mark_move, mark_passing};
-use crate::event::Event;
+use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
@@ -27,7 +26,7 @@ pub struct Wd1003Config {
 
 /// The controller's state.
 pub struct Wd1003 {
-    number: u8,
+    id: Id<Wd1003>,
     config: Wd1003Config,
     command: Option<Command>,
     /// Sectors that have been read and not been fetched.
@@ -82,22 +81,32 @@ pub enum Asks {
     },
 }
 
+impl Controller for Wd1003 {
+    type Event = Wd1003Event;
+
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+        match event {
+            Wd1003Event::Begin => self.seek_sector(around, parts, Deadline::TransferCommand),
+            Wd1003Event::Sector => self.sector(around, parts),
+        }
+    }
+
+    fn connect(&mut self, interrupt: TaskId) {
+        self.interrupt = Some(interrupt);
+    }
+}
+
 impl Wd1003 {
-    /// An idle controller.
-    pub fn new(number: u8, config: Wd1003Config, streams: Streams) -> Self {
+    /// An idle controller, of this number among all.
+    pub fn new((id, number): (Id<Self>, usize), config: Wd1003Config, streams: Streams) -> Self {
         Self {
-            number,
+            id,
             config,
             command: None,
             full: 0,
             poll: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
-    }
-
-    /// The task that its interrupts wake.
-    pub fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
     }
 
     /// Whether it can take a command.
@@ -141,7 +150,7 @@ impl Wd1003 {
             stopped: transfer.is_write(),
         });
         if !transfer.is_write() {
-            schedule(self.number, around, begin, Wd1003Event::Begin);
+            self.id.schedule(around, begin, Wd1003Event::Begin);
         }
     }
 
@@ -174,7 +183,7 @@ impl Wd1003 {
         // A command may be brought its first sector before it is acted on.
         let marked = Time(parts.requests[id].spans.marked().0);
         if marked > around.now() {
-            schedule(self.number, around, marked, Wd1003Event::Begin);
+            self.id.schedule(around, marked, Wd1003Event::Begin);
         } else {
             let now = moment(around.now());
             let request = &mut parts.requests[id];
@@ -186,18 +195,6 @@ impl Wd1003 {
     /// The last sector has been written, and the processor knows.
     pub fn acknowledge(&mut self) {
         self.command = None;
-    }
-
-    pub(super) fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        event: Wd1003Event,
-    ) {
-        match event {
-            Wd1003Event::Begin => self.seek_sector(around, parts, Deadline::TransferCommand),
-            Wd1003Event::Sector => self.sector(around, parts),
-        }
     }
 
     /// Goes for the sectors that are left.
@@ -217,7 +214,8 @@ impl Wd1003 {
         let period = drive.rotation().period();
         let stage = late_stage(transfer, since, period, first, passage.to_track, late);
         transfer.mark(stage, moment(first));
-        schedule(self.number, around, command.passes[0], Wd1003Event::Sector);
+        self.id
+            .schedule(around, command.passes[0], Wd1003Event::Sector);
     }
 
     fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
@@ -239,7 +237,7 @@ impl Wd1003 {
         }
         if goes_on {
             let next = command.passes[(command.passed - command.from) as usize];
-            schedule(self.number, around, next, Wd1003Event::Sector);
+            self.id.schedule(around, next, Wd1003Event::Sector);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
@@ -247,9 +245,4 @@ impl Wd1003 {
             parts.drives[transfer.device].cut_short(now);
         }
     }
-}
-
-fn schedule(number: u8, around: &Surroundings<'_>, at: Time, event: Wd1003Event) {
-    let event = Event::Controller(number, ControllerEvent::Wd1003(event));
-    around.sim.schedule(at, event);
 }

@@ -1,0 +1,160 @@
+//! Controllers without a kernel: a script commands them and is what their
+//! interrupts wake.
+
+pub(crate) use super::bare::Bare as Bench;
+pub(crate) use super::bus::Bus;
+use super::drive::{Angle, Geometry, Mechanics, SeekCurve};
+pub(crate) use super::drive::{Drive, Rotation};
+use super::{Operation, Request, Requests};
+pub(crate) use super::{RequestId, moment};
+use crate::parts::{Id, Kind};
+use diskperf_sim::Stream;
+pub(crate) use diskperf_sim::{Streams, Time};
+pub(crate) use diskperf_timeline::Stage;
+pub(crate) use std::cell::RefCell;
+pub(crate) use std::rc::Rc;
+
+pub(crate) const SLOTS: u32 = 48;
+pub(crate) const CYLINDERS: u32 = 100;
+pub(crate) const HEADS: u32 = 2;
+pub(crate) const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
+pub(crate) const SPEED: u64 = 396_100;
+
+/// A drive of the shape of an Eagle, but with fewer cylinders, at this share
+/// of a revolution at time zero.
+pub(crate) fn drive(phase: u32) -> Drive {
+    let times = [5, 9, 15].map(Time::from_millis);
+    let mechanics = Mechanics {
+        geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
+        seek: SeekCurve::fit(CYLINDERS, (times[0], times[1], times[2])).expect("a curve"),
+        settle: Time::ZERO,
+        write_settle: Time::ZERO,
+        head_switch: Time::ZERO,
+    };
+    Drive::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
+}
+
+pub(crate) fn stream(name: &str) -> Stream {
+    Streams::new(1).stream(name)
+}
+
+pub(crate) fn period() -> Time {
+    Rotation::new(SPEED, Angle::ZERO).period()
+}
+
+/// So many slots of a track.
+pub(crate) fn slots(count: u32) -> Time {
+    Rotation::new(SPEED, Angle::ZERO).slots(count, SLOTS)
+}
+
+/// Asserts that two times are the same but for this many roundings to a
+/// whole nanosecond.
+#[track_caller]
+pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
+    let apart = one.0.abs_diff(other.0);
+    assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
+}
+
+impl<C: Kind + 'static> Bench<C> {
+    /// One controller, and these drives on it.
+    pub(crate) fn with(
+        drives: Vec<Drive>,
+        controller: impl FnOnce(Id<C>, usize) -> C,
+        bus: Bus,
+    ) -> Rc<Self> {
+        let mut requests = Requests::default();
+        for _ in 0..600 {
+            requests.issue(Request::default());
+        }
+        Rc::new(Self::new(drives, controller, bus, requests))
+    }
+
+    /// Keeps the processor working for this long from now on.
+    pub(crate) fn keep_busy(self: &Rc<Self>, span: Time) {
+        let bench = Rc::clone(self);
+        self.sim.spawn("program", true, async move {
+            bench.processor.give(bench.sim.current());
+            bench.processor.work(&bench.sim, span).await;
+            bench.processor.give_up(&bench.sim);
+        });
+    }
+
+    /// The same with what a handler of interrupts does, and no process.
+    pub(crate) fn keep_handling(self: &Rc<Self>, span: Time) {
+        self.processor.interrupt(&self.sim, &[(1, span)]);
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.sim.now()
+    }
+
+    /// A request that is issued now: drive, first sector, sectors, and
+    /// whether it writes.
+    pub(crate) fn issue(
+        &self,
+        id: u32,
+        (drive, sector, sectors, write): (usize, u64, u32, bool),
+    ) -> RequestId {
+        let id = RequestId::first(id);
+        let mut request = Request {
+            operation: Operation::of(write),
+            device: drive,
+            sector,
+            sectors,
+            ..Request::default()
+        };
+        request.spans.issue(moment(self.sim.now()));
+        self.hardware.borrow_mut().requests[id] = request;
+        id
+    }
+
+    /// The driver has had the request up to now.
+    pub(crate) fn mark(&self, id: RequestId) {
+        let now = moment(self.sim.now());
+        let mut hardware = self.hardware.borrow_mut();
+        hardware.requests[id].mark(Stage::DriverQueue, now);
+    }
+
+    /// The spans of a request, as stages and their lengths; together they
+    /// are exactly its time up to now.
+    #[track_caller]
+    pub(crate) fn spans(&self, id: RequestId) -> Vec<(Stage, Time)> {
+        let hardware = self.hardware.borrow();
+        let request = &hardware.requests[id].spans;
+        let mut at = request.issued().0;
+        let mut spans = Vec::new();
+        for span in request.spans() {
+            assert!(span.until.0 > at, "an empty span, or one that overlaps");
+            spans.push((span.stage, Time(span.until.0 - at)));
+            at = span.until.0;
+        }
+        assert_eq!(
+            at,
+            self.sim.now().0,
+            "a request is accounted for up to its end"
+        );
+        spans
+    }
+
+    /// What of a request's time went to a stage.
+    #[track_caller]
+    pub(crate) fn span(&self, id: RequestId, stage: Stage) -> Time {
+        let spans = self.spans(id);
+        spans
+            .iter()
+            .filter(|(of, _)| *of == stage)
+            .map(|(_, span)| *span)
+            .sum()
+    }
+
+    pub(crate) fn until_slot(&self, drive: usize, slot: u32) -> Time {
+        let hardware = self.hardware.borrow();
+        hardware.drives[drive].until_slot(self.sim.now(), slot)
+    }
+
+    /// The slot under the heads of a drive a moment from now.
+    pub(crate) fn slot_soon(&self, drive: usize) -> u32 {
+        let hardware = self.hardware.borrow();
+        hardware.drives[drive].slot_under_head(self.sim.now() + Time(1))
+    }
+}

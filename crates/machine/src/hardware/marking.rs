@@ -1,0 +1,51 @@
+//! Where the time of a request goes on a mechanism: what all controllers share that
+//! drive one.
+
+use super::drive::{Drive, Move, was_missed};
+use super::{Request, moment};
+use diskperf_sim::Time;
+use diskperf_timeline::{Deadline, Stage};
+
+/// Books the arm's way.
+pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
+    let mut at = from;
+    for (stage, span) in arm.stages() {
+        at += span;
+        transfer.mark(stage, moment(at));
+    }
+}
+
+/// Books what a transfer has done from its first sector on up to a moment: its
+/// sectors passing, and the ways from one track to the next.
+pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Drive, until: Time) {
+    let spans = &mut transfer.spans;
+    drive.tell_stages(|stage, ends| {
+        let ends = moment(ends.min(until));
+        if ends > spans.marked() {
+            spans.mark(stage, ends);
+        }
+    });
+    spans.mark(Stage::MediaTransfer, moment(until));
+}
+
+/// What waiting for a sector that comes by at `comes` is: a missed revolution,
+/// if the sector came by before, since `since` (the drive's last transfer, or
+/// its finding the sector) with the arm where it is; otherwise the ordinary
+/// rotational latency.
+pub(crate) fn late_stage(
+    transfer: &Request,
+    since: Option<Time>,
+    period: Time,
+    comes: Time,
+    arm: Move,
+    deadline: Deadline,
+) -> Stage {
+    if !was_missed(since, period, comes, arm) {
+        return Stage::RotationalLatency;
+    }
+    if transfer.spans.issued().0 > comes.0 - period.0 {
+        Stage::MissedRevolution(Deadline::ReadAhead)
+    } else {
+        Stage::MissedRevolution(deadline)
+    }
+}

@@ -1,0 +1,398 @@
+//! Parts: what hangs between the bus and the drives, each a folder that holds what the
+//! catalogue says of it (`specification`), the state machine (`hardware`), and the
+//! software that commands it (`driver`).
+//!
+//! A part is one line in [`each_part`]'s list. Controllers of a kind are kept together,
+//! under numbers that carry their kind ([`Id`]): an event cannot reach a controller of
+//! another kind, and a driver has no way to one.
+
+pub mod acsi;
+pub mod massbus;
+pub mod uda50;
+pub mod vme;
+pub mod wd1003;
+
+use crate::catalogue::{Component, Reader, System};
+use crate::event::Event;
+use crate::hardware::cache::CacheStatistics;
+use crate::hardware::{Parts, RequestId, Surroundings};
+use crate::kernel::Kernel;
+use crate::kernel::driver::QueueOrder;
+use crate::kernel::process::Context;
+use crate::specification::{Attachment, DriveSpecification};
+use crate::what_if::WhatIf;
+use diskperf_sim::{Streams, TaskId, Time};
+use diskperf_timeline::trace::Counted;
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use vme::Maintenance;
+
+/// A controller: a plain state machine.
+pub trait Controller: Sized {
+    /// What it schedules for itself.
+    type Event: Copy + fmt::Debug;
+
+    /// One of its events has come up.
+    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
+
+    /// The task that its interrupts wake.
+    fn connect(&mut self, interrupt: TaskId);
+
+    /// For how long it was busy up to now, and what of it, if that is counted.
+    fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
+        None
+    }
+
+    /// What its cache did, if it has one that counts.
+    fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
+        None
+    }
+}
+
+/// The software that commands controllers of one kind.
+pub(crate) trait Driver {
+    /// Takes a request; returns when it is queued or on its way.
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId);
+
+    /// Starts what serves the interrupts of its controllers, for ever.
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>);
+}
+
+/// A part, as the catalogue describes it.
+pub(crate) trait Described: Sized {
+    /// What commands it.
+    type Driver: Driver;
+
+    /// Reads the controller, and of `driver` what its driver costs.
+    fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
+
+    /// Makes the controllers, and their driver.
+    fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
+
+    /// Whether data come late at times.
+    fn loses_data(&self) -> bool {
+        false
+    }
+
+    /// How it formats and verifies, if that is known.
+    fn maintenance(&self) -> Option<Maintenance> {
+        None
+    }
+}
+
+/// Where the driver of a part is described.
+pub(crate) struct DriverReading<'a> {
+    pub(crate) system: &'a System,
+    /// The drive, counted from one, whose own it is.
+    pub(crate) own: Option<u32>,
+    /// All drives, and the places of those that hang on the part.
+    pub(crate) drives: &'a [DriveSpecification],
+    pub(crate) of: &'a [usize],
+    /// Of the processor.
+    pub(crate) speed: f64,
+}
+
+impl DriverReading<'_> {
+    /// A reader of the driver's table.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        self.system.reader(Component::Driver, self.own)
+    }
+}
+
+/// What a part is made with.
+pub(crate) struct Attaching<'a> {
+    controllers: &'a mut Controllers,
+    /// The drives that hang on it, and how many the computer has.
+    pub(crate) drives: &'a [usize],
+    pub(crate) drive_count: usize,
+    /// How a driver that orders its queue does it.
+    pub(crate) order: QueueOrder,
+    pub(crate) streams: Streams,
+    pub(crate) what_if: WhatIf,
+}
+
+impl Attaching<'_> {
+    /// Adds a controller, which is told its number among those of its kind and its
+    /// number among all, by which its random streams are named.
+    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+        self.controllers.add(make)
+    }
+}
+
+/// The number of a controller among those of its kind.
+pub struct Id<C> {
+    place: u8,
+    kind: PhantomData<fn() -> C>,
+}
+
+impl<C> Id<C> {
+    pub(crate) fn of_place(place: usize) -> Self {
+        Self {
+            place: u8::try_from(place).expect("fewer than 256 controllers"),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<C: Kind> Id<C> {
+    /// Has this controller's event come up at a moment.
+    #[inline]
+    pub(crate) fn schedule(self, around: &Surroundings<'_>, at: Time, event: C::Event) {
+        around.sim.schedule(at, Event::Part(C::event(self, event)));
+    }
+}
+
+impl<C> Clone for Id<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Id<C> {}
+
+impl<C> PartialEq for Id<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl<C> Eq for Id<C> {}
+
+impl<C> fmt::Debug for Id<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place.fmt(formatter)
+    }
+}
+
+/// A kind of controllers, of which a computer keeps all together.
+pub trait Kind: Controller {
+    #[doc(hidden)]
+    fn all(controllers: &Controllers) -> &Vec<Self>;
+    #[doc(hidden)]
+    fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
+    #[doc(hidden)]
+    fn numbered(id: Id<Self>) -> Numbered;
+    /// An event of one of them.
+    fn event(id: Id<Self>, event: Self::Event) -> PartEvent;
+}
+
+impl Controllers {
+    /// Adds a controller; see [`Attaching::add`].
+    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+        let id = Id::of_place(C::all(self).len());
+        let controller = make(id, self.numbered.len());
+        C::all_mut(self).push(controller);
+        self.numbered.push(C::numbered(id));
+        id
+    }
+
+    /// Its number among all.
+    pub(crate) fn number<C: Kind>(&self, id: Id<C>) -> usize {
+        let is_it = |numbered: &Numbered| *numbered == C::numbered(id);
+        let number = self.numbered.iter().position(is_it);
+        number.expect("a controller that was added")
+    }
+
+    /// The controller of this number among those of its kind.
+    #[inline]
+    pub(crate) fn get<C: Kind>(&mut self, id: Id<C>) -> &mut C {
+        &mut C::all_mut(self)[usize::from(id.place)]
+    }
+}
+
+macro_rules! each_part {
+    ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
+        /// The controllers of a computer.
+        #[derive(Default)]
+        pub struct Controllers {
+            $($folder: Vec<$folder::$Part>,)*
+            numbered: Vec<Numbered>,
+        }
+
+        /// One of all controllers.
+        #[doc(hidden)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Numbered {
+            $($Part(Id<$folder::$Part>),)*
+        }
+
+        /// What a controller schedules for itself.
+        #[derive(Clone, Copy, Debug)]
+        pub enum PartEvent {
+            $($(#[$doc])* $Part(Id<$folder::$Part>, <$folder::$Part as Controller>::Event),)*
+        }
+
+        $(impl Kind for $folder::$Part {
+            fn all(controllers: &Controllers) -> &Vec<Self> {
+                &controllers.$folder
+            }
+
+            #[inline]
+            fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self> {
+                &mut controllers.$folder
+            }
+
+            fn numbered(id: Id<Self>) -> Numbered {
+                Numbered::$Part(id)
+            }
+
+            #[inline]
+            fn event(id: Id<Self>, event: Self::Event) -> PartEvent {
+                PartEvent::$Part(id, event)
+            }
+        })*
+
+        impl Controllers {
+            /// An event of one of them has come up.
+            pub(crate) fn handle(
+                &mut self,
+                around: &Surroundings<'_>,
+                parts: &mut Parts<'_>,
+                event: PartEvent,
+            ) {
+                match event {
+                    $(PartEvent::$Part(id, event) => self.get(id).handle(around, parts, event),)*
+                }
+            }
+
+            /// For how long each was busy up to now, in the order of their numbers.
+            pub(crate) fn busy(&self, now: Time) -> Vec<Option<(Counted, Time)>> {
+                let busy = |numbered: &Numbered| match numbered {
+                    $(Numbered::$Part(id) => self.$folder[usize::from(id.place)].busy(now),)*
+                };
+                self.numbered.iter().map(busy).collect()
+            }
+
+            /// What the cache of each did.
+            pub(crate) fn cache_statistics(&self) -> Vec<Option<[CacheStatistics; 3]>> {
+                let caches = |numbered: &Numbered| match numbered {
+                    $(Numbered::$Part(id) => {
+                        self.$folder[usize::from(id.place)].cache_statistics()
+                    })*
+                };
+                self.numbered.iter().map(caches).collect()
+            }
+        }
+
+        /// The kinds of parts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum PartKind {
+            $($(#[$doc])* $Part,)*
+            /// One of which no document prints a number.
+            Unpublished,
+        }
+
+        impl PartKind {
+            pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
+                let kinds = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
+                controller.choice("kind", &kinds, "what it is to the software")
+            }
+        }
+
+        /// A part, as the catalogue describes it: controller and driver.
+        #[derive(Clone, Debug)]
+        pub enum PartSpecification {
+            $($(#[$doc])* $Part($folder::Specification),)*
+        }
+
+        impl PartSpecification {
+            /// Reads a part of this kind, and of `driver` what its driver costs.
+            pub(crate) fn read(
+                kind: PartKind,
+                controller: &mut Reader<'_>,
+                driver: &DriverReading<'_>,
+            ) -> Self {
+                match kind {
+                    $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
+                    PartKind::Unpublished => {
+                        Self::Vme(vme::Specification::unpublished(controller, driver))
+                    }
+                }
+            }
+
+            /// Makes the controllers, and their driver.
+            pub(crate) fn attach(&self, to: &mut Attaching<'_>) -> AnyDriver {
+                match self {
+                    $(Self::$Part(part) => AnyDriver::$Part(Rc::new(part.attach(to))),)*
+                }
+            }
+
+            /// Whether data come late at times.
+            pub(crate) fn loses_data(&self) -> bool {
+                match self {
+                    $(Self::$Part(part) => part.loses_data(),)*
+                }
+            }
+
+            /// How it formats and verifies, if that is known.
+            pub(crate) fn maintenance(&self) -> Option<Maintenance> {
+                match self {
+                    $(Self::$Part(part) => part.maintenance(),)*
+                }
+            }
+        }
+
+        /// A driver of one of the kinds that there are.
+        pub(crate) enum AnyDriver {
+            $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
+        }
+
+        impl AnyDriver {
+            /// Takes a request; returns when it is queued or on its way.
+            pub(crate) async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+                match self {
+                    $(Self::$Part(driver) => driver.strategy(kernel, context, id).await,)*
+                }
+            }
+
+            /// Starts what serves its interrupts.
+            pub(crate) fn start(&self, kernel: &Rc<Kernel>) {
+                match self {
+                    $(Self::$Part(driver) => Rc::clone(driver).start(kernel),)*
+                }
+            }
+        }
+    };
+}
+
+/// Sectors that a controller buffers.
+fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
+    controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
+}
+
+// The kind in the catalogue, the controller, and the folder.
+each_part! {
+    /// A MASSBUS adaptor, or what looks like one, with the hp driver.
+    "massbus" is Massbus in massbus;
+    /// DEC's UDA50, with the uda driver.
+    "uda50" is Uda50 in uda50;
+    /// A controller of the PC-AT's kind, with the hd driver.
+    "wd1003" is Wd1003 in wd1003;
+    /// A controller for the VMEbus, with a driver like Sun's.
+    "vme" is Vme in vme;
+    /// A disk on the DMA port of an Atari ST, with Minix's disk task.
+    "acsi" is Acsi in acsi;
+}
+
+/// The controllers of a computer, numbered on from one attachment to the next, and the
+/// driver of each attachment.
+pub(crate) fn attach(
+    attachments: &[Attachment],
+    (order, streams, what_if): (QueueOrder, Streams, WhatIf),
+) -> (Controllers, Vec<AnyDriver>) {
+    let mut controllers = Controllers::default();
+    let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
+    let attach = |attachment: &Attachment| {
+        attachment.part.attach(&mut Attaching {
+            controllers: &mut controllers,
+            drives: &attachment.drives,
+            drive_count,
+            order,
+            streams,
+            what_if,
+        })
+    };
+    let drivers = attachments.iter().map(attach).collect();
+    (controllers, drivers)
+}

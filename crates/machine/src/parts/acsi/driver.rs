@@ -1,0 +1,60 @@
+//! What Minix's disk task has of its controller: the task itself is a process of
+//! Minix's, and takes messages.
+
+use super::hardware::Acsi;
+use crate::hardware::RequestId;
+use crate::kernel::Kernel;
+use crate::kernel::minix::message::Endpoint;
+use crate::kernel::process::{BIO, Context};
+use crate::parts::{Driver, Id};
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// The disk task's costs and its read-ahead.
+#[derive(Clone, Debug)]
+pub struct DiskTaskConfig {
+    /// A physical request: setting the DMA chip up, handing the command over
+    /// byte by byte, and fetching the status at its end.
+    pub request: Time,
+    /// Bytes that are read where fewer are asked for: what is too much is kept
+    /// for later requests. None: 0.
+    pub read_ahead_bytes: u32,
+}
+
+/// The disk task's controller.
+pub(crate) struct DiskTask {
+    pub(crate) config: DiskTaskConfig,
+    pub(crate) controller: Id<Acsi>,
+}
+
+impl Driver for DiskTask {
+    async fn strategy(&self, _kernel: &Kernel, _context: Context<'_>, _id: RequestId) {
+        panic!("Minix's disk task takes messages")
+    }
+
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
+        kernel.serve(self.controller, handler);
+        let task = Rc::clone(kernel).disk_task(self);
+        kernel.sim.spawn("the disk task", false, task);
+    }
+}
+
+impl DiskTask {
+    /// Makes the controller's interrupts messages to the disk task, for ever.
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
+        loop {
+            while !kernel.ask(self.controller, |acsi, _| acsi.interrupts()) {
+                kernel.sim.wait("an interrupt of the controller").await;
+            }
+            kernel.processor.enter(&kernel.sim, BIO).await;
+            // An interrupt is a message too.
+            let cost: Time = kernel.minix().config.message;
+            kernel.spend(Context::Handler, Stage::Interrupt, cost).await;
+            kernel.ask(self.controller, |acsi, _| acsi.acknowledge());
+            kernel.interrupt_task(Endpoint::Disk);
+            kernel.processor.leave(&kernel.sim);
+        }
+    }
+}

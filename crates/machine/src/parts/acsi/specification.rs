@@ -1,0 +1,69 @@
+//! A disk on the DMA port of an Atari ST and Minix's disk task, as the catalogue
+//! describes them.
+
+use super::driver::{DiskTask, DiskTaskConfig};
+use super::hardware::{Acsi, AcsiConfig};
+use crate::catalogue::Reader;
+use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::specification::{LONGEST_MS, scaled};
+use diskperf_sim::Time;
+
+/// A disk with its embedded controller, and the task that commands it.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// How it is built.
+    pub controller: AcsiConfig,
+    /// The task's costs and its read-ahead.
+    pub driver: DiskTaskConfig,
+}
+
+impl Described for Specification {
+    type Driver = DiskTask;
+
+    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        Self {
+            controller: read_controller(reader),
+            driver: read_driver(driver),
+        }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> DiskTask {
+        let (config, streams) = (self.controller.clone(), to.streams);
+        let controller = to.add(|id, number| Acsi::new((id, number), config, streams));
+        DiskTask {
+            config: self.driver.clone(),
+            controller,
+        }
+    }
+}
+
+fn read_controller(reader: &mut Reader<'_>) -> AcsiConfig {
+    buffer_sectors(reader);
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    AcsiConfig {
+        command: time("command_ms", "from a command to looking for its sector"),
+        command_poll: time(
+            "command_poll_ms",
+            "how often its processor looks for a command; 0 where that is wired",
+        ),
+    }
+}
+
+fn read_driver(driver: &DriverReading<'_>) -> DiskTaskConfig {
+    let mut reader = driver.reader();
+    let request = reader.milliseconds(
+        "request_ms",
+        0.0..=LONGEST_MS,
+        "a physical request: DMA chip, command, status",
+    );
+    let config = DiskTaskConfig {
+        request: scaled(request, driver.speed),
+        read_ahead_bytes: reader.integer(
+            "read_ahead_bytes",
+            0..=65_536,
+            "what is read where less is asked for, and kept; 0 is nothing",
+        ) as u32,
+    };
+    reader.finish();
+    config
+}

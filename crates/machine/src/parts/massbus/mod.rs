@@ -1,0 +1,11 @@
+//! A MASSBUS adaptor, or what looks like one, and the hp driver of 4.2BSD.
+
+mod driver;
+mod hardware;
+mod specification;
+#[cfg(test)]
+mod tests;
+
+pub use driver::{HpConfig, PositionTest, SearchLead};
+pub use hardware::{Attention, Done, Massbus, MassbusConfig, MassbusEvent};
+pub use specification::Specification;

@@ -1,0 +1,201 @@
+//! MASSBUS adaptors and the hp driver, as the catalogue describes them.
+
+use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
+use super::hardware::{Attention, Massbus, MassbusConfig};
+use crate::catalogue::Reader;
+use crate::kernel::driver::QueueOrder;
+use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
+use diskperf_sim::Time;
+
+/// One adaptor for all drives, or one for each, and their driver.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// How an adaptor is built.
+    pub controller: MassbusConfig,
+    /// Whether each drive has one for itself.
+    pub separate: bool,
+    /// The driver's constants and costs.
+    pub driver: HpConfig,
+}
+
+impl Described for Specification {
+    type Driver = Hp;
+
+    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        buffer_sectors(reader);
+
+        let separate = reader.flag("separate_adaptors", "each drive on an adaptor of its own");
+        let attention = reader.choice(
+            "attention",
+            &[
+                ("while-transferring", Attention::WhileTransferring),
+                ("when-idle", Attention::WhenIdle),
+            ],
+            "when a drive may say that it has found its sector",
+        );
+        let reads_whole_sectors = reader.flag(
+            "reads_whole_sectors",
+            "whether a sector that is read goes on to memory only when all of it has come and was checked",
+        );
+        let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+        let search_poll_per_drive = time(
+            "search_poll_per_drive_ms",
+            "how long each drive on it makes its round of looking for commands to search; 0 where searching is wired",
+        );
+        let search_command = time(
+            "search_command_ms",
+            "how long it then takes to act on it; 0 where searching is wired",
+        );
+        let command = time("command_ms", "from a command to something acting on it");
+        let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
+        let controller = MassbusConfig {
+            attention,
+            search_poll_per_drive,
+            search_command,
+            command,
+            reads_whole_sectors,
+            data_late: share(
+                "data_late_per_sector",
+                "probability that a sector is late while the processor works",
+            ),
+            data_late_idle_share: share(
+                "data_late_idle_share",
+                "share of that probability while the processor idles",
+            ),
+            fails_again: true,
+        };
+        Self {
+            controller,
+            separate,
+            driver: read_hp(driver),
+        }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> Hp {
+        let groups: Vec<Vec<usize>> = match self.separate {
+            true => to.drives.iter().map(|drive| vec![*drive]).collect(),
+            false => vec![to.drives.to_vec()],
+        };
+        let controller = self.controller.supposing(to.what_if);
+        let streams = to.streams;
+        let adaptor = |drives: Vec<usize>| {
+            let config = controller.clone();
+            let id =
+                to.add(|id, number| Massbus::new((id, number), config, drives.clone(), streams));
+            (id, drives)
+        };
+        let adaptors = groups.into_iter().map(adaptor).collect();
+        let driver = HpConfig {
+            order: to.order,
+            ..self.driver.clone()
+        };
+        Hp::new(driver, adaptors, to.drive_count)
+    }
+
+    fn loses_data(&self) -> bool {
+        self.controller.data_late > 0.0
+    }
+}
+
+/// The driver, which has numbers for each type of drive.
+fn read_hp(driver: &DriverReading<'_>) -> HpConfig {
+    let DriverReading {
+        drives, of, speed, ..
+    } = *driver;
+    let mut leads = vec![SearchLead::default(); drives.len()];
+    for place in of {
+        let drive = &drives[*place];
+        let mut reader = driver.reader();
+        reader.select("type", &drive.driver_type);
+        let costs = read_hp_costs(&mut reader, speed);
+        let test = costs.position_test;
+        leads[*place] = read_lead(&mut reader, test, drive);
+        reader.finish();
+    }
+    let mut reader = driver.reader();
+    let first = of.first().map(|place| &drives[*place]);
+    reader.select("type", first.map_or("", |drive| &drive.driver_type));
+    let mut config = read_hp_costs(&mut reader, speed);
+    if let Some(drive) = first {
+        read_lead(&mut reader, config.position_test, drive);
+    }
+    reader.finish();
+    config.lead = leads;
+    config
+}
+
+fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
+    let position_test = reader.choice(
+        "position_test",
+        &[
+            ("1981", PositionTest::LastSectors),
+            ("1984", PositionTest::OutsideWindow),
+            ("1987", PositionTest::InsideWindow),
+        ],
+        "when a sector on the present cylinder is transferred without a search",
+    );
+    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let strategy = cost("strategy_ms", "queueing a request");
+    let start = cost(
+        "start_ms",
+        "deciding how to start one, and telling the drive",
+    );
+    let complete = cost("complete_ms", "seeing to a transfer that has ended");
+    HpConfig {
+        position_test,
+        lead: Vec::new(),
+        order: QueueOrder::Scan,
+        strategy,
+        start,
+        complete,
+        map_register: read_map_register(reader, speed),
+    }
+}
+
+fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
+    let nanoseconds = reader.microseconds(
+        "map_register_us",
+        0.0..=LONGEST_MS,
+        "loading a map register, one for each 512 bytes",
+    );
+    scaled(nanoseconds, speed)
+}
+
+fn read_lead(
+    reader: &mut Reader<'_>,
+    test: PositionTest,
+    drive: &DriveSpecification,
+) -> SearchLead {
+    let slots = u64::from(drive.mechanics.geometry.slots(0));
+    let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
+    let lead = sectors(
+        "search_lead_sectors",
+        "between the sector that is searched and the one wanted (sdist)",
+    );
+    let (window, minimum, maximum) = match test {
+        PositionTest::LastSectors => {
+            let doc = "last sectors of a track on which no search is made (rdist)";
+            (sectors("position_window_sectors", doc), 0, 0)
+        }
+        PositionTest::OutsideWindow | PositionTest::InsideWindow => (
+            0,
+            sectors("minimum_distance_sectors", "nearest sector (mindist)"),
+            sectors("maximum_distance_sectors", "farthest sector (maxdist)"),
+        ),
+    };
+    if lead >= slots {
+        let allowed = format!("less than the {slots} sectors of a track");
+        reader.fail_allowing(
+            "search_lead_sectors",
+            "a lead longer than a track",
+            &allowed,
+        );
+    }
+    SearchLead {
+        lead_sectors: lead as u32,
+        window_sectors: window.min(slots) as u32,
+        minimum_distance_sectors: minimum as u32,
+        maximum_distance_sectors: maximum as u32,
+    }
+}

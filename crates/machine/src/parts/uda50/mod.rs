@@ -1,0 +1,11 @@
+//! DEC's UDA50, and the uda driver of 4.2BSD.
+
+mod driver;
+mod hardware;
+mod specification;
+#[cfg(test)]
+mod tests;
+
+pub use driver::UdaConfig;
+pub use hardware::{Order, Uda50, Uda50Config, Uda50Event};
+pub use specification::Specification;

@@ -1,0 +1,99 @@
+//! The UDA50 and the uda driver, as the catalogue describes them.
+
+use super::driver::{Uda, UdaConfig};
+use super::hardware::{Order, Uda50, Uda50Config};
+use crate::catalogue::Reader;
+use crate::kernel::driver::QueueOrder;
+use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::specification::{LONGEST_MS, scaled};
+use diskperf_sim::Time;
+
+/// A UDA50, and its driver.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// How it is built.
+    pub controller: Uda50Config,
+    /// The driver's costs.
+    pub driver: UdaConfig,
+}
+
+impl Described for Specification {
+    type Driver = Uda;
+
+    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        Self {
+            controller: read_controller(reader),
+            driver: read_driver(driver),
+        }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> Uda {
+        let (config, drives, streams) = (self.controller.clone(), to.drives, to.streams);
+        let controller = to.add(|id, number| {
+            let spread = streams.stream(&format!("controller.{number}.spread"));
+            Uda50::new(id, config, drives, spread)
+        });
+        let driver = UdaConfig {
+            order: to.order,
+            ..self.driver.clone()
+        };
+        Uda::new(driver, controller, to.drive_count)
+    }
+}
+
+fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
+    let buffer_sectors = buffer_sectors(reader);
+    let credits = reader.integer(
+        "credits",
+        2..=64,
+        "commands that the host may have under way",
+    );
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    let decode = time(
+        "decode_ms",
+        "its processor, for each command before anything moves",
+    );
+    let finish = time(
+        "finish_ms",
+        "its processor, for each command when all has moved",
+    );
+    let finish_per_sector = time("finish_per_sector_ms", "the same, for each sector of it");
+    Uda50Config {
+        buffer_sectors,
+        credits: credits as u32,
+        decode,
+        finish,
+        finish_per_sector,
+        spread: reader.number(
+            "finish_spread",
+            0.0..=1.0,
+            "how far the three may be off their mean, as a share of it",
+        ),
+        order: reader.choice(
+            "order",
+            &[("arrival", Order::Arrival), ("nearest", Order::Nearest)],
+            "which of a drive's commands is next",
+        ),
+        overlap_decode: reader.flag(
+            "overlap_decode",
+            "whether a drive's next command is decoded while one is carried out",
+        ),
+    }
+}
+
+fn read_driver(driver: &DriverReading<'_>) -> UdaConfig {
+    let mut reader = driver.reader();
+    let mut cost = |key, doc| {
+        scaled(
+            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+            driver.speed,
+        )
+    };
+    let config = UdaConfig {
+        order: QueueOrder::Arrival,
+        start: cost("start_ms", "queueing a request, and making a command of it"),
+        complete: cost("complete_ms", "seeing to a response"),
+    };
+    reader.finish();
+    config
+}

@@ -1,0 +1,13 @@
+//! A controller for the VMEbus, and drivers like those of Sun.
+
+mod driver;
+mod hardware;
+mod specification;
+#[cfg(test)]
+mod tests;
+
+pub use driver::{ScanFrom, VmeDriverConfig};
+pub use hardware::{
+    Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
+};
+pub use specification::Specification;

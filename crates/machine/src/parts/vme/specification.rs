@@ -1,0 +1,219 @@
+//! A controller for the VMEbus and its driver, as the catalogue describes them.
+
+use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
+use super::hardware::{
+    Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
+};
+use crate::catalogue::Reader;
+use crate::hardware::Hint;
+use crate::kernel::driver::QueueOrder;
+use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::specification::{LONGEST_MS, scaled};
+use diskperf_sim::Time;
+
+/// A controller of this kind, and its driver.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// How it is built.
+    pub controller: VmeConfig,
+    /// The driver's constants and costs.
+    pub driver: VmeDriverConfig,
+}
+
+impl Described for Specification {
+    type Driver = VmeDriver;
+
+    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        Self {
+            controller: read_controller(reader),
+            driver: read_driver(driver),
+        }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> VmeDriver {
+        let (config, drives, streams) = (self.controller.clone(), to.drives, to.streams);
+        let controller = to.add(|id, number| Vme::new((id, number), config, drives, streams));
+        let driver = VmeDriverConfig {
+            order: to.order,
+            ..self.driver.clone()
+        };
+        VmeDriver::new(driver, controller, to.drive_count)
+    }
+
+    fn maintenance(&self) -> Option<Maintenance> {
+        self.controller.maintenance
+    }
+}
+
+impl Specification {
+    /// Refuses a controller of which nothing is known.
+    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        buffer_sectors(reader);
+        reader.fail_allowing(
+            "kind",
+            "no document of the catalogue prints a number of this controller, so that a model of it would be invented",
+            "a kind that is known; copy the file of a controller like it and say what you assume",
+        );
+        Self {
+            controller: VmeConfig::unknown(),
+            driver: read_driver(driver),
+        }
+    }
+}
+
+/// What a controller for the VMEbus keeps of what it reads.
+#[derive(Clone, Copy)]
+enum Keeps {
+    Nothing,
+    Tracks,
+    Sectors,
+}
+
+fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
+    let capacity_sectors = buffer_sectors(reader);
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    let command = time("command_ms", "its processor, for each command");
+    let command_poll = time(
+        "command_poll_ms",
+        "how often its processor looks for a command; 0 where that is wired",
+    );
+    let move_per_sector = time(
+        "move_sector_ms",
+        "its processor, for each sector that goes between its memory and the host's",
+    );
+    let write_lead = reader.integer(
+        "write_lead_sectors",
+        1..=1000,
+        "sectors of a write that it fetches before it starts the drive; all, of a shorter one",
+    );
+    let kinds = [
+        ("none", Keeps::Nothing),
+        ("tracks", Keeps::Tracks),
+        ("sectors", Keeps::Sectors),
+    ];
+    let keeps = reader.choice("cache", &kinds, "what it keeps of what it reads");
+    let caching = match keeps {
+        Keeps::Nothing => Caching::None,
+        Keeps::Tracks => Caching::Tracks {
+            capacity_sectors,
+            flushed_by_writes: reader
+                .flag("flushed_by_writes", "whether any write empties the cache"),
+        },
+        Keeps::Sectors => Caching::Sectors {
+            capacity_sectors,
+            policies: read_policies(reader),
+            adaptive: reader.flag(
+                "adaptive",
+                "whether it chooses bits and read-ahead by itself, from what is asked; those that are given mean nothing then",
+            ),
+        },
+    };
+    VmeConfig {
+        command,
+        command_poll,
+        move_per_sector,
+        write_lead_sectors: write_lead as u32,
+        maintenance: read_maintenance(reader),
+        caching,
+    }
+}
+
+/// How it formats; nothing where its file does not say.
+fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
+    let track_command = reader.optional_milliseconds(
+        "maintenance_track_ms",
+        0.0..=1000.0,
+        "between two operations on tracks, when it formats or verifies; nothing is known of that if absent",
+    )?;
+    let kinds = [("read", VerifyPass::Read), ("pattern", VerifyPass::Pattern)];
+    Some(Maintenance {
+        track_command: Time(track_command),
+        format_check: reader.flag("format_check", "whether each track is read after it has been formatted"),
+        verify: reader.choice("verify_pass", &kinds, "what a verify pass does: the board reads, or the host has a pattern written and compares it"),
+    })
+}
+
+/// What is done for each class of accesses; the same for all, where that is
+/// said.
+fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
+    let own = Hint::ALL.map(|class| read_policy(reader, class));
+    let bits = reader.optional_text(
+        "cache_bits",
+        "cache bits of all accesses, in place of those of the three kinds",
+    );
+    let ahead = reader.optional_integer(
+        "read_ahead_sectors",
+        0..=u64::from(MOST_AHEAD_SECTORS),
+        "sectors read ahead of all accesses, in place of those of the three kinds",
+    );
+    own.map(|own| {
+        let of_all = bits
+            .as_ref()
+            .map(|bits| Policy::parse(bits, own.ahead_sectors));
+        let policy = of_all.unwrap_or(Ok(own)).unwrap_or_else(|why| {
+            reader.fail("cache_bits", &why);
+            own
+        });
+        Policy {
+            ahead_sectors: ahead.map_or(policy.ahead_sectors, |ahead| ahead as u32),
+            ..policy
+        }
+    })
+}
+
+fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
+    let of = match class {
+        Hint::Raw => "accesses past the file system",
+        Hint::FileWhole => "the file system's accesses in multiples of 4 KB",
+        Hint::FilePart => "the file system's other accesses",
+    };
+    let key = format!("{}_cache_bits", class.name());
+    let doc = format!(
+        "cache bits of {of}: SEA, CRD, RAP, CWT, SRD, SWT, XHD, XCY, joined by |; 0 for none"
+    );
+    let bits = reader.text(&key, &doc);
+    let ahead = reader.integer(
+        &format!("{}_read_ahead_sectors", class.name()),
+        0..=u64::from(MOST_AHEAD_SECTORS),
+        &format!("sectors read ahead of {of}"),
+    );
+    match Policy::parse(&bits, ahead as u32) {
+        Ok(policy) => policy,
+        Err(why) => {
+            reader.fail(&key, &why);
+            Policy::default()
+        }
+    }
+}
+fn read_driver(driver: &DriverReading<'_>) -> VmeDriverConfig {
+    let mut reader = driver.reader();
+    let commands = reader.integer(
+        "commands",
+        0..=256,
+        "commands that the controller has at a time; 0 for all that there are, without a queue of the driver's",
+    );
+    let scan_from = reader.choice(
+        "scan_from",
+        &[("active", ScanFrom::Active), ("waiting", ScanFrom::Waiting)],
+        "where the scan over the cylinders goes up from: the request that the controller has, or the first that waits",
+    );
+    let mut cost = |key, doc| {
+        scaled(
+            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+            driver.speed,
+        )
+    };
+    let config = VmeDriverConfig {
+        order: QueueOrder::Scan,
+        scan_from,
+        commands: (commands > 0).then_some(commands as u32),
+        strategy: cost("strategy_ms", "queueing a request"),
+        start: cost(
+            "start_ms",
+            "making a command of one, and giving it to the controller",
+        ),
+        complete: cost("complete_ms", "seeing to a command that has ended"),
+    };
+    reader.finish();
+    config
+}

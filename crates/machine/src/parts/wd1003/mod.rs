@@ -1,0 +1,11 @@
+//! A controller of the PC-AT's kind, and the hd driver.
+
+mod driver;
+mod hardware;
+mod specification;
+#[cfg(test)]
+mod tests;
+
+pub use driver::HdConfig;
+pub use hardware::{Asks, Wd1003, Wd1003Config, Wd1003Event};
+pub use specification::Specification;

@@ -1,0 +1,74 @@
+//! A controller of the PC-AT's kind and the hd driver, as the catalogue describes them.
+
+use super::driver::{Hd, HdConfig};
+use super::hardware::{Wd1003, Wd1003Config};
+use crate::catalogue::Reader;
+use crate::kernel::driver::QueueOrder;
+use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
+use crate::specification::{LONGEST_MS, scaled};
+use diskperf_sim::Time;
+
+/// A controller of this kind, and its driver.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// How it is built.
+    pub controller: Wd1003Config,
+    /// The driver's costs.
+    pub driver: HdConfig,
+}
+
+impl Described for Specification {
+    type Driver = Hd;
+
+    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        Self {
+            controller: read_controller(reader),
+            driver: read_driver(driver),
+        }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> Hd {
+        let (config, streams) = (self.controller.clone(), to.streams);
+        let controller = to.add(|id, number| Wd1003::new((id, number), config, streams));
+        let driver = HdConfig {
+            order: to.order,
+            ..self.driver.clone()
+        };
+        Hd::new(driver, controller, to.drive_count)
+    }
+}
+
+fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
+    let buffer_sectors = buffer_sectors(reader);
+    let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
+    Wd1003Config {
+        buffer_sectors,
+        command: time("command_ms", "from a command to looking for its sector"),
+        command_poll: time(
+            "command_poll_ms",
+            "how often its processor looks for a command; 0 where that is wired",
+        ),
+    }
+}
+
+fn read_driver(driver: &DriverReading<'_>) -> HdConfig {
+    let mut reader = driver.reader();
+    let mut cost = |key, doc| {
+        scaled(
+            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+            driver.speed,
+        )
+    };
+    let config = HdConfig {
+        order: QueueOrder::Scan,
+        strategy: cost("strategy_ms", "queueing a request"),
+        start: cost("start_ms", "loading the controller's registers"),
+        move_sector: cost(
+            "move_sector_ms",
+            "moving a sector through the data register",
+        ),
+        complete: cost("complete_ms", "seeing to a transfer that has ended"),
+    };
+    reader.finish();
+    config
+}
