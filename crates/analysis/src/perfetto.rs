@@ -10,7 +10,7 @@ mod schema;
 
 use crate::explanation::words::{bytes, stage};
 use crate::explanation::{is_of_processor, window};
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use prost::Message;
 use schema::{
@@ -320,12 +320,16 @@ fn told(request: &TracedRequest) -> Vec<(&'static str, u64)> {
         ("sector", request.sector),
         ("sectors", u64::from(request.sectors)),
     ];
-    if request.slots > 0 {
-        told.extend([
-            ("cylinder", u64::from(request.cylinder)),
-            ("head", u64::from(request.head)),
-            ("slot", u64::from(request.slot)),
-        ]);
+    match request.position {
+        Some(Position::Disk(on)) => told.extend([
+            ("cylinder", u64::from(on.cylinder)),
+            ("head", u64::from(on.head)),
+            ("slot", u64::from(on.slot)),
+        ]),
+        Some(Position::Flash { channel, die }) => {
+            told.extend([("channel", u64::from(channel)), ("die", u64::from(die))]);
+        }
+        None => {}
     }
     told
 }

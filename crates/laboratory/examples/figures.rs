@@ -73,9 +73,11 @@ fn run_of(plan: &Plan) -> Result<Run, String> {
 
 /// The numbers of a request, whatever they are kept in.
 fn numbers(of: &TracedRequest) -> impl Debug + '_ {
+    let on_disk = of.on_disk().unwrap_or_default();
+    let on_disk = (on_disk.cylinder, on_disk.head, on_disk.slot, on_disk.slots);
     (
         (of.drive, of.sector, of.sectors, of.purpose),
-        (of.cylinder, of.head, of.slot, of.slots),
+        on_disk,
         (of.issued, &of.spans, &of.uses),
     )
 }

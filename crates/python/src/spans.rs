@@ -4,7 +4,7 @@ use crate::columns::Columns;
 use crate::figures::{cause, stage};
 use crate::table::{Table, whole};
 use diskperf_laboratory::analysis::explanation::Explanation;
-use diskperf_laboratory::timeline::trace::{Purpose, TracedRequest};
+use diskperf_laboratory::timeline::trace::{DiskPosition, Purpose, TracedRequest};
 use diskperf_laboratory::timeline::{Nanoseconds, Stage, Trace};
 
 /// One row.
@@ -32,6 +32,9 @@ pub(crate) fn spans(found: &Explanation, traces: &[Trace]) -> Columns {
     let of = |figure: fn(&TracedRequest) -> u64| {
         requests().map(move |request| request.map(|(_, one)| whole(figure(one))))
     };
+    let on_disk = |figure: fn(DiskPosition) -> u64| {
+        requests().map(move |request| Some(whole(figure(request?.1.on_disk()?))))
+    };
     Table::default()
         .text("program", rows().map(|row| row.program))
         .text("filesystem", rows().map(|row| row.filesystem))
@@ -48,8 +51,8 @@ pub(crate) fn spans(found: &Explanation, traces: &[Trace]) -> Columns {
         )
         .integer("sector", of(|one| one.sector))
         .integer("sectors", of(|one| u64::from(one.sectors)))
-        .integer("cylinder", of(|one| u64::from(one.cylinder)))
-        .integer("head", of(|one| u64::from(one.head)))
+        .integer("cylinder", on_disk(|on| u64::from(on.cylinder)))
+        .integer("head", on_disk(|on| u64::from(on.head)))
         .text("stage", rows().map(|row| stage(row.stage)))
         .text("cause", rows().map(|row| cause(row.stage)))
         .integer("start_ns", rows().map(|row| whole(row.from.0)))

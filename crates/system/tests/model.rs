@@ -268,7 +268,8 @@ fn a_trace_is_the_ledger_in_time() {
             recorded.remove(place.unwrap_or_else(|| panic!("{name}: no such process")));
         }
         for request in &trace.requests {
-            assert!(request.slot < request.slots && request.completed() > request.issued);
+            let on = request.on_disk().expect("a disk");
+            assert!(on.slot < on.slots && request.completed() > request.issued);
             assert!(
                 request
                     .uses

@@ -87,6 +87,35 @@ pub enum Purpose {
     WriteBehind,
 }
 
+/// Where on a device a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// Of its first sector, on a disk.
+    Disk(DiskPosition),
+    /// Of its first page, in flash.
+    Flash {
+        /// The way to the die, which others share.
+        channel: u32,
+        /// The die, of all that the channel has.
+        die: u32,
+    },
+}
+
+/// A place on the platters of a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DiskPosition {
+    /// The cylinder.
+    pub cylinder: u32,
+    /// The head.
+    pub head: u32,
+    /// The slot, of [`Self::slots`] that its track is divided into, as turned
+    /// by the skews.
+    pub slot: u32,
+    /// How many slots that track has.
+    pub slots: u32,
+}
+
 /// One request of one drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedRequest {
@@ -98,15 +127,8 @@ pub struct TracedRequest {
     pub sectors: u32,
     /// What it is for.
     pub purpose: Purpose,
-    /// The cylinder of its first sector.
-    pub cylinder: u32,
-    /// The head.
-    pub head: u32,
-    /// The slot, of [`Self::slots`] that its track is divided into, as turned
-    /// by the skews.
-    pub slot: u32,
-    /// How many slots that track has.
-    pub slots: u32,
+    /// Where that is; none where the device does not say.
+    pub position: Option<Position>,
     /// When it was issued.
     pub issued: Nanoseconds,
     /// What its time went to, without gap from the issue to the completion.
@@ -117,6 +139,14 @@ pub struct TracedRequest {
 }
 
 impl TracedRequest {
+    /// Where on a disk it is.
+    pub fn on_disk(&self) -> Option<DiskPosition> {
+        match self.position {
+            Some(Position::Disk(position)) => Some(position),
+            Some(Position::Flash { .. }) | None => None,
+        }
+    }
+
     /// When it completed.
     pub fn completed(&self) -> Nanoseconds {
         self.spans.last().map_or(self.issued, |span| span.until)

@@ -3,7 +3,7 @@
 use super::causes::{Cause, Rank, cause, differs, each};
 use super::{Suspect, measures::Measures};
 use crate::explanation::words;
-use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::trace::DiskPosition;
 use diskperf_timeline::{Stage, Trace};
 
 /// Of the sectors that both runs ask for, that this share lies elsewhere is no
@@ -90,7 +90,7 @@ fn platters(a: &Trace, b: &Trace) -> Vec<Cause> {
         let format = |trace: &Trace| {
             let mut requests = trace.requests.iter();
             let one = requests.find(|one| one.drive as usize == drive)?;
-            Some((one.slots, trace.drives[drive].sector_bytes))
+            Some((one.on_disk()?.slots, trace.drives[drive].sector_bytes))
         };
         if let (Some(one), Some(other)) = (format(a), format(b))
             && one != other
@@ -112,14 +112,16 @@ fn platters(a: &Trace, b: &Trace) -> Vec<Cause> {
 fn one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
     let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
         let own = trace.requests.iter().filter(|one| one.drive == drive);
-        let requests: Vec<&TracedRequest> = own.collect();
-        let slots = requests.first().map_or(0, |one| u64::from(one.slots));
+        let places: Vec<(u64, DiskPosition)> = own
+            .filter_map(|one| Some((one.sector, one.on_disk()?)))
+            .collect();
+        let slots = places.first().map_or(0, |(_, on)| u64::from(on.slots));
         let sectors = (1..=slots).rev().take(SPARES + 1);
         let all = sectors.flat_map(|sectors| (1..=HEADS).map(move |heads| (heads, sectors)));
         let fits = |(heads, sectors): &(u64, u64)| {
-            requests.iter().all(|one| {
-                let track = one.sector / sectors;
-                (track / heads, track % heads) == (u64::from(one.cylinder), u64::from(one.head))
+            places.iter().all(|(sector, on)| {
+                let track = sector / sectors;
+                (track / heads, track % heads) == (u64::from(on.cylinder), u64::from(on.head))
             })
         };
         all.filter(fits).collect()

@@ -3,7 +3,7 @@
 use super::routines::Routines;
 use super::searches::Searches;
 use crate::explanation::window;
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +44,8 @@ pub(super) struct Measures {
     usual: BTreeMap<Stage, f64>,
     /// Seek times by distance, for each drive: the shortest seen.
     pub(super) seeks: BTreeMap<(u32, u32), u64>,
-    /// Where each sector that a request begins with lies: cylinder, head, slot
-    /// and slots.
-    pub(super) places: BTreeMap<(u32, u64), (u32, u32, u32, u32)>,
+    /// Where each sector that a request begins with lies.
+    pub(super) places: BTreeMap<(u32, u64), Position>,
     /// What was searched, and when not.
     pub(super) searches: Searches,
 }
@@ -127,8 +126,8 @@ impl Measures {
             self.bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
             *self.requests.entry(request.purpose).or_default() += 1.0;
             let at = (request.drive, request.sector);
-            let place = (request.cylinder, request.head, request.slot, request.slots);
-            self.places.insert(at, place);
+            self.places
+                .extend(request.position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
             for (stage, start, stop) in request.parts() {
                 own[stage.index()] += stop.0 - start.0;
@@ -157,7 +156,10 @@ impl Measures {
             order.sort_by_key(|(end, _)| *end);
             for pair in order.windows(2) {
                 let (before, after) = (pair[0].1, pair[1].1);
-                let distance = before.cylinder.abs_diff(after.cylinder);
+                let (Some(from), Some(to)) = (before.on_disk(), after.on_disk()) else {
+                    continue;
+                };
+                let distance = from.cylinder.abs_diff(to.cylinder);
                 let seek: u64 = after
                     .parts()
                     .filter(|(stage, ..)| *stage == Stage::Seek)

@@ -4,7 +4,7 @@ use super::Suspect;
 use super::causes::{Cause, Rank, cause};
 use super::measures::{Measures, OF_DRIVER, left, middle};
 use crate::explanation::words;
-use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
@@ -39,16 +39,19 @@ impl Searches {
         let mut searches = Self::default();
         let mut leads = Vec::new();
         for request in requests {
-            let slots = f64::from(request.slots);
+            let Some(DiskPosition { slot, slots, .. }) = request.on_disk() else {
+                continue;
+            };
+            let under_head = |at| under_head(trace, (request, slots), at);
             let found = found(request);
             if let Some(found) = found {
-                let ahead = f64::from(request.slot) - under_head(trace, request, found);
-                leads.push(ahead.rem_euclid(slots).round() % slots);
+                let ahead = f64::from(slot) - under_head(found);
+                leads.push(ahead.rem_euclid(f64::from(slots)).round() % f64::from(slots));
             }
             let away = request.parts().any(|(stage, ..)| stage == Stage::Seek);
             if !away {
-                let head = under_head(trace, request, decided(trace, request)) as u32;
-                let distance = (request.slot + request.slots - head) % request.slots;
+                let head = under_head(decided(trace, request)) as u32;
+                let distance = (slot + slots - head) % slots;
                 count(&mut searches.by_slot, head, found.is_some());
                 count(&mut searches.by_distance, distance, found.is_some());
             }
@@ -76,10 +79,10 @@ fn found(request: &TracedRequest) -> Option<Nanoseconds> {
     })
 }
 
-/// Where the head is over a request's track, in its slots.
-fn under_head(trace: &Trace, request: &TracedRequest, at: Nanoseconds) -> f64 {
+/// Where the head is over a request's track, in so many slots.
+fn under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
     let turned = trace.drives[request.drive as usize].revolutions(at);
-    turned.rem_euclid(1.0) * f64::from(request.slots)
+    turned.rem_euclid(1.0) * f64::from(slots)
 }
 
 /// When it was decided whether to search for a request: when the driver had

@@ -82,10 +82,7 @@ fn request(of: &BlockRequest) -> TracedRequest {
                 Purpose::Write
             }
         },
-        cylinder: 0,
-        head: 0,
-        slot: 0,
-        slots: 0,
+        position: None,
         issued: of.queued,
         spans: vec![
             span(Stage::DriverQueue, of.issued),

@@ -2,7 +2,8 @@
 
 use super::{Account, verdict::verdict};
 use diskperf_timeline::trace::{
-    Counted, Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedWork,
+    Counted, DiskPosition, Position, Purpose, TracedBusy, TracedDrive, TracedProcess,
+    TracedRequest, TracedWork,
 };
 use diskperf_timeline::{Deadline, Nanoseconds, Span, Stage, Trace};
 
@@ -43,10 +44,12 @@ fn trace(processes: Vec<TracedProcess>) -> Trace {
             sector: 0,
             sectors: 16,
             purpose: Purpose::Read,
-            cylinder: 0,
-            head: 0,
-            slot: 0,
-            slots: 32,
+            position: Some(Position::Disk(DiskPosition {
+                cylinder: 0,
+                head: 0,
+                slot: 0,
+                slots: 32,
+            })),
             issued: at(10),
             spans: spans(&[
                 (Stage::Driver, 12),

@@ -121,7 +121,8 @@ fn ways_between_tracks_are_no_part_of_the_transfer() {
         let ns: u64 = media.map(|(_, from, until)| until.0 - from.0).sum();
         ns as f64 / f64::from(request.sectors)
     });
-    let slot = traces[0].drives[0].revolution_ns / f64::from(traces[0].requests[0].slots);
+    let slots = traces[0].requests[0].on_disk().expect("a disk").slots;
+    let slot = traces[0].drives[0].revolution_ns / f64::from(slots);
     let longest = longest.fold(0.0, f64::max);
     assert!(
         (longest / slot - 1.0).abs() < 1e-3,

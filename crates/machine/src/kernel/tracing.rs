@@ -8,8 +8,8 @@ use crate::hardware::drive::{CIRCLE, Drive};
 use crate::hardware::{Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::trace::{
-    Counted, Purpose, Trace, TracedBusy, TracedDrive, TracedProcess, TracedRequest, TracedUse,
-    TracedWork,
+    Counted, DiskPosition, Position, Purpose, Trace, TracedBusy, TracedDrive, TracedProcess,
+    TracedRequest, TracedUse, TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Span, Stage};
 
@@ -103,10 +103,12 @@ impl Kernel {
                     (true, true) => Purpose::Write,
                     (true, false) => Purpose::WriteBehind,
                 },
-                cylinder: place.cylinder,
-                head: place.head,
-                slot: place.slot,
-                slots: place.slots,
+                position: Some(Position::Disk(DiskPosition {
+                    cylinder: place.cylinder,
+                    head: place.head,
+                    slot: place.slot,
+                    slots: place.slots,
+                })),
                 issued: request.spans.issued(),
                 spans: request.spans.spans().to_vec(),
                 uses: Vec::new(),

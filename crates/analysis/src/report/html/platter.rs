@@ -58,7 +58,7 @@ struct Missed {
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without requests.
+    /// What is to be seen in a trace; nothing of one without requests of a disk.
     pub fn of(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace
@@ -67,7 +67,8 @@ impl Picture {
             .map(|process| process.ended())
             .max()?;
         let timed = |one: &&TracedRequest| one.issued >= opened && one.issued < ended;
-        let requests: Vec<&TracedRequest> = trace.requests.iter().filter(timed).collect();
+        let on_disks = trace.requests.iter().filter(|one| one.on_disk().is_some());
+        let requests: Vec<&TracedRequest> = on_disks.filter(timed).collect();
         let cause = costliest(trace, &requests);
         let losers: Vec<&TracedRequest> = requests
             .iter()
@@ -102,7 +103,7 @@ impl Picture {
         Some(Self {
             drive,
             number: shown.drive,
-            slots: shown.slots,
+            slots: shown.on_disk()?.slots,
             first,
             requests: trace
                 .requests

@@ -308,14 +308,17 @@ fn purpose(purpose: Purpose) -> &'static str {
 }
 
 fn described(request: &TracedRequest) -> String {
+    let place = request.on_disk().map_or_else(String::new, |on| {
+        format!(
+            " (cylinder {}, head {}, slot {})",
+            on.cylinder, on.head, on.slot
+        )
+    });
     format!(
-        "{} of {} sectors from {} (cylinder {}, head {}, slot {})",
+        "{} of {} sectors from {}{place}",
         purpose(request.purpose),
         request.sectors,
         request.sector,
-        request.cylinder,
-        request.head,
-        request.slot
     )
 }
 

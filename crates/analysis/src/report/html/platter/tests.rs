@@ -1,7 +1,7 @@
 use super::*;
 use diskperf_timeline::Deadline;
 use diskperf_timeline::Span;
-use diskperf_timeline::trace::{Purpose, TracedProcess};
+use diskperf_timeline::trace::{DiskPosition, Position, Purpose, TracedProcess};
 
 const REVOLUTION: u64 = 16_000_000;
 
@@ -11,10 +11,12 @@ fn request(issued: u64, spans: &[(Stage, u64)]) -> TracedRequest {
         sector: 64,
         sectors: 16,
         purpose: Purpose::Read,
-        cylinder: 0,
-        head: 2,
-        slot: 0,
-        slots: 32,
+        position: Some(Position::Disk(DiskPosition {
+            cylinder: 0,
+            head: 2,
+            slot: 0,
+            slots: 32,
+        })),
         issued: Nanoseconds(issued),
         spans: spans
             .iter()
