@@ -9,6 +9,7 @@
 pub mod acsi;
 pub mod massbus;
 pub mod uda50;
+pub mod up;
 pub mod vme;
 pub mod wd1003;
 
@@ -367,6 +368,8 @@ each_part! {
     "massbus" is Massbus in massbus;
     /// DEC's UDA50, with the uda driver.
     "uda50" is Uda50 in uda50;
+    /// An SMD controller on a UNIBUS, with the up driver.
+    "up" is Up in up;
     /// A controller of the PC-AT's kind, with the hd driver.
     "wd1003" is Wd1003 in wd1003;
     /// A controller for the VMEbus, with a driver like Sun's.

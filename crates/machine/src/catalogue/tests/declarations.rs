@@ -246,8 +246,12 @@ fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometr
             .any(|unit| key.ends_with(unit))
     });
     let tests = [("none", 0), ("1981", 1981), ("1984", 1984), ("1987", 1987)];
-    if reader.component_name().starts_with("hp") {
+    let is_of = |name: &str| reader.component_name().starts_with(name);
+    let (is_hp, is_up) = (is_of("hp"), is_of("up"));
+    if is_hp {
         reader.choice("position_test", &tests, "when a search is left out");
+    }
+    if is_hp || is_up {
         let lead = reader.integer("search_lead_sectors", 0..=10_000, "search this much ahead");
         if lead >= geometry.sectors_per_track {
             let allowed = format!("from 0 to {}", geometry.sectors_per_track - 1);

@@ -1,0 +1,272 @@
+//! The up driver (up.c of 4.1c and 4.2BSD).
+//!
+//! With one drive configured a request is given to the controller at once. With more, a
+//! drive is first told to search a sector some sectors ahead, unless its head is about
+//! to come there; but not while data moves, which would confuse the controller: such a
+//! drive is remembered, and started from the next interrupt.
+
+use super::hardware::{Done, Up};
+use crate::hardware::{RequestId, moment};
+use crate::kernel::Kernel;
+use crate::kernel::driver::QueueOrder;
+use crate::kernel::driver::disksort::{self, Queue, Queued};
+use crate::kernel::process::{BIO, Context};
+use crate::parts::{Driver, Id};
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// How far ahead a drive is told to search, and when it is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lead {
+    /// Sectors between the one searched and the one wanted (sdist).
+    pub lead_sectors: u32,
+    /// With the searched one less than so many sectors ahead there is no search (rdist).
+    pub window_sectors: u32,
+}
+
+/// The driver's constants and costs.
+#[derive(Clone, Debug)]
+pub struct UpConfig {
+    /// Of each drive.
+    pub lead: Vec<Lead>,
+    /// See [`QueueOrder`].
+    pub order: QueueOrder,
+    /// Queueing a request.
+    pub strategy: Time,
+    /// Deciding how to start one, and telling the drive.
+    pub start: Time,
+    /// One map register of the UNIBUS adapter, which maps 512 bytes.
+    pub map_register: Time,
+    /// Seeing to a transfer that has ended.
+    pub complete: Time,
+}
+
+/// The driver.
+pub(crate) struct UpDriver {
+    config: UpConfig,
+    controller: Id<Up>,
+    state: RefCell<State>,
+}
+
+/// What it knows.
+struct State {
+    /// Of each drive of the computer.
+    units: Vec<Unit>,
+    /// Drives that wait for the controller, in order.
+    waiting: VecDeque<usize>,
+    /// The first of them repeats a transfer that failed.
+    repeat: bool,
+    /// Drives that were not told to search, for data moved (upsoftas).
+    soft: Vec<usize>,
+}
+
+#[derive(Clone, Default)]
+struct Unit {
+    queue: Queue,
+    /// Something is being done for the first of the queue.
+    active: bool,
+    /// When it found its sector.
+    found: Option<Time>,
+    /// How often the transfer of the first of the queue has failed.
+    errors: u32,
+}
+
+/// A transfer that fails more often is given up.
+const MOST_ERRORS: u32 = 28;
+
+/// Data that one map register maps.
+const MAPPED_BYTES: u64 = 512;
+
+impl Driver for UpDriver {
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+        let level = kernel.processor.mask(&kernel.sim, BIO);
+        kernel
+            .spend(context, Stage::Driver, self.config.strategy)
+            .await;
+        let (drive, idle) = {
+            let mut hardware = kernel.hardware.borrow_mut();
+            let request = &mut hardware.requests[id];
+            request.mark(Stage::Driver, moment(kernel.sim.now()));
+            let drive = request.device;
+            let unit = &mut self.state.borrow_mut().units[drive];
+            disksort::insert(
+                self.config.order,
+                &mut unit.queue,
+                Queued::of(&hardware, id),
+            );
+            (drive, !unit.active)
+        };
+        if idle {
+            self.start_unit(kernel, context, drive).await;
+            self.start_transfer(kernel, context).await;
+        }
+        kernel.unmask(context, level).await;
+    }
+
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
+        kernel.serve(self.controller, handler);
+    }
+}
+
+impl UpDriver {
+    /// The driver of this controller, on a computer of so many drives.
+    pub(crate) fn new(config: UpConfig, controller: Id<Up>, drives: usize) -> Self {
+        let state = State {
+            units: vec![Unit::default(); drives],
+            waiting: VecDeque::new(),
+            repeat: false,
+            soft: Vec::new(),
+        };
+        Self {
+            config,
+            controller,
+            state: RefCell::new(state),
+        }
+    }
+
+    /// Decides what to do for the first request of a drive (upustart): queue it for the
+    /// controller, have the drive search, or remember to do so.
+    async fn start_unit(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+        let (first, found) = {
+            let unit = &mut self.state.borrow_mut().units[drive];
+            unit.active = !unit.queue.is_empty();
+            let Some(first) = unit.queue.first() else {
+                return;
+            };
+            (first.request, unit.found.is_some())
+        };
+        kernel.mark(first, Stage::DriverQueue);
+        kernel
+            .spend(context, Stage::Driver, self.config.start)
+            .await;
+        kernel.mark(first, Stage::Driver);
+        let (configured, idle) =
+            kernel.ask(self.controller, |up, _| (up.configured(), up.is_idle()));
+        let mut state = self.state.borrow_mut();
+        if found || configured == 1 {
+            state.waiting.push_back(drive);
+        } else if !idle {
+            state.soft.push(drive);
+        } else if let Some(slot) = self.search_slot(kernel, first) {
+            let around = kernel.surroundings();
+            kernel.ask(self.controller, |up, parts| {
+                up.search(&around, parts, (first, slot));
+            });
+        } else {
+            state.waiting.push_back(drive);
+        }
+    }
+
+    /// The slot to search for; none if the transfer may start at once.
+    fn search_slot(&self, kernel: &Kernel, first: RequestId) -> Option<u32> {
+        let hardware = kernel.hardware.borrow();
+        let request = &hardware.requests[first];
+        let drive = &hardware.drives[request.device];
+        let place = drive.geometry().locate(request.sector);
+        let lead = self.config.lead[request.device];
+        let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
+        if place.cylinder != drive.cylinder() {
+            return Some(target);
+        }
+        let ahead = target + 2 * place.slots - drive.slot_under_head(kernel.sim.now());
+        // csn > nsect - rdist, with csn counted back from the sector searched.
+        let counted_back = place.slots - 1 - (ahead % place.slots);
+        (counted_back <= place.slots - lead.window_sectors).then_some(target)
+    }
+
+    /// Gives the controller, if it is free, the first drive that waits (upstart).
+    async fn start_transfer(&self, kernel: &Kernel, context: Context<'_>) {
+        if !kernel.ask(self.controller, |up, _| up.is_idle()) {
+            return;
+        }
+        let (first, found, repeat) = {
+            let mut state = self.state.borrow_mut();
+            let Some(drive) = state.waiting.pop_front() else {
+                return;
+            };
+            let repeat = std::mem::take(&mut state.repeat);
+            let unit = &state.units[drive];
+            (unit.queue[0].request, unit.found, repeat)
+        };
+        kernel.mark(first, Stage::ChannelWait);
+        let bytes = kernel.hardware.borrow().bytes(first);
+        // One more than the pages: a buffer may start within one.
+        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
+        let cost = Time(self.config.map_register.0 * registers);
+        kernel.spend(context, Stage::Driver, cost).await;
+        kernel.mark(first, Stage::Driver);
+        let around = kernel.surroundings();
+        kernel.ask(self.controller, |up, parts| {
+            up.transfer(&around, parts, (first, found, repeat));
+        });
+    }
+
+    /// Serves the controller's interrupts for ever.
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
+        let kernel = &*kernel;
+        loop {
+            while !kernel.ask(self.controller, |up, _| up.interrupts()) {
+                kernel.sim.wait("an interrupt of the controller").await;
+            }
+            kernel.processor.enter(&kernel.sim, BIO).await;
+            kernel
+                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
+                .await;
+            if let Some(done) = kernel.ask(self.controller, |up, _| up.take_done()) {
+                self.transfer_done(kernel, done).await;
+            }
+            let soft = std::mem::take(&mut self.state.borrow_mut().soft);
+            for drive in soft {
+                self.start_unit(kernel, Context::Handler, drive).await;
+            }
+            while let Some(drive) = kernel.ask(self.controller, |up, _| up.take_attention()) {
+                self.found(kernel, drive);
+                self.start_unit(kernel, Context::Handler, drive).await;
+            }
+            self.start_transfer(kernel, Context::Handler).await;
+            kernel.processor.leave(&kernel.sim);
+        }
+    }
+
+    fn found(&self, kernel: &Kernel, drive: usize) {
+        let unit = &mut self.state.borrow_mut().units[drive];
+        let request = &kernel.hardware.borrow().requests[unit.queue[0].request];
+        unit.found = Some(Time(request.spans.marked().0));
+    }
+
+    async fn transfer_done(&self, kernel: &Kernel, done: Done) {
+        let drive = kernel.hardware.borrow().requests[done.request].device;
+        kernel
+            .spend(Context::Handler, Stage::Driver, self.config.complete)
+            .await;
+        if done.data_late {
+            let state = &mut *self.state.borrow_mut();
+            let unit = &mut state.units[drive];
+            unit.errors += 1;
+            if unit.errors > MOST_ERRORS {
+                kernel.give_up(done.request, unit.errors);
+                return;
+            }
+            // The whole transfer is done again, before any other.
+            state.waiting.push_front(drive);
+            state.repeat = true;
+            return;
+        }
+        {
+            let unit = &mut self.state.borrow_mut().units[drive];
+            let first = unit.queue.remove(0);
+            assert!(
+                first.request == done.request,
+                "the first of the queue was transferred"
+            );
+            unit.found = None;
+            unit.errors = 0;
+        }
+        kernel.completed(done.request);
+        self.start_unit(kernel, Context::Handler, drive).await;
+    }
+}
