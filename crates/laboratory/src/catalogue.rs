@@ -6,7 +6,7 @@ use crate::model::computer::Computer;
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
-use diskperf_machine::specification::DriveSpecification;
+use diskperf_machine::specification::MechanismSpecification;
 
 /// Entries of one kind, each with its description.
 ///
@@ -163,7 +163,12 @@ pub fn component(
         description: catalogue.description(component, name).unwrap_or_default(),
         parameters: parameters.collect(),
         drive: (component == Component::Drive)
-            .then(|| drive_figures(&computer.specification.drives[0])),
+            .then(|| {
+                computer.specification.drives[0]
+                    .mechanism()
+                    .map(drive_figures)
+            })
+            .flatten(),
     })
 }
 
@@ -238,6 +243,9 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
     }
     let computer = in_some_system(catalogue, Component::Drive, name)?;
     let drive = &computer.specification.drives[0];
+    let drive = drive.mechanism().ok_or_else(|| {
+        LaboratoryError::Request(format!("the drive `{name}` has no tracks; name a disk"))
+    })?;
     let geometry = &drive.mechanics.geometry;
     let sectors = geometry.sectors_per_track(0);
     Ok(Track {
@@ -251,7 +259,7 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
 /// Points of a seek curve: enough for a drawing.
 const SEEK_POINTS: u32 = 61;
 
-fn drive_figures(drive: &DriveSpecification) -> DriveFigures {
+fn drive_figures(drive: &MechanismSpecification) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
     let seek = &drive.mechanics.seek;
     let rpm = drive.hundredths_of_rpm as f64 / 100.0;

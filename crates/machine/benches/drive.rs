@@ -9,7 +9,7 @@ mod queueing;
 
 use criterion::{Criterion, Throughput};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_machine::hardware::drive::{Angle, Drive, Rotation};
+use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
 use diskperf_machine::specification::Specification;
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use queueing::{Load, Service, Station};
@@ -19,15 +19,21 @@ const SECTORS: u32 = 16;
 /// Requests per second that must be simulated.
 const BAR: f64 = 10e6;
 
-fn eagle() -> Drive {
+fn eagle() -> Mechanism {
     let system = Catalogue::embedded().resolve("vax780-sc780-eagle", &[]);
     let (specification, _) = Specification::read(system.expect("a system")).expect("a sound one");
     let drive = &specification.drives[0];
-    let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
-    Drive::new(drive.mechanics.clone(), rotation)
+    let rotation = Rotation::new(
+        drive.mechanism().expect("a disk").hundredths_of_rpm,
+        Angle::ZERO,
+    );
+    Mechanism::new(
+        drive.mechanism().expect("a disk").mechanics.clone(),
+        rotation,
+    )
 }
 
-fn station(drive: &Drive, outstanding: u32) -> Station {
+fn station(drive: &Mechanism, outstanding: u32) -> Station {
     let service = Service::Random {
         drive: Box::new(drive.clone()),
         sectors: SECTORS,

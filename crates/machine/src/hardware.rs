@@ -5,22 +5,23 @@ pub(crate) mod bare;
 pub(crate) mod bench;
 pub mod bus;
 pub mod cache;
-pub mod drive;
+pub mod device;
 pub(crate) mod marking;
+pub mod mechanism;
 mod request;
 
 use crate::event::Event;
 use crate::parts::{Controllers, Id, Kind, PartEvent};
 use bus::Bus;
+use device::Devices;
 use diskperf_sim::{Processor, Sim, Time};
 use diskperf_timeline::Nanoseconds;
-use drive::Drive;
 pub use request::{Hint, Operation, Request, RequestId, Requests};
 
 /// All that is not the processor, and the requests that are under way in it.
 pub struct Hardware {
     /// The drives, by number.
-    pub drives: Vec<Drive>,
+    pub drives: Devices,
     /// The adaptors or controllers.
     pub controllers: Controllers,
     /// What moves data to memory.
@@ -54,7 +55,7 @@ impl Hardware {
     /// The data of a request.
     pub fn bytes(&self, id: RequestId) -> u64 {
         let request = &self.requests[id];
-        let sector_bytes = self.drives[request.device].geometry().sector_bytes();
+        let sector_bytes = self.drives.get(request.device).sector_bytes();
         u64::from(request.sectors) * u64::from(sector_bytes)
     }
 
@@ -85,7 +86,7 @@ impl Hardware {
 /// What a controller works with.
 pub struct Parts<'a> {
     /// The drives, by number.
-    pub drives: &'a mut Vec<Drive>,
+    pub drives: &'a mut Devices,
     /// What moves data to memory.
     pub bus: &'a mut Bus,
     /// What software has asked for and not taken the completion of.

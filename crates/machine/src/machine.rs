@@ -4,7 +4,8 @@ use crate::budget::{Budget, Exceeded};
 use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
-use crate::hardware::drive::{Angle, Busy, Drive, Rotation};
+use crate::hardware::device::{Device, Devices};
+use crate::hardware::mechanism::{Angle, Busy, Mechanism, Rotation};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
@@ -15,7 +16,9 @@ use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::{V7, V7Check};
 use crate::kernel::{Kernel, Mount, raw};
 use crate::parts;
-use crate::specification::{DriveSpecification, FEWEST_BUFFERS, Specification, Volume};
+use crate::specification::{
+    DeviceSpecification, DriveSpecification, FEWEST_BUFFERS, Specification, Volume,
+};
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
 use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
@@ -269,7 +272,7 @@ impl Machine {
     /// What each drive has done.
     pub fn drives_busy(&self) -> Vec<Busy> {
         let hardware = self.kernel.hardware.borrow();
-        hardware.drives.iter().map(Drive::busy).collect()
+        hardware.drives.iter().map(Device::busy).collect()
     }
 
     /// For how long the processor worked, and how much of that in handlers.
@@ -356,7 +359,8 @@ impl Machine {
             in_handlers <= busy && busy <= now,
             "a processor is busy at most all the time"
         );
-        for drive in &self.kernel.hardware.borrow().drives {
+        let drives = &self.kernel.hardware.borrow().drives;
+        for drive in drives.iter().filter_map(Device::mechanism) {
             // What it does is booked when it starts; the last of it may go on.
             let (busy, most) = (drive.busy(), now + drive.booked_last());
             assert!(
@@ -413,14 +417,19 @@ fn cache(specification: &Specification) -> Buffers {
     Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
 }
 
-fn drives(specification: &Specification, circumstances: Circumstances) -> Vec<Drive> {
+fn drives(specification: &Specification, circumstances: Circumstances) -> Devices {
     let drive = |(number, drive): (usize, &DriveSpecification)| {
         let slower = 1.0 - circumstances.speed_difference * number as f64;
-        let speed = (drive.hundredths_of_rpm as f64 * slower + 0.5) as u64;
+        let of = match &drive.device {
+            DeviceSpecification::Mechanism(mechanism) => mechanism,
+            DeviceSpecification::Sectors(sectors) => return Device::Sectors(*sectors),
+        };
+        let speed = (of.hundredths_of_rpm as f64 * slower + 0.5) as u64;
         let against_first = circumstances.phase.wrapping_mul(number as u32);
         let phase = circumstances.first_phase.wrapping_add(against_first);
         let rotation = Rotation::new(speed.max(1), Angle::of_share(phase));
-        Drive::new(drive.mechanics.clone(), rotation).supposing(circumstances.what_if)
+        let mechanism = Mechanism::new(of.mechanics.clone(), rotation);
+        Device::Mechanism(Box::new(mechanism.supposing(circumstances.what_if)))
     };
     specification.drives.iter().enumerate().map(drive).collect()
 }

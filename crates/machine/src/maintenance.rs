@@ -2,7 +2,7 @@
 //! time: formatting and verifying, track after track. Nothing else uses the
 //! drive meanwhile.
 
-use crate::hardware::drive::{Angle, Drive, Rotation};
+use crate::hardware::mechanism::{Angle, Mechanism, Rotation};
 use crate::parts::vme::{Maintenance, VerifyPass};
 use crate::specification::Specification;
 use diskperf_sim::Time;
@@ -41,6 +41,7 @@ pub fn maintain(
 ) -> Result<MaintenanceTimes, NoMaintenance> {
     let of = specification.drives.get(place);
     let of = of.ok_or(NoMaintenance::NoDrive)?;
+    let of = of.mechanism().ok_or(NoMaintenance::Unknown(place + 1))?;
     let mut attachments = specification.attachments.iter();
     let attachment = attachments.find(|attachment| attachment.drives.contains(&place));
     let maintenance = attachment.and_then(|attachment| attachment.part.maintenance());
@@ -51,7 +52,7 @@ pub fn maintain(
     let costs = &specification.kernel.costs;
     let host = Time((costs.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64);
     let mut work = Work {
-        drive: Drive::new(of.mechanics.clone(), rotation),
+        drive: Mechanism::new(of.mechanics.clone(), rotation),
         maintenance,
         host,
         now: Time::ZERO,
@@ -70,7 +71,7 @@ pub fn maintain(
 
 /// A drive under maintenance.
 struct Work {
-    drive: Drive,
+    drive: Mechanism,
     maintenance: Maintenance,
     /// The processor comparing a track with its pattern: two words read, as a
     /// copy reads one and writes one.

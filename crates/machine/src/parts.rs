@@ -71,6 +71,10 @@ pub(crate) trait Described: Sized {
     /// Makes the controllers, and their driver.
     fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
 
+    /// Whether its controllers command bare mechanisms; what does not serves requests
+    /// itself.
+    const COMMANDS_MECHANISMS: bool = true;
+
     /// Whether data come late at times.
     fn loses_data(&self) -> bool {
         false
@@ -288,6 +292,14 @@ macro_rules! each_part {
             pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
                 let kinds = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
                 controller.choice("kind", &kinds, "what it is to the software")
+            }
+
+            /// Whether its controllers command bare mechanisms.
+            pub(crate) fn commands_mechanisms(self) -> bool {
+                match self {
+                    $(Self::$Part => <$folder::Specification as Described>::COMMANDS_MECHANISMS,)*
+                    Self::Unpublished => true,
+                }
             }
         }
 

@@ -6,7 +6,9 @@ mod memory;
 mod minix;
 mod v7;
 
-pub use drive::{DriveSpecification, PartitionSpecification};
+pub use drive::{
+    DeviceSpecification, DriveSpecification, MechanismSpecification, PartitionSpecification,
+};
 pub use kernel::{KernelKind, KernelSpecification};
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
@@ -196,6 +198,12 @@ fn read_parts(
             of: &controlled.drives,
             speed,
         };
+        let is_bare = |drive: &&usize| drives[**drive].mechanism().is_none();
+        let bare = controlled.drives.iter().find(is_bare);
+        if let (Some(drive), true) = (bare, controlled.kind.commands_mechanisms()) {
+            let message = format!("drive {} has no mechanism for it to command", drive + 1);
+            controlled.reader.fail("kind", &message);
+        }
         let part = PartSpecification::read(controlled.kind, &mut controlled.reader, &driver);
         controlled.reader.finish();
         Attachment {

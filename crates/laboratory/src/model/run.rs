@@ -348,8 +348,8 @@ fn environment(plan: &ModelPlan) -> Environment {
         .and_then(|parameter| parameter.value.replace('_', "").parse().ok());
     let places = (0..plan.drives + usize::from(plan.other)).map(|drive| {
         let volume = computer.specification.volumes[drive];
-        let mechanics = &computer.specification.drives[volume.drive].mechanics;
-        let size_bytes = mechanics.geometry.capacity_bytes();
+        let described = &computer.specification.drives[volume.drive];
+        let size_bytes = described.capacity_bytes();
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
             filesystem: computer
@@ -366,7 +366,7 @@ fn environment(plan: &ModelPlan) -> Environment {
             devices: vec![Device {
                 name: computer.drive_names[volume.drive].clone(),
                 size_bytes,
-                rotational: Some(true),
+                rotational: Some(described.mechanism().is_some()),
                 ..Device::default()
             }],
         }

@@ -2,7 +2,7 @@
 //! them.
 
 use super::bus::Bus;
-use super::drive::Drive;
+use super::mechanism::Mechanism;
 use super::{Hardware, Parts, Requests, Surroundings};
 use crate::event::Event;
 use crate::parts::{Controllers, Id, Kind};
@@ -22,7 +22,7 @@ impl<C: Kind> Bare<C> {
     /// One controller, made with its numbers, these drives on it, and these requests to
     /// ask for.
     pub(crate) fn new(
-        drives: Vec<Drive>,
+        drives: Vec<Mechanism>,
         controller: impl FnOnce(Id<C>, usize) -> C,
         bus: Bus,
         requests: Requests,
@@ -33,7 +33,7 @@ impl<C: Kind> Bare<C> {
             sim: Sim::new(TieBreak::Insertion),
             processor: Processor::default(),
             hardware: RefCell::new(Hardware {
-                drives,
+                drives: drives.into_iter().collect(),
                 controllers,
                 bus,
                 requests,

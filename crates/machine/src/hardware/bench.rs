@@ -3,8 +3,8 @@
 
 pub(crate) use super::bare::Bare as Bench;
 pub(crate) use super::bus::Bus;
-use super::drive::{Angle, Geometry, Mechanics, SeekCurve};
-pub(crate) use super::drive::{Drive, Rotation};
+use super::mechanism::{Angle, Geometry, Mechanics, SeekCurve};
+pub(crate) use super::mechanism::{Mechanism, Rotation};
 use super::{Operation, Request, Requests};
 pub(crate) use super::{RequestId, moment};
 use crate::parts::{Id, Kind};
@@ -22,7 +22,7 @@ pub(crate) const SPEED: u64 = 396_100;
 
 /// A drive of the shape of an Eagle, but with fewer cylinders, at this share
 /// of a revolution at time zero.
-pub(crate) fn drive(phase: u32) -> Drive {
+pub(crate) fn drive(phase: u32) -> Mechanism {
     let times = [5, 9, 15].map(Time::from_millis);
     let mechanics = Mechanics {
         geometry: Geometry::new((CYLINDERS, HEADS, SLOTS), (0, 1), 512).expect("a geometry"),
@@ -31,7 +31,7 @@ pub(crate) fn drive(phase: u32) -> Drive {
         write_settle: Time::ZERO,
         head_switch: Time::ZERO,
     };
-    Drive::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
+    Mechanism::new(mechanics, Rotation::new(SPEED, Angle::of_share(phase)))
 }
 
 pub(crate) fn stream(name: &str) -> Stream {
@@ -58,7 +58,7 @@ pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
 impl<C: Kind + 'static> Bench<C> {
     /// One controller, and these drives on it.
     pub(crate) fn with(
-        drives: Vec<Drive>,
+        drives: Vec<Mechanism>,
         controller: impl FnOnce(Id<C>, usize) -> C,
         bus: Bus,
     ) -> Rc<Self> {

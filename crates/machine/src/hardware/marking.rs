@@ -1,7 +1,7 @@
 //! Where the time of a request goes on a mechanism: what all controllers share that
 //! drive one.
 
-use super::drive::{Drive, Move, was_missed};
+use super::mechanism::{Mechanism, Move, was_missed};
 use super::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
@@ -17,7 +17,7 @@ pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
 
 /// Books what a transfer has done from its first sector on up to a moment: its
 /// sectors passing, and the ways from one track to the next.
-pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Drive, until: Time) {
+pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
     drive.tell_stages(|stage, ends| {
         let ends = moment(ends.min(until));

@@ -23,7 +23,7 @@ fn each_sector_passes_when_a_transfer_up_to_it_ends() {
 #[test]
 fn what_is_cut_short_has_moved_what_passed() {
     let now = Time(12_345_678);
-    let bytes = |drive: &Drive| drive.busy().bytes;
+    let bytes = |drive: &Mechanism| drive.busy().bytes;
     let mut whole = drive(0);
     whole.transfer(now, 40, 3 * SLOTS, false);
     let pass = whole.sectors_pass();

@@ -50,7 +50,8 @@ impl Kernel {
     /// somebody waited or nobody.
     pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
         self.statistics.borrow_mut().count(request);
-        let drive = &self.hardware.borrow().drives[request.device];
+        let hardware = self.hardware.borrow();
+        let drive = hardware.drives.get(request.device);
         self.trace_request(of, request, drive, awaited);
     }
 

@@ -4,12 +4,11 @@ use super::Kernel;
 use super::buffers::BufferId;
 use super::medium::Medium;
 use super::process::Process;
-use crate::hardware::drive::{CIRCLE, Drive};
+use crate::hardware::device::Device;
 use crate::hardware::{Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::trace::{
-    Counted, DiskPosition, Position, Purpose, Trace, TracedBusy, TracedDrive, TracedProcess,
-    TracedRequest, TracedUse, TracedWork,
+    Counted, Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Span, Stage};
 
@@ -64,7 +63,7 @@ impl Kernel {
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
         let hardware = self.hardware.borrow();
-        taken.drives = hardware.drives.iter().map(traced_drive).collect();
+        taken.drives = hardware.drives.iter().map(Device::traced).collect();
         let busy = hardware.controllers.busy(self.sim.now());
         taken.controllers = busy.iter().map(|busy| Some(busy.as_ref()?.0)).collect();
         Some(taken)
@@ -86,11 +85,10 @@ impl Kernel {
         &self,
         buffer: Option<BufferId>,
         request: &Request,
-        drive: &Drive,
+        drive: &Device,
         awaited: bool,
     ) {
         let Some(tracing) = &self.tracing else { return };
-        let place = drive.geometry().locate(request.sector);
         tracing.borrow_mut().add(
             buffer,
             TracedRequest {
@@ -103,12 +101,7 @@ impl Kernel {
                     (true, true) => Purpose::Write,
                     (true, false) => Purpose::WriteBehind,
                 },
-                position: Some(Position::Disk(DiskPosition {
-                    cylinder: place.cylinder,
-                    head: place.head,
-                    slot: place.slot,
-                    slots: place.slots,
-                })),
+                position: drive.position(request.sector),
                 issued: request.spans.issued(),
                 spans: request.spans.spans().to_vec(),
                 uses: Vec::new(),
@@ -188,13 +181,4 @@ pub(super) fn traced_work(now: Time, stage: Stage, usage: Usage) -> Option<Trace
         own: moment(usage.work),
         slowed: moment(usage.slowed),
     })
-}
-
-fn traced_drive(drive: &Drive) -> TracedDrive {
-    let rotation = drive.rotation();
-    TracedDrive {
-        revolution_ns: rotation.exact_period_ns(),
-        phase: rotation.angle(Time::ZERO).parts() as f64 / CIRCLE as f64,
-        sector_bytes: drive.geometry().sector_bytes(),
-    }
 }

@@ -1,7 +1,10 @@
 //! A drive, as the catalogue describes it.
 
 use crate::catalogue::Reader;
-use crate::hardware::drive::{Geometry, HeadGroups, Mechanics, Revectored, SeekCurve, Zone};
+use crate::hardware::device::Sectors;
+use crate::hardware::mechanism::{
+    Busy, Geometry, HeadGroups, Mechanics, Revectored, SeekCurve, Zone,
+};
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
 use diskperf_sim::Time;
@@ -9,14 +12,30 @@ use diskperf_sim::Time;
 /// A drive, and the partitions on it that are measured.
 #[derive(Clone, Debug)]
 pub struct DriveSpecification {
-    /// What it is made of.
-    pub mechanics: Mechanics,
-    /// Revolutions per minute, times a hundred.
-    pub hundredths_of_rpm: u64,
+    /// What it is.
+    pub device: DeviceSpecification,
     /// How the driver calls it.
     pub driver_type: String,
     /// In the order in which programs see them; at least one.
     pub partitions: Vec<PartitionSpecification>,
+}
+
+/// A device, of one of the kinds that there are.
+#[derive(Clone, Debug)]
+pub enum DeviceSpecification {
+    /// Platters and an arm, which a controller commands.
+    Mechanism(MechanismSpecification),
+    /// Sectors of a device that serves requests itself.
+    Sectors(Sectors),
+}
+
+/// A mechanism.
+#[derive(Clone, Debug)]
+pub struct MechanismSpecification {
+    /// What it is made of.
+    pub mechanics: Mechanics,
+    /// Revolutions per minute, times a hundred.
+    pub hundredths_of_rpm: u64,
 }
 
 /// A partition of a drive.
@@ -29,8 +48,69 @@ pub struct PartitionSpecification {
 }
 
 impl DriveSpecification {
+    /// Its mechanism, if it has one that a controller commands.
+    pub fn mechanism(&self) -> Option<&MechanismSpecification> {
+        match &self.device {
+            DeviceSpecification::Mechanism(mechanism) => Some(mechanism),
+            DeviceSpecification::Sectors(_) => None,
+        }
+    }
+
+    /// All that it holds.
+    pub fn capacity_bytes(&self) -> u64 {
+        let partitions = || self.partitions.iter().map(PartitionSpecification::bytes);
+        self.mechanism().map_or_else(
+            || partitions().sum(),
+            |of| of.mechanics.geometry.capacity_bytes(),
+        )
+    }
+
+    /// Slots that its first track is divided into; no end of them where it has no
+    /// tracks.
+    pub(crate) fn slots(&self) -> u64 {
+        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots(0));
+        self.mechanism().map_or(u64::MAX, slots)
+    }
+
     /// Reads a drive.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
+        match reader.optional_text("kind", KIND).as_deref() {
+            Some("sectors") => return Self::read_sectors(reader),
+            Some("disk") | None => {}
+            Some(other) => {
+                let message = format!("there is no drive of the kind {other}");
+                reader.fail_allowing("kind", &message, "disk or sectors");
+            }
+        }
+        Self::read_disk(reader)
+    }
+
+    /// A device of which only sectors are known. Its label describes it as if it had
+    /// tracks, for file systems that ask.
+    fn read_sectors(reader: &mut Reader<'_>) -> Self {
+        let sectors = 1..=u64::from(u32::MAX);
+        let partition_sectors = reader.integer("sectors", sectors, "how many it has") as u32;
+        let bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector");
+        Self {
+            device: DeviceSpecification::Sectors(Sectors {
+                sector_bytes: bytes as u32,
+                busy: Busy::default(),
+            }),
+            driver_type: String::new(),
+            partitions: vec![PartitionSpecification {
+                first_sector: 0,
+                label: ffs::Geometry {
+                    sector_bytes: bytes as u32,
+                    sectors_per_track: LABEL_TRACK_SECTORS,
+                    tracks_per_cylinder: LABEL_TRACKS,
+                    partition_sectors,
+                    revolutions_per_second: 60,
+                },
+            }],
+        }
+    }
+
+    fn read_disk(reader: &mut Reader<'_>) -> Self {
         let geometry = read_geometry(reader);
         let seek = read_seek(reader, geometry.cylinders());
         let time =
@@ -47,18 +127,26 @@ impl DriveSpecification {
         let driver_type = reader.text("driver_type", "what the driver takes it for");
         Self {
             partitions: read_partitions(reader, &geometry, label),
-            mechanics: Mechanics {
-                geometry,
-                seek,
-                settle,
-                write_settle,
-                head_switch,
-            },
-            hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
+            device: DeviceSpecification::Mechanism(MechanismSpecification {
+                mechanics: Mechanics {
+                    geometry,
+                    seek,
+                    settle,
+                    write_settle,
+                    head_switch,
+                },
+                hundredths_of_rpm: (rpm * 100.0 + 0.5) as u64,
+            }),
             driver_type,
         }
     }
 }
+
+const KIND: &str = "disk or sectors: platters with an arm, or sectors of which nothing more is known; disk if absent";
+
+/// What the label of a device without tracks says.
+const LABEL_TRACK_SECTORS: u32 = 32;
+const LABEL_TRACKS: u32 = 16;
 
 impl PartitionSpecification {
     /// As programs see it that go past the file system.

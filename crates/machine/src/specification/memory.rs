@@ -79,6 +79,9 @@ impl Memory {
 impl DriveSpecification {
     /// Where its sectors are, and how its arm moves, by distance.
     fn memory_bytes(&self) -> u64 {
-        u64::from(self.mechanics.geometry.cylinders()) * size_of::<u64>() as u64
+        let cylinders = self
+            .mechanism()
+            .map_or(0, |of| of.mechanics.geometry.cylinders());
+        u64::from(cylinders) * size_of::<u64>() as u64
     }
 }

@@ -2,7 +2,7 @@
 //! or a slipped slot is used, or when a skew is applied to the wrong side of
 //! a track's end.
 
-use diskperf_machine::hardware::drive::{
+use diskperf_machine::hardware::mechanism::{
     Geometry, GeometryError, HeadGroups, Place, Revectored, Zone,
 };
 use proptest::prelude::*;

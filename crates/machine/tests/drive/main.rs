@@ -9,7 +9,9 @@ mod queues;
 mod rotation;
 mod seek;
 
-use diskperf_machine::hardware::drive::{Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve};
+use diskperf_machine::hardware::mechanism::{
+    Angle, Geometry, Mechanics, Mechanism, Rotation, SeekCurve,
+};
 use diskperf_sim::Time;
 
 /// The Eagle's data sheet, as shape and seek times; tests that hang on
@@ -35,8 +37,8 @@ fn mechanics(geometry: Geometry) -> Mechanics {
 const EAGLE_SPEED: u64 = 396_100;
 const SPEED_3600: u64 = 360_000;
 
-fn drive(mechanics: Mechanics, hundredths_of_rpm: u64) -> Drive {
-    Drive::new(mechanics, Rotation::new(hundredths_of_rpm, Angle::ZERO))
+fn drive(mechanics: Mechanics, hundredths_of_rpm: u64) -> Mechanism {
+    Mechanism::new(mechanics, Rotation::new(hundredths_of_rpm, Angle::ZERO))
 }
 
 /// Asserts that two times are the same but for this many roundings to a

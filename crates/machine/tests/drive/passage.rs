@@ -3,8 +3,8 @@
 
 use super::geometry::any_geometry;
 use super::{EAGLE_SPEED, SPEED_3600, assert_near, drive, eagle, mechanics};
-use diskperf_machine::hardware::drive::{
-    Angle, Busy, Drive, Geometry, Mechanics, Passage, Rotation,
+use diskperf_machine::hardware::mechanism::{
+    Angle, Busy, Geometry, Mechanics, Mechanism, Passage, Rotation,
 };
 use diskperf_sim::Time;
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ fn plain(shape: (u32, u32, u32), spare: u32, interleave: u32) -> Geometry {
 }
 
 /// Revolutions, as a number to compare with.
-fn revolutions(drive: &Drive, span: Time) -> f64 {
+fn revolutions(drive: &Mechanism, span: Time) -> f64 {
     span.0 as f64 / drive.rotation().period().0 as f64
 }
 
 #[track_caller]
-fn assert_revolutions(drive: &Drive, span: Time, expected: f64) {
+fn assert_revolutions(drive: &Mechanism, span: Time, expected: f64) {
     let turned = revolutions(drive, span);
     assert!(
         (turned - expected).abs() < 1e-5,
@@ -245,7 +245,7 @@ fn a_transfer_that_is_cut_short_has_gone_no_further() {
 /// A transfer reckoned sector by sector, by exact fractions of a revolution:
 /// where it stands, how far it has to turn to the next sector, and that a
 /// head that rests nowhere loses nothing.
-fn by_hand(drive: &mut Drive, now: Time, sector: u64, count: u32) -> (f64, u32) {
+fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u32) {
     let period = 6e12 / EAGLE_SPEED as f64;
     let turn = |at: f64, slot: u32, slots: u32| {
         let target = f64::from(slot) / f64::from(slots);
@@ -332,7 +332,7 @@ proptest! {
         let from = from.index(sectors);
         let count = 1 + span.index((sectors - from).min(60)) as u32;
         let mut one = drive(mechanics(geometry.clone()), EAGLE_SPEED);
-        let mut other = Drive::new(mechanics(geometry), Rotation::new(EAGLE_SPEED, Angle::ZERO));
+        let mut other = Mechanism::new(mechanics(geometry), Rotation::new(EAGLE_SPEED, Angle::ZERO));
         let passage = one.transfer(Time(now), from as u64, count, false);
         let (expected, roundings) = by_hand(&mut other, Time(now), from as u64, count);
         let off = (passage.total().0 as f64 - expected).abs();

@@ -3,8 +3,8 @@
 //! another.
 
 use super::{EAGLE_SPEED, SPEED_3600};
-use diskperf_machine::hardware::drive::{
-    Angle, Drive, Geometry, Mechanics, Rotation, SeekCurve, Slots,
+use diskperf_machine::hardware::mechanism::{
+    Angle, Geometry, Mechanics, Mechanism, Rotation, SeekCurve, Slots,
 };
 use diskperf_sim::{Streams, Time};
 use proptest::prelude::*;
@@ -131,7 +131,7 @@ fn a_whole_track_takes_a_revolution_wherever_it_starts() {
             write_settle: Time::ZERO,
             head_switch: Time::ZERO,
         };
-        let mut drive = Drive::new(mechanics, Rotation::new(SPEED_3600, Angle::ZERO));
+        let mut drive = Mechanism::new(mechanics, Rotation::new(SPEED_3600, Angle::ZERO));
         // From the start of the second track's first sector to the end of its
         // last.
         let passage = drive.transfer(Time::ZERO, 17, 17, false);

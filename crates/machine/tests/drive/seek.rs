@@ -3,7 +3,7 @@
 //! cylinders, or when the drive books another way than it goes.
 
 use super::{EAGLE_SPEED, drive, eagle};
-use diskperf_machine::hardware::drive::{SeekCurve, SeekError};
+use diskperf_machine::hardware::mechanism::{SeekCurve, SeekError};
 use diskperf_sim::{Streams, Time};
 
 fn fit(cylinders: u32, times: [u64; 3]) -> Result<SeekCurve, SeekError> {

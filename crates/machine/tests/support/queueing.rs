@@ -2,7 +2,7 @@
 //! that queueing theory has exact answers for. The benchmark of the drive
 //! runs the same.
 
-use diskperf_machine::hardware::drive::Drive;
+use diskperf_machine::hardware::mechanism::Mechanism;
 use diskperf_sim::{Sim, Stream, Streams, TieBreak, Time};
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(crate) enum Load {
 pub(crate) enum Service {
     /// As long as the drive takes to read this many sectors anywhere, at a
     /// multiple of them.
-    Random { drive: Box<Drive>, sectors: u32 },
+    Random { drive: Box<Mechanism>, sectors: u32 },
     /// Always as long.
     Constant(Time),
 }

@@ -71,8 +71,19 @@ fn requests_and_drives_are_busy_for_what_they_were() {
         assert!(drive.read_sectors >= 500 * 16 && drive.read_sectors < 500 * 16 + 400);
         assert!(drive.written_sectors >= 500 * 16 && drive.written_sectors < 500 * 16 + 400);
         // Every sector passes under the heads once, at the spindle's speed.
-        let period = 6e12 / specification.drives[0].hundredths_of_rpm as f64;
-        let slots = f64::from(specification.drives[0].mechanics.geometry.slots(0));
+        let period = 6e12
+            / specification.drives[0]
+                .mechanism()
+                .expect("a disk")
+                .hundredths_of_rpm as f64;
+        let slots = f64::from(
+            specification.drives[0]
+                .mechanism()
+                .expect("a disk")
+                .mechanics
+                .geometry
+                .slots(0),
+        );
         let media = sectors as f64 / slots * period;
         let transfer = busy.transfer.0 as f64;
         assert!(

@@ -2,7 +2,7 @@
 //! when a number was copied wrongly, or a reader takes it for another.
 
 use super::*;
-use diskperf_machine::hardware::drive::{Angle, Drive, Rotation};
+use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
 use diskperf_machine::specification::DriveSpecification;
 
 /// Name, media rate in KB/s and capacity in 512-byte sectors, as section 6 of
@@ -30,11 +30,14 @@ fn entry(name: &str) -> DriveSpecification {
 fn drives_hold_and_move_what_is_printed() {
     for (name, kb_per_s, sectors) in DRIVES {
         let drive = entry(name);
-        let geometry = &drive.mechanics.geometry;
+        let geometry = &drive.mechanism().expect("a disk").mechanics.geometry;
         assert_eq!(geometry.sectors(), sectors, "{name}");
         assert_eq!(geometry.capacity_bytes(), sectors * 512);
         // A track's data, each revolution.
-        let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
+        let rotation = Rotation::new(
+            drive.mechanism().expect("a disk").hundredths_of_rpm,
+            Angle::ZERO,
+        );
         let track = f64::from(geometry.sectors_per_track(0)) / 2.0;
         let rate = track / rotation.period().seconds();
         assert!(
@@ -53,8 +56,14 @@ fn arms_move_as_printed() {
         ("rp06", [10.0, 30.0, 55.0]),
     ] {
         let drive = entry(name);
-        let seek = &drive.mechanics.seek;
-        let far = drive.mechanics.geometry.cylinders() - 1;
+        let seek = &drive.mechanism().expect("a disk").mechanics.seek;
+        let far = drive
+            .mechanism()
+            .expect("a disk")
+            .mechanics
+            .geometry
+            .cylinders()
+            - 1;
         let modelled = [seek.time(1), seek.average(), seek.time(far)];
         for (one, other) in modelled.iter().zip(printed) {
             assert!((one.millis() - other).abs() < 1e-5, "{name}: {modelled:?}");
@@ -68,8 +77,14 @@ fn arms_move_as_printed() {
 fn sectors_take_as_long_as_printed() {
     let times = |name: &str| {
         let drive = entry(name);
-        let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
-        let mut drive = Drive::new(drive.mechanics.clone(), rotation);
+        let rotation = Rotation::new(
+            drive.mechanism().expect("a disk").hundredths_of_rpm,
+            Angle::ZERO,
+        );
+        let mut drive = Mechanism::new(
+            drive.mechanism().expect("a disk").mechanics.clone(),
+            rotation,
+        );
         let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
         (rotation.period().millis(), sector.millis())
     };

@@ -36,7 +36,11 @@ fn a_slow_processor_loses_whole_revolutions() {
         ];
         let specification = specification(SC750, &settings);
         let moments = moments(&specification);
-        let period = 6e12 / specification.drives[0].hundredths_of_rpm as f64;
+        let period = 6e12
+            / specification.drives[0]
+                .mechanism()
+                .expect("a disk")
+                .hundredths_of_rpm as f64;
         let sectors = {
             let machine = machine(&specification);
             run(&machine, async |session| {
@@ -44,7 +48,11 @@ fn a_slow_processor_loses_whole_revolutions() {
             });
             sectors(&machine, &specification, 0)
         };
-        let geometry = &specification.drives[0].mechanics.geometry;
+        let geometry = &specification.drives[0]
+            .mechanism()
+            .expect("a disk")
+            .mechanics
+            .geometry;
         let (mut blocks, mut revolutions) = (0, 0.0);
         for block in (1..300).filter(|block| *block != 12) {
             let cylinder = |block: usize| geometry.locate(sectors[block]).cylinder;

@@ -18,7 +18,11 @@ fn moves(system: &str, block_bytes: &str, rotdelay_ms: &str, gap: u64) -> (u32, 
         make(session, "/mnt0/new/file", 1024).await;
     });
     machine.check(0).expect("a sound file system");
-    let geometry = &specification.drives[0].mechanics.geometry;
+    let geometry = &specification.drives[0]
+        .mechanism()
+        .expect("a disk")
+        .mechanics
+        .geometry;
     let block_sectors = block_bytes.parse::<u64>().expect("a number") / 512;
     let mut moves = (0, 0, 0, 0);
     for pair in sectors(&machine, &specification, 0).windows(2) {

@@ -211,7 +211,11 @@ fn each_missed_revolution_is_counted_once() {
     let after = all(&machine);
     let (missed, span) = (after.0 - before.0, (after.1 - before.1) as f64);
     let sectors = sectors(&machine, &specification, 0);
-    let geometry = &specification.drives[0].mechanics.geometry;
+    let geometry = &specification.drives[0]
+        .mechanism()
+        .expect("a disk")
+        .mechanics
+        .geometry;
     let follows = |pair: &&[u64]| {
         pair[1] == pair[0] + 16
             && geometry.locate(pair[0]).cylinder == geometry.locate(pair[1]).cylinder
@@ -223,7 +227,11 @@ fn each_missed_revolution_is_counted_once() {
         (just_missed..=301).contains(&missed),
         "{missed} for {just_missed} blocks"
     );
-    let period = 6e12 / specification.drives[0].hundredths_of_rpm as f64;
+    let period = 6e12
+        / specification.drives[0]
+            .mechanism()
+            .expect("a disk")
+            .hundredths_of_rpm as f64;
     let each = span / missed as f64 / period;
     assert!((0.99..1.0).contains(&each), "{each} revolutions each");
 }

@@ -4,7 +4,7 @@
 //! but the revolution that it stands for.
 
 use super::*;
-use diskperf_machine::hardware::drive::{Angle, Drive, Rotation};
+use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
 
 /// What the processor of such a machine adds to a request, at most: some
 /// thousand instructions at 100000 times the speed of a VAX.
@@ -55,10 +55,16 @@ fn reading(specification: Specification, blocks: usize) -> Reading {
 }
 
 impl Reading {
-    fn drive(&self) -> Drive {
+    fn drive(&self) -> Mechanism {
         let drive = &self.specification.drives[0];
-        let rotation = Rotation::new(drive.hundredths_of_rpm, Angle::ZERO);
-        Drive::new(drive.mechanics.clone(), rotation)
+        let rotation = Rotation::new(
+            drive.mechanism().expect("a disk").hundredths_of_rpm,
+            Angle::ZERO,
+        );
+        Mechanism::new(
+            drive.mechanism().expect("a disk").mechanics.clone(),
+            rotation,
+        )
     }
 
     fn period(&self) -> Time {
@@ -101,7 +107,11 @@ impl Reading {
     /// Of blocks that follow in their cylinder with this many sectors between
     /// them: how long each took, in revolutions.
     fn revolutions_after_a_gap(&self, gap: u64) -> Vec<f64> {
-        let geometry = &self.specification.drives[0].mechanics.geometry;
+        let geometry = &self.specification.drives[0]
+            .mechanism()
+            .expect("a disk")
+            .mechanics
+            .geometry;
         let cylinder = |block: usize| geometry.locate(self.sectors[block]).cylinder;
         let spans = self.spans();
         let follows = |block: &usize| {

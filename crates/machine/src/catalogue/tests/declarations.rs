@@ -97,6 +97,11 @@ impl Geometry {
 }
 
 pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
+    if reader.optional_text("kind", "what it is").as_deref() == Some("sectors") {
+        reader.integer("sectors", 1..=u64::MAX, "how many it has");
+        reader.integer("sector_bytes", 128..=65_536, "data of a sector");
+        return Geometry::of_type("");
+    }
     let mut seek = |key: &str, doc: &str| reader.milliseconds(key, 0.0..=1000.0, doc);
     let seek_ns = [
         seek("seek_minimum_ms", "seek to the next cylinder"),

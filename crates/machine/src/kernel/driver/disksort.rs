@@ -27,10 +27,9 @@ pub(crate) struct Queued<R = RequestId> {
 impl Queued {
     pub(crate) fn of(hardware: &Hardware, id: RequestId) -> Self {
         let request = &hardware.requests[id];
-        let geometry = hardware.drives[request.device].geometry();
         Self {
             request: id,
-            cylinder: geometry.locate(request.sector).cylinder,
+            cylinder: hardware.drives.get(request.device).cylinder(request.sector),
             write: request.is_write(),
         }
     }

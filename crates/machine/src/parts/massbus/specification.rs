@@ -167,7 +167,7 @@ fn read_lead(
     test: PositionTest,
     drive: &DriveSpecification,
 ) -> SearchLead {
-    let slots = u64::from(drive.mechanics.geometry.slots(0));
+    let slots = drive.slots();
     let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
     let lead = sectors(
         "search_lead_sectors",

@@ -66,7 +66,7 @@ fn read_driver(driver: &DriverReading<'_>) -> UpConfig {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        let slots = u64::from(drive.mechanics.geometry.slots(0));
+        let slots = drive.slots();
         config.lead[*place] = read_lead(&mut reader, slots);
         let mut cost = |key, doc| {
             let cost = reader.milliseconds(key, 0.0..=LONGEST_MS, doc);

@@ -3,8 +3,8 @@
 use super::adaptive::Watch;
 use super::stream::{Stream, ahead_limit};
 use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::drive::Move;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::mechanism::Move;
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};

@@ -2,8 +2,8 @@
 
 use super::arm::Arm;
 use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::drive::{Geometry, Place};
 use crate::hardware::marking::mark_passing;
+use crate::hardware::mechanism::{Geometry, Place};
 use crate::hardware::{Parts, Surroundings, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;

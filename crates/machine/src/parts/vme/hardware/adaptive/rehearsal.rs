@@ -7,7 +7,7 @@ use super::choice::Halves;
 use super::script::Script;
 use crate::hardware::bare::Bare;
 use crate::hardware::bus::Bus;
-use crate::hardware::drive::Drive;
+use crate::hardware::mechanism::Mechanism;
 use crate::hardware::{RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use std::cell::{Cell, RefCell};
@@ -29,7 +29,7 @@ struct Bench {
 /// What commands are carried out again with.
 pub(in super::super) struct Rehearsal<'a> {
     pub(in super::super) config: &'a VmeConfig,
-    pub(in super::super) drive: &'a Drive,
+    pub(in super::super) drive: &'a Mechanism,
     pub(in super::super) bus: &'a Bus,
 }
 

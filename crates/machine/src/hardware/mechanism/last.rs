@@ -2,11 +2,11 @@
 //! it does on its way, and what is left of it when something ends it early.
 
 use super::passage::{Leg, Passage};
-use super::{Commanded, Drive};
+use super::{Commanded, Mechanism};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-impl Drive {
+impl Mechanism {
     /// When each sector of the last transfer has passed, or will, if nothing
     /// stops it.
     ///

@@ -39,7 +39,7 @@ pub struct Mechanics {
 
 /// A drive, at some cylinder, turning.
 #[derive(Clone, Debug)]
-pub struct Drive {
+pub struct Mechanism {
     mechanics: Mechanics,
     rotation: Rotation,
     cylinder: u32,
@@ -76,7 +76,7 @@ pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> 
     }
 }
 
-impl Drive {
+impl Mechanism {
     /// A drive at rest at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, rotation: Rotation) -> Self {
         Self {

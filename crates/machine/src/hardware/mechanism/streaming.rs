@@ -3,7 +3,7 @@
 //! comes first.
 
 use super::passage::STILL;
-use super::{Angle, Commanded, Drive, Move};
+use super::{Angle, Commanded, Mechanism, Move};
 use diskperf_sim::Time;
 
 /// A track that is being read from the sector that came first.
@@ -21,7 +21,7 @@ pub struct TrackRead {
 /// nanosecond, and must not miss its slot by the fraction that rounding took.
 const ROUNDING: Time = Time(1_000);
 
-impl Drive {
+impl Mechanism {
     /// When to command, at the latest, what is to follow the last transfer
     /// without losing a revolution.
     pub fn just_in_time(&self, now: Time) -> Time {
