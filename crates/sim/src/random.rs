@@ -38,6 +38,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// A time from an exponential distribution, as that between events that happen
+    /// independently of each other.
+    pub fn exponential(&mut self, mean: Time) -> Time {
+        // The logarithm of a library of the platform's differs from one to the next.
+        Time((-libm::log(1.0 - self.share()) * mean.0 as f64 + 0.5) as u64)
+    }
+
     /// Uniform over all of 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

@@ -312,6 +312,21 @@ fn a_slower_rate_stretches_what_is_left() {
 }
 
 #[test]
+fn exponential_times_have_their_mean_and_forget() {
+    let mut stream = Streams::new(11).stream("arrivals");
+    let mean = Time(1_000_000);
+    let times: Vec<f64> = (0..40_000)
+        .map(|_| stream.exponential(mean).0 as f64 / mean.0 as f64)
+        .collect();
+    let found = times.iter().sum::<f64>() / times.len() as f64;
+    assert!((found - 1.0).abs() < 0.02, "{found}");
+    // Of those that last longer than some time, as many last that much longer again.
+    let beyond = |limit: f64| times.iter().filter(|time| **time > limit).count() as f64;
+    let (once, twice) = (beyond(0.7) / beyond(0.0), beyond(1.4) / beyond(0.7));
+    assert!((once - twice).abs() < 0.02, "{once} {twice}");
+}
+
+#[test]
 fn streams_are_named_and_repeat() {
     let streams = Streams::new(7);
     let mut first = streams.stream("drive.0");
