@@ -7,6 +7,7 @@
 //! another kind, and a driver has no way to one.
 
 pub mod acsi;
+pub mod fixed;
 pub mod massbus;
 pub mod uda50;
 pub mod up;
@@ -388,6 +389,8 @@ each_part! {
     "vme" is Vme in vme;
     /// A disk on the DMA port of an Atari ST, with Minix's disk task.
     "acsi" is Acsi in acsi;
+    /// A device without mechanics, with a driver that gives it all that it takes.
+    "fixed" is Fixed in fixed;
 }
 
 /// The controllers of a computer, numbered on from one attachment to the next, and the

@@ -135,6 +135,8 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("finish_spread", "share"),
     ("speed", "times the machine that costs are given for"),
     ("drives", "drives"),
+    ("servers", "requests"),
+    ("queue_depth", "requests"),
 ];
 
 /// The unit that a key's name carries; empty if it carries none.
