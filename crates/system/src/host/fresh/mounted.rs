@@ -78,7 +78,8 @@ impl Mounted {
         rustix::fs::mkdir(&mount_point, Mode::RWXU)
             .map_err(|error| FreshError::io("make a folder", directory, error))?;
         let options = options.join(",");
-        let mut arguments = vec![OsStr::new("-t"), OsStr::new(kind.name())];
+        // Without a note in /run/mount, which would outlive a private mount.
+        let mut arguments = vec![OsStr::new("-n"), OsStr::new("-t"), OsStr::new(kind.name())];
         if !options.is_empty() {
             arguments.extend([OsStr::new("-o"), OsStr::new(&options)]);
         }
