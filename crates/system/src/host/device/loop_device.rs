@@ -98,7 +98,21 @@ impl LoopDevice {
         let printed = Tool::Losetup
             .run_well(&direct)
             .or_else(|_| Tool::Losetup.run_well(&buffered))?;
-        let device = BlockDevice::from_path(Path::new(printed.trim()))?;
+        let held = Self::hold(Path::new(printed.trim()), path, image);
+        if held.is_err()
+            && let Ok(number) = FileNumber::of(image)
+        {
+            // Nobody would find it when the image is removed. What failed first
+            // says more than what fails now.
+            let _ = detach_backed_by(&BTreeSet::from([number]));
+        }
+        held
+    }
+
+    /// Has the device at `node`, which was just attached, detach itself when the
+    /// last user closes it, and makes sure that it shows the image.
+    fn hold(node: &Path, path: &Path, image: BorrowedFd<'_>) -> Result<Self, LoopError> {
+        let device = BlockDevice::from_path(node)?;
         let open_error = |source| LoopError::Open {
             device: device.path().to_owned(),
             source,
