@@ -338,8 +338,14 @@ fn try_create(
             return Err(failed("open the new folder", error));
         }
     };
-    if !folder::is_empty(directory.as_fd()) {
-        return Ok(None);
+    match folder::is_empty(directory.as_fd()) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(error) => {
+            let _ = give_up();
+            let action = "look into the new folder";
+            return Err(WorkspaceError::from_io(action, parent_path, error));
+        }
     }
     let lock = match new_marker(directory.as_fd()) {
         Ok(Some(lock)) => lock,
@@ -363,8 +369,15 @@ fn try_create(
         }
     }
     let mut folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
-    if !folder.is_ours() {
-        return Ok(None);
+    match folder.is_ours() {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(_) if folder.is_gone() => return Ok(None),
+        // One that cannot be looked at is not left behind for another.
+        Err(error) => {
+            let _ = folder.remove();
+            return Err(WorkspaceError::from_io("look at", folder.path(), error));
+        }
     }
     if let Err(error) = folder.write_marker(&marker_text()) {
         let _ = folder.remove();
@@ -385,13 +398,14 @@ fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
     };
     // What this process makes belongs to its user, or to whom the file system
     // gives everything (vfat, NFS); either way both have the same owner.
-    let owner = |file: BorrowedFd<'_>| Ok(rustix::fs::fstat(file)?.st_uid);
-    if owner(directory)? == owner(marker.as_fd())? {
+    let owner = |file: BorrowedFd<'_>| rustix::fs::fstat(file).map(|status| status.st_uid);
+    let same = owner(directory).and_then(|one| Ok(one == owner(marker.as_fd())?));
+    if same == Ok(true) {
         return Ok(Some(marker));
     }
     drop(marker);
     rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
-    Ok(None)
+    same.map(|_| None)
 }
 
 /// The marker's text is for people: `diskperf clean` goes by the lock.

@@ -149,8 +149,10 @@ fn examine(
     // Needs no permission for the folder.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // The folder may go away at any moment: then it is not abandoned.
-    let Ok(directory) = rustix::fs::openat(&**parent, &name, flags, Mode::empty()) else {
-        return Ok(None);
+    let directory = match rustix::fs::openat(&**parent, &name, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        Err(error) => return Err(failed(error)),
     };
     // Of somebody else's folder, the contents could change under the removal.
     let owner = rustix::fs::fstat(&directory).map_err(failed)?.st_uid;
@@ -162,7 +164,9 @@ fn examine(
     let lock = match rustix::fs::openat(&directory, folder::MARKER, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
-            let empty = folder::is_empty(directory.as_fd()) && !is_alive(pid);
+            let empty = !is_alive(pid)
+                && folder::is_empty(directory.as_fd())
+                    .map_err(|error| WorkspaceError::from_io("look into", &path, error))?;
             let remains = Remains::Empty {
                 path,
                 name,
@@ -192,7 +196,9 @@ fn examine(
         Err(error) => return Err(failed(error)),
     }
     let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
-    Ok(folder
-        .is_ours()
-        .then_some(Abandoned(Remains::Folder(folder))))
+    match folder.is_ours() {
+        Ok(ours) => Ok(ours.then_some(Abandoned(Remains::Folder(folder)))),
+        Err(_) if folder.is_gone() => Ok(None),
+        Err(error) => Err(WorkspaceError::from_io("look at", &path, error)),
+    }
 }

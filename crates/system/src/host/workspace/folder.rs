@@ -100,11 +100,8 @@ impl Folder {
 
     /// Whether it still is the folder of that name, and the locked marker the
     /// one in it.
-    pub(super) fn is_ours(&self) -> bool {
-        matches!(
-            (self.is_in_place(), self.marker_there()),
-            (Ok(true), Ok(MarkerThere::Locked))
-        )
+    pub(super) fn is_ours(&self) -> io::Result<bool> {
+        Ok(self.is_in_place()? && self.marker_there()? == MarkerThere::Locked)
     }
 
     /// Whether it still is the folder of that name.
@@ -301,9 +298,9 @@ pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> 
 }
 
 /// Whether nothing is in an open directory but files that are hidden because
-/// they were removed, as far as one may look into it.
-pub(super) fn is_empty(directory: BorrowedFd<'_>) -> bool {
-    names(directory).is_ok_and(|mut names| names.all(|name| is_hidden(&name)))
+/// they were removed.
+pub(super) fn is_empty(directory: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(names(directory)?.all(|name| is_hidden(&name)))
 }
 
 /// Removes the hidden files of an open directory, which are still there where
