@@ -120,17 +120,26 @@ impl Queue {
         let directory = disk.sysfs().join("queue");
         let status = std::fs::metadata(&directory)
             .map_err(|error| QueueError::io("find the request queue", &directory, error))?;
-        let mut stamp = status.ino().to_string();
-        if disk.backing_file().is_some() {
-            // A loop device stays, and shows one file after the other.
-            let shown = std::fs::read_to_string(disk.sysfs().join("diskseq"));
-            stamp += &format!("-{}", shown.unwrap_or_default().trim());
-        }
+        // A loop device stays, and shows one file after the other.
+        let counter = disk.sysfs().join("diskseq");
+        let medium = match std::fs::read_to_string(&counter) {
+            // Kernels before 5.15 do not count.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| QueueError::io("read it", &counter, error))?,
+        };
+        let stamp = format!("{}-{}", status.ino(), medium.trim());
         Ok(Self { disk, stamp })
     }
 
-    fn numbered(number: DeviceNumber) -> Result<Self, QueueError> {
-        Self::of(&BlockDevice::from_number(number)?)
+    /// That of the disk that has this number now; `None` where no disk has it. One
+    /// that cannot be looked at may be there.
+    fn numbered(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
+        let link = PathBuf::from(format!("/sys/dev/block/{number}"));
+        match link.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(QueueError::io("find the disk", &link, error)),
+            Ok(_) => Self::of(&BlockDevice::from_number(number)?).map(Some),
+        }
     }
 
     /// The disk.
@@ -189,7 +198,7 @@ impl Queue {
     /// # Errors
     /// The disk is gone, or the kernel does not take the value from this user.
     pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
-        if Self::numbered(self.disk.number()).ok().as_ref() != Some(self) {
+        if Self::numbered(self.disk.number())?.as_ref() != Some(self) {
             return Err(QueueError::Gone {
                 disk: self.disk.name().to_owned(),
             });

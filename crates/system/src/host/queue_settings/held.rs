@@ -90,7 +90,7 @@ impl HeldQueue {
         let directory = make_directory()?;
         let note = Note::lock(directory, queue.disk().number(), Missing::Make)?
             .ok_or_else(|| QueueError::io("lock it", Path::new(DIRECTORY), Errno::NOENT))?;
-        let left = note.read()?.leftovers(&queue);
+        let left = note.read()?.leftovers(&queue)?;
         for (key, value) in &left {
             queue.set(*key, value)?;
         }
@@ -233,13 +233,10 @@ pub fn any_noted() -> bool {
 
 fn left_in(note: Note, number: DeviceNumber) -> Result<LeftQueue, QueueError> {
     let noted = note.read()?;
-    let queue = Queue::numbered(number).ok();
-    let (queue, values) = match queue {
-        Some(queue) => {
-            let values = noted.leftovers(&queue);
-            (Some(queue), values)
-        }
-        None => (None, Vec::new()),
+    let queue = Queue::numbered(number)?;
+    let values = match &queue {
+        Some(queue) => noted.leftovers(queue)?,
+        None => Vec::new(),
     };
     let disk = queue.as_ref().map(|queue| queue.disk().name().to_owned());
     Ok(LeftQueue {
@@ -449,12 +446,12 @@ struct Noted {
 
 impl Noted {
     /// What is to be put back, if the note is of this boot and of this disk.
-    fn leftovers(self, queue: &Queue) -> Vec<(QueueKey, String)> {
-        let is_of_now = boot().is_ok_and(|boot| boot == self.boot) && self.stamp == queue.stamp;
-        match is_of_now {
+    fn leftovers(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
+        let is_of_now = boot()? == self.boot && self.stamp == queue.stamp;
+        Ok(match is_of_now {
             true => self.values,
             false => Vec::new(),
-        }
+        })
     }
 
     fn parse(text: &str) -> Option<Self> {
