@@ -238,7 +238,12 @@ impl Execution<'_> {
             block_events: events.as_ref(),
         };
         let mut steps = self.plan.suite.steps.iter().enumerate();
-        steps.try_for_each(|(number, step)| self.step(number, step, &stand))
+        let result = steps.try_for_each(|(number, step)| self.step(number, step, &stand));
+        if let Some(Err(error)) = events.map(BlockEvents::close) {
+            self.left
+                .push(format!("{error}; `diskperf clean` removes it"));
+        }
+        result
     }
 
     /// Listens to the disks of these drives, where the plan has it and the system

@@ -135,6 +135,14 @@ impl BlockEvents {
         instance.enable("sched/sched_waking", &format!("comm == \"{name}\""))
     }
 
+    /// Removes the buffer. A drop does that too, and says nothing.
+    ///
+    /// # Errors
+    /// It stays, and `diskperf clean` finds it.
+    pub fn close(self) -> Result<(), BlockEventsError> {
+        self.instance.remove()
+    }
+
     /// The disks' names.
     pub fn devices(&self) -> &[String] {
         &self.devices

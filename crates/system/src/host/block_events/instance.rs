@@ -57,6 +57,7 @@ impl Tracefs {
                         path,
                         name,
                         _tracefs: self,
+                        removed: false,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -134,11 +135,24 @@ pub(super) struct Instance {
     name: String,
     /// The path leads through it.
     _tracefs: Tracefs,
+    removed: bool,
 }
 
 impl Instance {
     fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
         failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
+    }
+
+    /// Removes it.
+    pub(super) fn remove(mut self) -> Result<(), BlockEventsError> {
+        self.removed = true;
+        self.take_away()
+            .map_err(|source| failed(&format!("{USUAL_PLACE}/{}", self.name), source))
+    }
+
+    fn take_away(&self) -> io::Result<()> {
+        let _ = self.write("tracing_on", "0");
+        remove(&self.path)
     }
 
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), BlockEventsError> {
@@ -188,9 +202,10 @@ fn lost_in(stats: &str) -> Option<u64> {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let _ = self.write("tracing_on", "0");
-        // Nobody is left to report to; `diskperf clean` finds what stays.
-        let _ = remove(&self.path);
+        if !self.removed {
+            // Nobody is left to report to; `diskperf clean` finds what stays.
+            let _ = self.take_away();
+        }
     }
 }
 
