@@ -45,7 +45,7 @@ impl OutputFile {
             if let Some(place) = &place {
                 place.require_trusted_links()?;
                 place.replaceable()?;
-                Partial::create(place.directory(), None)?;
+                Partial::create(place.directory(), None)?.remove()?;
             }
             Ok(place)
         });

@@ -66,6 +66,16 @@ pub enum OutputProblem {
         /// The user's number.
         owner: u32,
     },
+    /// The directory takes files, and does not let them be removed or renamed.
+    #[error(
+        "cannot be written, because its directory does not let the file that was tried there, {name}, be removed ({source}): name a file in another directory"
+    )]
+    Stays {
+        /// What was tried.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The system does not let it be written.
     #[error("cannot be written: {0}; name a file in a directory that you may write to")]
     Io(#[from] io::Error),

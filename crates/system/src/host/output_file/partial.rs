@@ -1,5 +1,6 @@
 //! A file that is being written, beside the name that it will take.
 
+use super::OutputProblem;
 use crate::host::workspace::random_number;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
@@ -13,7 +14,8 @@ pub(super) struct Partial<'a> {
     directory: BorrowedFd<'a>,
     name: String,
     file: File,
-    published: bool,
+    /// Whether it has its name, or none any more.
+    done: bool,
 }
 
 impl<'a> Partial<'a> {
@@ -33,12 +35,23 @@ impl<'a> Partial<'a> {
             directory,
             name,
             file: file.into(),
-            published: false,
+            done: false,
         };
         if let Some(replaced) = replaced {
             partial.take_access_of(replaced)?;
         }
         Ok(partial)
+    }
+
+    /// Removes it, where it was only to be seen whether it can be made.
+    pub(super) fn remove(mut self) -> Result<(), OutputProblem> {
+        self.done = true;
+        rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty()).map_err(|error| {
+            OutputProblem::Stays {
+                name: std::mem::take(&mut self.name),
+                source: error.into(),
+            }
+        })
     }
 
     pub(super) fn file(&self) -> &File {
@@ -71,7 +84,7 @@ impl<'a> Partial<'a> {
     pub(super) fn publish(mut self, name: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
-        self.published = true;
+        self.done = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(self.directory, ".", flags, Mode::empty()) {
             Ok(directory) => match rustix::fs::fsync(directory) {
@@ -87,7 +100,7 @@ impl<'a> Partial<'a> {
 
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
-        if !self.published {
+        if !self.done {
             // The error that matters is already at hand.
             let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
         }
