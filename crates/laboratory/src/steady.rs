@@ -89,9 +89,9 @@ impl SteadyStore {
                 Some(value)
             }
             Err(error) => {
-                if !matches!(error.kind, StoreErrorKind::Locked) {
-                    self.store = None;
-                }
+                // Also of a store that is locked: a lock that could not be freed is
+                // this connection's own.
+                self.store = None;
                 self.failure = Some(error);
                 None
             }
