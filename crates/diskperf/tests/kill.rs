@@ -9,7 +9,8 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
-use support::machine::can_run;
+use support::leftovers::{Disk, Leftovers};
+use support::machine::{Needs, can_run, instances_of};
 use support::{MOUNTS, Random, User, entries, words};
 
 /// Kills, unless the environment's DISKPERF_KILLS says how many.
@@ -20,14 +21,25 @@ const SUITE: &str = "run vme87 --on ./target --size 1M --runs 1000 --quiet";
 const FRESH: &str =
     "run write_8192 --on ./target --size 64K --runs 100000 --quiet --fresh ext4:block_bytes=4096";
 
+/// It listens to the disk, and keeps no run.
+const WATCHED: &str = "explain ./target --suite write_8192 --size 64K --runs 1000";
+
 /// What is killed, and the latest instant at which.
-const LINES: [(&str, Duration); 5] = [
+const LINES: [(&str, Duration); 6] = [
     (PLAIN, Duration::from_millis(40)),
     (PLAIN, Duration::from_millis(600)),
     (SUITE, Duration::from_millis(600)),
     (FRESH, Duration::from_millis(300)),
     (FRESH, Duration::from_millis(1200)),
+    (WATCHED, Duration::from_millis(600)),
 ];
+
+fn kills() -> u32 {
+    let asked = std::env::var("DISKPERF_KILLS").ok();
+    asked.map_or(KILLS, |text| {
+        text.parse().expect("DISKPERF_KILLS is a number")
+    })
+}
 
 /// How many repetitions each run has in the store, every one of them read.
 fn repetitions(user: &User) -> BTreeMap<String, usize> {
@@ -58,11 +70,9 @@ fn assert_kept(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>
 #[test]
 fn a_killed_run_loses_nothing_and_is_cleaned_up() {
     let test = "a_killed_run_loses_nothing_and_is_cleaned_up";
-    let asked = std::env::var("DISKPERF_KILLS").ok();
-    let kills = asked.map_or(KILLS, |text| {
-        text.parse().expect("DISKPERF_KILLS is a number")
-    });
+    let kills = kills();
     let can_mount = can_run(&format!("{test} (--fresh)"), MOUNTS);
+    let can_watch = can_run(&format!("{test} (explain)"), &[Needs::BlockEvents]);
     let mut random = Random::new(test);
     let (mut stored, mut folders) = (0, 0);
     let mut user = User::new();
@@ -72,11 +82,12 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
             user = User::new();
         }
         let (line, limit) = LINES[kill as usize % LINES.len()];
-        if line == FRESH && !can_mount {
+        if line == FRESH && !can_mount || line == WATCHED && !can_watch {
             continue;
         }
         let finished = repetitions(&user);
         let mut process = user.start(&words(line));
+        let number = process.pid().as_raw_nonzero().get();
         let delay = random.up_to(limit);
         thread::sleep(delay);
         // What another process reads out of the store has been finished.
@@ -98,12 +109,102 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
 
         let cleaned = user.run(&words("clean --on ./target")).expect(0, &[]);
         user.assert_nothing_left(format!("{when}, {cleaned:?}"));
+        if line == WATCHED {
+            assert_eq!(instances_of(number), [""; 0], "{when}");
+        }
         user.run(&words("clean --on ./target")).expect(0, &[]);
         assert_eq!(repetitions(&user), after, "clean changed the store: {when}");
         user.run(&words("list runs")).expect(0, &[]);
     }
     eprintln!("{kills} kills: {stored} repetitions were stored, {folders} folders were left");
     assert!(stored > 0 && folders > 0, "no kill came in the middle");
+}
+
+/// Also when a second search began with what a first one had left.
+#[test]
+fn a_killed_search_leaves_settings_that_clean_puts_back() {
+    let test = "a_killed_search_leaves_settings_that_clean_puts_back";
+    if !can_run(test, MOUNTS) {
+        return;
+    }
+    let mut random = Random::new(test);
+    let mut user = User::with_own_run_directory();
+    let home = User::new();
+    let disk = Disk::new(home.scratch());
+    let search = disk.search();
+    let mut changed = 0;
+    for kill in 0..kills() {
+        if kill % 10 == 0 {
+            user = User::with_own_run_directory();
+        }
+        let searches = 1 + random.below(2);
+        for _ in 0..searches {
+            let mut process = user.start(&words(&search));
+            // Half of the instants are when it is about to change the setting again.
+            if random.below(2) == 0 {
+                process.wait_until(|| disk.value() != Disk::AHEAD_KB);
+            }
+            let delay = random.up_to(Duration::from_millis(300));
+            thread::sleep(delay);
+            process.signal(Signal::KILL);
+            let outcome = process.finish();
+            let when = format!("kill {kill} after {delay:?}: {outcome:?}");
+            assert_eq!(outcome.code, None, "{when}");
+            assert!(repetitions(&user).is_empty(), "{when}");
+        }
+        changed += u32::from(disk.value() != Disk::AHEAD_KB);
+        let cleaned = user.run(&["clean"]).expect(0, &[]);
+        let when = format!("kill {kill} of {searches} searches, {cleaned:?}");
+        assert_eq!(disk.value(), Disk::AHEAD_KB, "{when}");
+        user.assert_nothing_left(when);
+        let nothing = user.run(&["clean"]).expect(0, &[]);
+        assert!(nothing.stdout.contains("nothing to remove"), "{nothing:?}");
+    }
+    eprintln!("{changed} of {} searches had changed the setting", kills());
+    assert!(changed > 0, "no kill came in the middle");
+}
+
+#[test]
+fn what_a_killed_clean_leaves_the_next_one_removes() {
+    let test = "what_a_killed_clean_leaves_the_next_one_removes";
+    if !can_run(test, MOUNTS) {
+        return;
+    }
+    const CLEAN: &str = "clean --on ./other";
+    let mut random = Random::new(test);
+    let home = User::new();
+    let disk = Disk::new(home.scratch());
+    let leftovers = Leftovers::of(&disk);
+    let left = |user: &User| {
+        let folders = [user.target(), user.file("other")].map(|place| entries(&place).len());
+        folders.iter().sum::<usize>() + usize::from(disk.value() != Disk::AHEAD_KB)
+    };
+    let (mut in_the_middle, mut limit) = (0, Duration::from_millis(20));
+    for kill in 0..kills() {
+        let user = User::with_own_run_directory();
+        leftovers.leave(&user, &disk);
+        let before = (repetitions(&user), left(&user));
+        let mut process = user.start(&words(CLEAN));
+        let delay = random.up_to(limit);
+        thread::sleep(delay);
+        process.signal(Signal::KILL);
+        let outcome = process.finish();
+        let when = format!("kill {kill} after {delay:?}: {outcome:?}");
+        // Half of the instants are to be before its end, however fast it is here.
+        match outcome.code {
+            None => limit = limit.mul_f64(1.1),
+            Some(_) => limit = limit.mul_f64(0.9),
+        }
+        in_the_middle += u32::from((1..before.1).contains(&left(&user)));
+        assert_eq!(repetitions(&user), before.0, "{when}");
+        let cleaned = user.run(&words(CLEAN)).expect(0, &[]);
+        let when = format!("{when}, {cleaned:?}");
+        assert_eq!(left(&user), 0, "{when}");
+        user.assert_nothing_left(when);
+        let nothing = user.run(&words(CLEAN)).expect(0, &[]);
+        assert!(nothing.stdout.contains("nothing to remove"), "{nothing:?}");
+    }
+    eprintln!("{in_the_middle} of {} came in the middle", kills());
 }
 
 /// `clean` knows the store's folders, wherever they are.

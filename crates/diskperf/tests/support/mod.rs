@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
+pub(crate) mod leftovers;
 #[path = "../../../system/tests/support/mod.rs"]
 pub(crate) mod machine;
 
@@ -433,10 +434,18 @@ impl Random {
 
     /// A time up to `limit`.
     pub(crate) fn up_to(&mut self, limit: Duration) -> Duration {
+        limit.mul_f64(f64::from(self.next()) / f64::from(u32::MAX))
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.next() as usize % limit
+    }
+
+    fn next(&mut self) -> u32 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        let share = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        limit.mul_f64(share as f64 / f64::from(u32::MAX))
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
     }
 }
