@@ -1,7 +1,7 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build test setup lint unit bench accuracy planted
+.PHONY: build test setup lint unit faults bench accuracy planted
 
 build:
 	cargo build --release
@@ -17,12 +17,18 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	./tools/check-dependencies
+	./tools/check-security
 	cd crates/analysis/assets && sha256sum --check --quiet SHA256SUMS
 	./tools/plant-bugs --check
 
 unit:
 	./tools/run-tests
 	./tools/test-python
+
+# Of what `make test` takes a sample: every operation beneath diskperf fails once,
+# and runs, searches and `clean` are killed at 300 instants each.
+faults:
+	DISKPERF_FAULTS=all DISKPERF_KILLS=300 cargo test --package diskperf --test faults --test kill --no-fail-fast -- --nocapture
 
 # Not part of the tests: nothing here asserts a time.
 bench:

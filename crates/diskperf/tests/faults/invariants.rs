@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// The kernel detaches a loop device a moment after its last user has closed it.
-const DETACHING: Duration = Duration::from_secs(2);
+/// What a process had goes a moment after it: the kernel detaches a loop device when
+/// its last user has closed it.
+const SETTLING: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Everything that does not hold after a run.
@@ -160,16 +161,20 @@ fn of_leftovers(stage: &Stage, user: &User, watched: &Watched) -> Vec<String> {
     } else {
         "clean --on ./target"
     };
-    let cleaned = user.run(&words(line));
+    let mut cleaned = user.run(&words(line));
+    let after = || [stage.left(user), instances()].concat();
+    let mut waited = Duration::ZERO;
+    // A tool that was being started holds the dead one's locks for a moment.
+    while was_killed(watched) && !after().is_empty() && waited < SETTLING {
+        thread::sleep(POLL);
+        waited += POLL;
+        cleaned = user.run(&words(line));
+    }
     if cleaned.code != Some(0) {
         broken.push(format!("clean fails: {cleaned:?}"));
     }
-    let after = [stage.left(user), instances()].concat();
-    broken.extend(
-        after
-            .iter()
-            .map(|left| format!("{left} is left after clean, which said {cleaned:?}")),
-    );
+    let after = after().into_iter();
+    broken.extend(after.map(|left| format!("{left} is left after clean, which said {cleaned:?}")));
     broken.extend(devices_left(user));
     broken
 }
@@ -184,7 +189,7 @@ fn devices_left(user: &User) -> Option<String> {
         if left.is_empty() {
             return None;
         }
-        if waited > DETACHING {
+        if waited > SETTLING {
             return Some(format!("{left:?} is left after clean"));
         }
         thread::sleep(POLL);
