@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 use support::leftovers::{Disk, Leftovers};
-use support::machine::{Needs, can_run, instances_of};
+use support::machine::can_run;
 use support::{MOUNTS, Random, User, entries, words};
 
 /// Kills, unless the environment's DISKPERF_KILLS says how many.
@@ -21,17 +21,13 @@ const SUITE: &str = "run vme87 --on ./target --size 1M --runs 1000 --quiet";
 const FRESH: &str =
     "run write_8192 --on ./target --size 64K --runs 100000 --quiet --fresh ext4:block_bytes=4096";
 
-/// It listens to the disk, and keeps no run.
-const WATCHED: &str = "explain ./target --suite write_8192 --size 64K --runs 1000";
-
 /// What is killed, and the latest instant at which.
-const LINES: [(&str, Duration); 6] = [
+const LINES: [(&str, Duration); 5] = [
     (PLAIN, Duration::from_millis(40)),
     (PLAIN, Duration::from_millis(600)),
     (SUITE, Duration::from_millis(600)),
     (FRESH, Duration::from_millis(300)),
     (FRESH, Duration::from_millis(1200)),
-    (WATCHED, Duration::from_millis(600)),
 ];
 
 fn kills() -> u32 {
@@ -72,7 +68,6 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
     let test = "a_killed_run_loses_nothing_and_is_cleaned_up";
     let kills = kills();
     let can_mount = can_run(&format!("{test} (--fresh)"), MOUNTS);
-    let can_watch = can_run(&format!("{test} (explain)"), &[Needs::BlockEvents]);
     let mut random = Random::new(test);
     let (mut stored, mut folders) = (0, 0);
     let mut user = User::new();
@@ -82,12 +77,11 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
             user = User::new();
         }
         let (line, limit) = LINES[kill as usize % LINES.len()];
-        if line == FRESH && !can_mount || line == WATCHED && !can_watch {
+        if line == FRESH && !can_mount {
             continue;
         }
         let finished = repetitions(&user);
         let mut process = user.start(&words(line));
-        let number = process.pid().as_raw_nonzero().get();
         let delay = random.up_to(limit);
         thread::sleep(delay);
         // What another process reads out of the store has been finished.
@@ -109,9 +103,6 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
 
         let cleaned = user.run(&words("clean --on ./target")).expect(0, &[]);
         user.assert_nothing_left(format!("{when}, {cleaned:?}"));
-        if line == WATCHED {
-            assert_eq!(instances_of(number), [""; 0], "{when}");
-        }
         user.run(&words("clean --on ./target")).expect(0, &[]);
         assert_eq!(repetitions(&user), after, "clean changed the store: {when}");
         user.run(&words("list runs")).expect(0, &[]);
