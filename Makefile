@@ -1,7 +1,7 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build test setup lint unit faults bench accuracy planted
+.PHONY: build test setup lint unit faults fuzz bench accuracy planted
 
 build:
 	cargo build --release
@@ -48,6 +48,10 @@ bench:
 accuracy: build
 	./target/release/diskperf reproduce --format markdown > ACCURACY.tmp
 	mv ACCURACY.tmp ACCURACY.md
+
+# Ten minutes of libFuzzer for each parser. Needs a nightly toolchain and cargo-fuzz.
+fuzz:
+	./tools/fuzz
 
 # Plants physical bugs, one after the other, and shows which test notices each.
 planted:

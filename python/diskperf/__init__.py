@@ -15,6 +15,7 @@ the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
 
 from diskperf._catalogue import Catalogue, Entry
 from diskperf._errors import (
+    BudgetError,
     Error,
     FileError,
     RequestError,
@@ -45,6 +46,7 @@ from diskperf._swept import Sweep, open_sweep
 from diskperf._system import System
 
 __all__ = [
+    "BudgetError",
     "Card",
     "Catalogue",
     "Columns",

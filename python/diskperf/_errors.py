@@ -26,6 +26,11 @@ class RunError(Error):
     """Something failed while it ran: a program, a folder, a file system, a device."""
 
 
+class BudgetError(RunError):
+    """A modelled computer took more events, virtual time or memory than it may, or would:
+    the message says what of it, and what it hangs on. ``no_budget=True`` lets it."""
+
+
 class StoreError(Error):
     """A result store cannot be used, or has no such run."""
 
@@ -51,7 +56,7 @@ class StoreWarning(UserWarning):
 
 
 for _class in (
-    Error, RequestError, SettingError, RunError, StoreError, FileError, TooManyPoints,
+    Error, RequestError, SettingError, RunError, BudgetError, StoreError, FileError, TooManyPoints,
     StoreWarning, SweepWarning,
 ):  # fmt: skip
     _class.__module__ = "diskperf"

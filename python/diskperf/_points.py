@@ -24,6 +24,7 @@ def run_points(
     repetitions: int | None = None,
     cache: str = "cold",
     time_calls: bool = True,
+    no_budget: bool = False,
     errors: str = "raise",
 ) -> _native.Columns:
     """Runs points of a parameter study one after the other, on one thread and with
@@ -41,7 +42,7 @@ def run_points(
             programs (``program.call_bytes``).
         seeds: one for all points, or one for each.
         settings: the same for all points, before their own.
-        drives, size, repetitions, cache, time_calls: as `run` has them.
+        drives, size, repetitions, cache, time_calls, no_budget: as `run` has them.
         errors: ``"raise"`` the first point's exception, or keep it as text in the
             ``column`` ``error`` of a row that has nothing else.
 
@@ -78,6 +79,7 @@ def run_points(
         "repetitions": repetitions,
         "cache": cache,
         "time_calls": time_calls,
+        "no_budget": no_budget,
     }
     native = system.catalogue._core
     return _native.run_points(native, shared, list(zip(own, each)), errors == "column")

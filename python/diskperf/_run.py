@@ -47,6 +47,7 @@ OPTIONS = (
     "fresh",
     "destroy_data_on",
     "ignore_signature",
+    "no_budget",
 )
 
 
@@ -263,6 +264,7 @@ def asked(
         "together": bool(known["together"]),
         "drop_caches": bool(known["drop_caches"]),
         "ignore_signature": bool(known["ignore_signature"]),
+        "no_budget": bool(known["no_budget"]),
         "destroy_data_on": [os.fspath(device) for device in known["destroy_data_on"] or ()],
     }
 
@@ -303,6 +305,7 @@ def run(
     fresh: str | None = None,
     destroy_data_on: Sequence[str | os.PathLike[str]] = (),
     ignore_signature: bool = False,
+    no_budget: bool = False,
     **keywords: Value,
 ) -> Run | list[Run]:
     """Runs a suite or a program on a modelled system or on real storage.
@@ -334,6 +337,8 @@ def run(
         fresh: make a fresh file system for the run: ``"ext4:block_bytes=1024"`` (root).
         destroy_data_on: block devices that may be overwritten; each must be a target.
         ignore_signature: overwrite them also if they carry a file system or the like.
+        no_budget: let a modelled system take as many events, and as much virtual time
+            and memory, as it needs.
         keywords: settings as keywords: ``drive="capricorn"``,
             ``filesystem={"rotdelay_ms": 7}``, ``**{"program.call_bytes": 4096}``.
 
@@ -345,6 +350,7 @@ def run(
             not allowed, with what is.
         RequestError: a suite or a target that there is not, or that cannot run so.
         RunError: a program failed.
+        BudgetError: a modelled system took more than it may.
         TypeError: a keyword that there is not.
         KeyboardInterrupt: Ctrl-C, within a fraction of a second; what was made on
             real storage is removed first.

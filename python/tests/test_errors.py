@@ -8,6 +8,7 @@ from conftest import VAX
 def test_the_hierarchy():
     assert issubclass(diskperf.SettingError, diskperf.RequestError)
     assert issubclass(diskperf.RequestError, (diskperf.Error, ValueError))
+    assert issubclass(diskperf.BudgetError, diskperf.RunError)
     for name in ("RunError", "StoreError", "FileError"):
         assert issubclass(getattr(diskperf, name), diskperf.Error)
     assert diskperf.SettingError.__module__ == "diskperf"
@@ -133,3 +134,14 @@ def test_a_remedy_names_what_python_has(suite, options, words):
     with pytest.raises(diskperf.RequestError, match=words) as raised:
         diskperf.describe(suite, **options)
     assert "--" not in str(raised.value)
+
+
+def test_a_model_that_takes_too_much_is_told_apart():
+    costs = {"kernel.system_call_ms": 10000, "kernel.read_write_ms": 10000}
+    slow = {**costs, "host.speed": 0.03, "host.clock_hz": 10}
+    for run in (
+        lambda **more: diskperf.run("read_8192", on=VAX, settings=slow, **more),
+        lambda **more: diskperf.run_points(VAX, "read_8192", [slow], **more),
+    ):
+        with pytest.raises(diskperf.BudgetError, match="days of its time.*no_budget=True"):
+            run()

@@ -28,6 +28,7 @@ def without_occasion(document):
             ["--set", "filesystem.rotdelay_ms=7", "--set", "program.call_bytes=4096"],
         ),
         ({"time_calls": False, "label": "mine"}, ["--no-latency", "--label", "mine"]),
+        ({"no_budget": True}, ["--no-budget"]),
     ],
 )
 def test_a_run_is_that_of_the_command_line(command_line_json, keywords, words):

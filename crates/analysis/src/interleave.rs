@@ -19,7 +19,7 @@ mod follow;
 mod inputs;
 mod terms;
 
-pub use check::InputError;
+pub use check::{InputError, check_work};
 pub use inputs::{Clock, Inputs, Serial, SerialMethod, Service, Track};
 pub use terms::{Interrupt, Interruption, Term};
 

@@ -122,6 +122,9 @@ pub(crate) struct RunArguments {
     /// real storage, `diskperf explain PATH --perfetto FILE` does
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Let modelled systems take as many events, and as much virtual time and memory, as they need
+    #[arg(long)]
+    pub(crate) no_budget: bool,
     /// Do not time single calls: no latencies, a little less overhead
     #[arg(long)]
     pub(crate) no_latency: bool,
@@ -223,6 +226,9 @@ pub(crate) struct MachinesArguments {
     /// Machines at a time [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// Let each machine take as many events, and as much virtual time and memory, as it needs
+    #[arg(long)]
+    pub(crate) no_budget: bool,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,

@@ -26,6 +26,7 @@ use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
+use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::timeline::{Run, printable_line};
@@ -84,6 +85,14 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     })
 }
 
+/// What each modelled machine may take.
+fn budget(lifted: bool) -> Budget {
+    match lifted {
+        true => Budget::NONE,
+        false => Budget::USUAL,
+    }
+}
+
 pub(crate) fn request(arguments: &RunArguments) -> Request {
     Request {
         what: arguments.what.clone().or_else(|| arguments.suite.clone()),
@@ -100,6 +109,7 @@ pub(crate) fn request(arguments: &RunArguments) -> Request {
         fresh: arguments.fresh.clone(),
         destroy_data_on: arguments.destroy_data_on.clone(),
         ignore_signature: arguments.ignore_signature,
+        budget: budget(arguments.no_budget),
         time_calls: !arguments.no_latency,
         seed: arguments.seed,
         label: arguments.label.clone(),

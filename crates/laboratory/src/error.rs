@@ -32,6 +32,9 @@ pub enum LaboratoryError {
     /// Something around the programs failed: a folder, a file system.
     #[error("{0}")]
     Work(String),
+    /// A model that takes more events, virtual time or memory than it may.
+    #[error("{0}")]
+    Budget(diskperf_machine::Exceeded),
     /// The result store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -67,7 +70,9 @@ impl LaboratoryError {
             | Self::Parameter(_)
             | Self::Store(_)
             | Self::File { .. } => 2,
-            Self::Program { .. } | Self::Work(_) => 1,
+            // What can be told from the command line is wrong there.
+            Self::Budget(exceeded) if exceeded.is_known_before() => 2,
+            Self::Program { .. } | Self::Work(_) | Self::Budget(_) => 1,
             Self::Interrupted => 130,
             Self::Left { error, .. } => error.exit_code(),
         }

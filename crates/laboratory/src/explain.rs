@@ -20,7 +20,7 @@ use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::Step;
-use diskperf_machine::WhatIf;
+use diskperf_machine::{Budget, WhatIf};
 use diskperf_timeline::{Nanoseconds, Run, Trace};
 use rerun::{Outcome, Variant};
 use std::sync::Arc;
@@ -52,6 +52,8 @@ impl Means<'_> {
     fn workshop(&self) -> Workshop<'_> {
         Workshop {
             threads: self.threads,
+            // What is explained has the budget of its plan.
+            budget: Budget::USUAL,
             stop: self.stop,
             progress: self.progress,
         }

@@ -5,6 +5,7 @@ use crate::model::computer::{Computer, by_itself};
 use crate::reproduce::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Setting};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,16 +34,21 @@ pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
     }
 }
 
+/// Interrupts of all machines together, for each event that one of them may have. A
+/// tick or a character makes some events of the engine.
+const INTERRUPTS_SHARE: f64 = 2.0;
+
 /// KB/s of the modelled machine for each of these factors.
 ///
 /// # Errors
 ///
-/// A case that the machine cannot be given (see [`not_modelled`]), and one out
-/// of the catalogue's ranges.
+/// A case that the machine cannot be given (see [`not_modelled`]), one out of the
+/// catalogue's ranges, and one whose interrupts are too many for a budget.
 pub fn modelled(
     inputs: &Inputs,
     factors: &[u32],
     (seed, threads): (u64, usize),
+    budget: Budget,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<f64>, LaboratoryError> {
     if let Some(why) = not_modelled(inputs) {
@@ -53,6 +59,7 @@ pub fn modelled(
     // Lines that bring characters at one rate stand to each other for ever as
     // they did at first.
     let starts = if inputs.serial.is_some() { STARTS } else { 1 };
+    check_interrupts(inputs, factors.len() as u64 * starts, budget)?;
     let mut jobs = Vec::new();
     for factor in factors {
         let first = job(inputs, *factor, seed)?;
@@ -63,6 +70,7 @@ pub fn modelled(
     }
     let workshop = Workshop {
         threads,
+        budget,
         stop,
         progress: &|_, _| (),
     };
@@ -75,15 +83,36 @@ pub fn modelled(
     Ok(done.chunks(starts as usize).map(mean).collect())
 }
 
+/// Whether so many machines are at an end in reasonable time.
+fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
+    let sectors = (machines * sectors(inputs)) as f64;
+    let interrupts = inputs.interrupts_per_sector() * sectors;
+    let most = budget.events as f64 * INTERRUPTS_SHARE;
+    if interrupts <= most || budget == Budget::NONE {
+        return Ok(());
+    }
+    let parts = inputs.service.parts().into_iter();
+    let (longest, ms) = parts
+        .max_by(|one, other| one.1.total_cmp(&other.1))
+        .expect("a service has parts");
+    Err(LaboratoryError::Request(format!(
+        "its machines would serve {interrupts:.1e} interrupts, and up to {most:.0e} are allowed; the longest part of the service, {longest}, takes {ms} ms; give shorter times, fewer --serial-lines or a lower --baud, or lift the limit with --no-budget"
+    )))
+}
+
+/// How many are read for each factor from each start.
+fn sectors(inputs: &Inputs) -> u64 {
+    let most = HEADS * u64::from(inputs.track.sectors_per_track);
+    let sectors = match inputs.serial {
+        Some(_) => SECTORS / 4,
+        None => SECTORS,
+    };
+    sectors.min(most)
+}
+
 fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> {
     let sector_bytes = u64::from(inputs.track.sector_bytes);
-    let most = HEADS * u64::from(inputs.track.sectors_per_track);
-    let sectors = if inputs.serial.is_some() {
-        SECTORS / 4
-    } else {
-        SECTORS
-    };
-    let size_bytes = sectors.min(most) * sector_bytes;
+    let size_bytes = sectors(inputs) * sector_bytes;
     let computer = Computer::read(
         &Catalogue::embedded(),
         SYSTEM,

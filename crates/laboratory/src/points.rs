@@ -15,6 +15,7 @@ use crate::plan::{ModelPlan, title};
 use crate::request::{Request, SizeChoice};
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Step;
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{CacheMode, Nanoseconds, Repetition, World};
 use std::path::Path;
@@ -42,6 +43,8 @@ pub struct Study {
     pub cache: CacheMode,
     /// Whether each call is timed.
     pub time_calls: bool,
+    /// What each point's machine may take.
+    pub budget: Budget,
 }
 
 /// What a point has for itself.
@@ -164,6 +167,7 @@ impl Study {
             repetitions: self.repetitions,
             cache: self.cache,
             time_calls: self.time_calls,
+            budget: self.budget,
             ..Request::of(Vec::new(), point.seed)
         };
         plan_of_point(&request, &self.catalogue, &self.target)

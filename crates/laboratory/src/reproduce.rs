@@ -25,6 +25,7 @@ mod zachariassen;
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::Card;
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Published, Setting};
 use jobs::Workshop;
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub struct Options {
     pub table: Option<String>,
     /// The folder laid over the catalogue, for its notes.
     pub catalogue: Option<PathBuf>,
+    /// What each machine may take.
+    pub budget: Budget,
     /// Set when the user ends it.
     pub stop: Arc<AtomicBool>,
 }
@@ -65,6 +68,7 @@ impl Default for Options {
             cells: Vec::new(),
             table: None,
             catalogue: None,
+            budget: Budget::USUAL,
             stop: Arc::default(),
         }
     }
@@ -100,6 +104,7 @@ pub fn reproduce_with(
 ) -> Result<Card, LaboratoryError> {
     let workshop = Workshop {
         threads: options.threads.max(1),
+        budget: options.budget,
         stop: &options.stop,
         progress,
     };
@@ -124,6 +129,7 @@ pub fn cells(
     let stop = Arc::default();
     let workshop = Workshop {
         threads: threads.max(1),
+        budget: Budget::USUAL,
         stop: &stop,
         progress: &|_, _| (),
     };

@@ -1,5 +1,6 @@
 //! What the user asked for, as the command line has it.
 
+use diskperf_machine::Budget;
 use diskperf_timeline::CacheMode;
 use std::path::PathBuf;
 
@@ -44,6 +45,8 @@ pub struct Request {
     pub destroy_data_on: Vec<PathBuf>,
     /// Also where they carry a signature.
     pub ignore_signature: bool,
+    /// What each modelled machine may take.
+    pub budget: Budget,
     /// Whether each call is timed.
     pub time_calls: bool,
     /// The seed of every random choice.
@@ -73,6 +76,7 @@ impl Request {
             fresh: None,
             destroy_data_on: Vec::new(),
             ignore_signature: false,
+            budget: Budget::USUAL,
             time_calls: false,
             seed,
             label: None,

@@ -21,6 +21,7 @@ use crate::parallel::in_parallel;
 use crate::plan::ModelPlan;
 use crate::plan::model::check_name;
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
 use over::Over;
@@ -61,6 +62,8 @@ pub struct Search {
     pub goal: Goal,
     /// The most combinations that are run.
     pub budget: u64,
+    /// What each of their machines may take.
+    pub machine_budget: Budget,
     /// With how many seeds the best and today's settings are run again.
     pub seeds: u32,
     /// Of all random choices.
@@ -105,6 +108,7 @@ pub fn tune(
         size_bytes: search.size_bytes,
         seed: search.seed,
         overs: &overs,
+        machine_budget: search.machine_budget,
         stop: &search.stop,
     };
     let today = subject.today()?;

@@ -1,6 +1,7 @@
 //! Points of a parameter study: the figures of a run, whatever ran before.
 
 use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::plan::plan;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
@@ -29,6 +30,7 @@ fn study(what: &str) -> Study {
         repetitions: None,
         cache: CacheMode::Cold,
         time_calls: true,
+        budget: Budget::USUAL,
     }
 }
 

@@ -14,8 +14,9 @@ pub struct Budget {
     pub events: u64,
     /// Virtual time that passes in one.
     pub time: Time,
-    /// Bytes of memory: what the machine is built with, what its drives hold that
-    /// programs did not write in whole blocks, and what is recorded of it.
+    /// Bytes of memory: the tables that the machine is built with, what its drives
+    /// hold that programs did not write in whole blocks, and what is recorded of it.
+    /// What its cache holds is shared with who wrote it.
     pub bytes: u64,
 }
 
@@ -27,13 +28,13 @@ impl Budget {
     pub const USUAL: Self = Self {
         events: 200_000_000,
         time: Time(7 * DAY.0),
-        bytes: 2 << 30,
+        bytes: 1 << 30,
     };
 
-    /// No limit at all.
+    /// No limit but that of the clock, which counts nanoseconds in 64 bits.
     pub const NONE: Self = Self {
         events: u64::MAX,
-        time: Time::NEVER,
+        time: Time(500 * 365 * DAY.0),
         bytes: u64::MAX,
     };
 }

@@ -140,6 +140,14 @@ impl Catalogue {
         }
     }
 
+    /// This catalogue with an entry laid over it, by its path below `catalogue/`.
+    #[doc(hidden)]
+    pub fn with_text(mut self, path: &str, text: &str) -> Catalogue {
+        let file = File::new(path.to_string(), text.to_string());
+        self.files.insert(path.to_string(), Arc::new(file));
+        self
+    }
+
     /// Every entry, by its path below `catalogue/`, with its text.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter();

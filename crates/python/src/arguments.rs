@@ -1,6 +1,7 @@
 //! What Python asks for, as the laboratory has it.
 
 use crate::errors::request_error;
+use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::{Request, SizeChoice};
@@ -33,6 +34,7 @@ pub(crate) struct Options {
     time_calls: bool,
     seed: u64,
     label: Option<String>,
+    no_budget: bool,
 }
 
 /// Bytes, as a number or as the command line has them: `8M`, `auto`.
@@ -65,10 +67,19 @@ impl Options {
             ignore_signature: self.ignore_signature,
             time_calls: self.time_calls,
             label: self.label,
+            budget: budget(self.no_budget),
             ..Request::of(self.targets, self.seed)
         };
         request.command_line = command_line(&request);
         Ok(request)
+    }
+}
+
+/// What each modelled machine may take.
+pub(crate) fn budget(lifted: bool) -> Budget {
+    match lifted {
+        true => Budget::NONE,
+        false => Budget::USUAL,
     }
 }
 
@@ -162,6 +173,7 @@ fn command_line(request: &Request) -> Vec<String> {
         ("--drop-caches", request.drop_all_caches),
         ("--ignore-signature", request.ignore_signature),
         ("--no-latency", !request.time_calls),
+        ("--no-budget", request.budget == Budget::NONE),
     ];
     let given = flags.iter().filter(|(_, given)| *given);
     words.extend(given.map(|(name, _)| (*name).to_owned()));

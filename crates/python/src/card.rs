@@ -5,6 +5,7 @@ use crate::interruptible::interruptible;
 use crate::run::parts;
 use diskperf_laboratory::analysis::accuracy;
 use diskperf_laboratory::analysis::report::{self, Format, html};
+use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::{Options, available_threads, reproduce_with};
 use pyo3::prelude::*;
@@ -63,6 +64,7 @@ pub(crate) fn reproduce(py: Python<'_>, asked: Asked) -> PyResult<Card> {
             cells: asked.cells,
             table: asked.table,
             catalogue: asked.catalogue,
+            budget: Budget::USUAL,
             stop: Arc::clone(stop),
         };
         reproduce_with(&catalogue, &options, &|_, _| ())

@@ -17,6 +17,7 @@ pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
             named(py, "SettingError", words(error))
         }
         LaboratoryError::Request(_) => named(py, "RequestError", words(error)),
+        LaboratoryError::Budget(_) => named(py, "BudgetError", words(error)),
         LaboratoryError::Program { .. }
         | LaboratoryError::Work(_)
         | LaboratoryError::Left { .. } => named(py, "RunError", words(error)),
@@ -81,6 +82,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--size 4G", "size=\"4G\""),
     ("--size", "size"),
     ("--store ", "store="),
+    ("--no-budget", "no_budget=True"),
     ("--runs ", "repetitions="),
     (
         "`diskperf list published`",

@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     repetitions: Option<u32>,
     cache: String,
     time_calls: bool,
+    no_budget: bool,
 }
 
 /// Programs of points, or why a point has none; each with its point's number.
@@ -56,6 +57,7 @@ pub(crate) fn run_points(
         )?,
         cache: arguments::cache(py, &shared.cache)?,
         time_calls: shared.time_calls,
+        budget: arguments::budget(shared.no_budget),
     };
     let points = points.into_iter();
     let points: Vec<_> = points

@@ -29,6 +29,25 @@ pub struct Trace {
     pub ticks: Vec<Nanoseconds>,
 }
 
+impl Trace {
+    /// Memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        let of_requests = self
+            .requests
+            .iter()
+            .map(|request| size_of_val(&request.spans[..]) + size_of_val(&request.uses[..]));
+        let of_processes = self
+            .processes
+            .iter()
+            .map(|process| size_of_val(&process.spans[..]) + size_of_val(&process.work[..]));
+        let all = size_of_val(&self.requests[..])
+            + size_of_val(&self.handlers[..])
+            + size_of_val(&self.busy[..])
+            + size_of_val(&self.ticks[..]);
+        (all + of_requests.sum::<usize>() + of_processes.sum::<usize>()) as u64
+    }
+}
+
 /// What of a controller is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,8 @@
 //! Which inputs make sense.
 
+use super::follow::{SECTORS, STARTS};
 use super::inputs::Inputs;
-use super::terms::Term;
+use super::terms::{Interruption, Term};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -23,6 +24,13 @@ pub enum InputError {
         /// The most that is allowed.
         most: f64,
     },
+    /// The interrupts are too many to be followed.
+    TooMany {
+        /// About how often one would be looked at.
+        looks: f64,
+        /// What comes most often.
+        term: Term,
+    },
     /// The interrupts leave nothing of the processor.
     Overload {
         /// The share of the processor that they take.
@@ -38,6 +46,10 @@ impl fmt::Display for InputError {
             Self::Range {
                 value, least, most, ..
             } => write!(f, "{value} is out of range; {least} to {most} is allowed"),
+            Self::TooMany { looks, .. } => write!(
+                f,
+                "to follow all interrupts takes {looks:.1e} steps; up to {MOST_LOOKS:.0e} are allowed"
+            ),
             Self::Overload { share, .. } => write!(
                 f,
                 "interrupts alone take {:.0} % of the processor; up to {:.0} % is allowed",
@@ -49,6 +61,38 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// Steps of the calculation that take up to a minute.
+const MOST_LOOKS: f64 = 2e10;
+
+/// Makes sure that the calculation of these inputs is done in reasonable time.
+///
+/// # Errors
+///
+/// [`InputError::TooMany`] interrupts come while the processor waits for a sector.
+pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
+    let interruptions = inputs.interruptions();
+    let sources: u32 = interruptions.iter().map(|one| one.sources).sum();
+    // Each calculation is made again without each of the terms, and without any.
+    let calculations = inputs.terms().len() + 2;
+    let sectors = STARTS * SECTORS * inputs.track.sectors_per_track.min(USUAL_FACTORS);
+    let come = inputs.interrupts_per_ms() * inputs.track.revolution_ms();
+    let looks = come * f64::from(sectors) * f64::from(sources) * calculations as f64;
+    let often = |one: &Interruption| f64::from(one.sources) / one.period_ms;
+    let most = interruptions
+        .iter()
+        .max_by(|one, other| often(one).total_cmp(&often(other)));
+    match most {
+        Some(most) if looks > MOST_LOOKS => Err(InputError::TooMany {
+            looks,
+            term: most.interrupt.term(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Factors that are looked at before the best is known, of most cases.
+const USUAL_FACTORS: u32 = 32;
 
 /// Checks every input, and a factor that a row is wanted of.
 pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 /// A nanosecond: what rounding makes of two times that are equal.
 pub(super) const ROUNDING_MS: f64 = 1e-6;
 /// First phases, and sectors that are followed from each.
-const STARTS: u32 = 32;
-const SECTORS: u32 = 400;
+pub(super) const STARTS: u32 = 32;
+pub(super) const SECTORS: u32 = 400;
 /// The first of them find drive and interrupts as they never are later.
 const LEFT_OUT: u32 = 16;
 /// How many are counted of each start.
@@ -204,10 +204,21 @@ impl<'s> Interrupts<'s> {
     }
 
     /// Serves all that come before the processor has done what it does, each of
-    /// which makes that later.
+    /// which makes that later: in whatever order, it is done at the same time.
     fn serve_meanwhile(&mut self, counts: impl Fn(&Source) -> bool) {
-        while let Some((source, _)) = self.first_before(self.busy_ms - ROUNDING_MS, &counts) {
-            self.serve(source);
+        loop {
+            let until_ms = self.busy_ms - ROUNDING_MS;
+            let before_ms = self.busy_ms;
+            for (source, next_ms) in self.sources.iter().zip(&mut self.next_ms) {
+                if *next_ms < until_ms && counts(source) {
+                    let come = ((until_ms - *next_ms) / source.period_ms).ceil();
+                    self.busy_ms += come * source.cost_ms;
+                    *next_ms += come * source.period_ms;
+                }
+            }
+            if self.busy_ms == before_ms {
+                return;
+            }
         }
     }
 

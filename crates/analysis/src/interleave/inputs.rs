@@ -198,6 +198,20 @@ impl Serialize for SerialMethod {
 }
 
 impl Inputs {
+    /// About how many interrupts come while a sector is awaited and served.
+    pub fn interrupts_per_sector(&self) -> f64 {
+        let interruptions = self.interruptions();
+        let load: f64 = interruptions.iter().map(|one| one.processor_share).sum();
+        let service_ms = self.service_ms() / (1.0 - load).max(f64::MIN_POSITIVE);
+        self.interrupts_per_ms() * (service_ms + self.track.revolution_ms())
+    }
+
+    /// How many interrupts come in a millisecond.
+    pub(super) fn interrupts_per_ms(&self) -> f64 {
+        let all = self.interruptions().into_iter();
+        all.map(|one| f64::from(one.sources) / one.period_ms).sum()
+    }
+
     /// The service time without interruptions, at the processor's speed.
     pub fn service_ms(&self) -> f64 {
         let parts = self.service.parts();

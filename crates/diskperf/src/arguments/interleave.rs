@@ -108,6 +108,9 @@ pub(crate) struct InterleaveArguments {
     /// Show the factors up to this one, and what it costs against the best
     #[arg(long, value_name = "N")]
     pub(crate) factor: Option<u32>,
+    /// Calculate and model whatever the case takes
+    #[arg(long)]
+    pub(crate) no_budget: bool,
     /// How the calculation is printed
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,

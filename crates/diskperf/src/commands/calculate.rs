@@ -75,6 +75,9 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         read_ahead: arguments.read_ahead,
         outstanding: arguments.outstanding,
     };
+    if !arguments.no_budget {
+        interleave::check_work(&inputs).map_err(|error| refusal(&error))?;
+    }
     let mut found =
         interleave::calculate(&inputs, arguments.factor).map_err(|error| refusal(&error))?;
     if inputs.service == Service::default() {
@@ -87,7 +90,8 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         None => {
             let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
             let how = (SEED, available_threads());
-            match modelled(&inputs, &factors, how, &Arc::default()) {
+            let budget = super::budget(arguments.no_budget);
+            match modelled(&inputs, &factors, how, budget, &Arc::default()) {
                 Ok(rates) => found.compare(&rates),
                 // The calculation stands by itself where the machine cannot
                 // be given the case.
@@ -197,6 +201,13 @@ fn of_method(
 fn refusal(error: &InputError) -> LaboratoryError {
     LaboratoryError::Request(match error {
         InputError::Range { input, .. } => format!("--{}: {error}", input.replace('_', "-")),
+        InputError::TooMany { term, .. } => format!(
+            "{}: {error}; give fewer lines or a lower --baud, or lift the limit with --no-budget",
+            match term {
+                Term::Clock => "--clock-hz",
+                Term::Serial | Term::RawInput => "--serial-lines",
+            }
+        ),
         InputError::Overload { term, .. } => {
             let (option, remedy) = match term {
                 Term::Clock => ("--clock-ms", "give a shorter or rarer tick"),

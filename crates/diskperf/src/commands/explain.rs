@@ -362,6 +362,7 @@ fn request(arguments: &ExplainArguments, name: &str, changes: &[String], number:
         size: arguments.size,
         settings: arguments.settings.iter().chain(changes).cloned().collect(),
         repetitions: arguments.runs,
+        budget: super::budget(arguments.machines.no_budget),
         cache: match arguments.direct {
             true => CacheMode::Direct,
             false => arguments.cache.into(),

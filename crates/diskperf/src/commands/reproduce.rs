@@ -27,6 +27,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
         cells: arguments.cell.iter().cloned().collect(),
         table: arguments.table.clone(),
         catalogue: arguments.machines.catalogue.clone(),
+        budget: super::budget(arguments.machines.no_budget),
         stop: stop_on_signals()?,
     };
     let progress = MachinesProgress::new(arguments.machines.quiet);

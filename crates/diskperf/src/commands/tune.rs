@@ -59,6 +59,7 @@ fn tune_model(
         over: arguments.over.clone(),
         goal: arguments.goal.into(),
         budget: arguments.budget,
+        machine_budget: super::budget(arguments.machines.no_budget),
         seeds: arguments.seeds,
         seed: arguments.machines.seed,
         threads: arguments.machines.threads(),

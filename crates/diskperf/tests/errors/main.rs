@@ -1,6 +1,7 @@
 //! Whatever is wrong with a command line, a target or a store is said with its
 //! remedy, has the exit code of its kind, and leaves nothing behind.
 
+mod budgets;
 mod command_line;
 mod devices;
 mod exit_codes;

@@ -72,6 +72,7 @@ impl Rig {
             drop_all_caches: false,
             trace: false,
             what_if: diskperf_machine::WhatIf::default(),
+            budget: diskperf_machine::Budget::USUAL,
             stop: Arc::clone(&self.stop),
         };
         let bench = Bench::build(&specification, usage)?;

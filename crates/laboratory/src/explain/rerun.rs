@@ -5,7 +5,7 @@ use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::run::{new_result, repetition, task, usage};
 use crate::plan::ModelPlan;
-use diskperf_machine::WhatIf;
+use diskperf_machine::{Exceeded, WhatIf};
 use diskperf_timeline::{Nanoseconds, Repetition, Trace};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -54,9 +54,11 @@ pub(super) fn rerun(
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let rig = Rig::of(plan, variant, stop)?;
     let steps = 0..rig.plan.suite.steps.len();
-    let outcomes = steps.map(|number| rig.middle(number)).collect();
+    let outcomes = steps
+        .map(|number| rig.middle(number))
+        .collect::<Result<_, _>>()?;
     rig.bench.check()?;
-    outcomes
+    Ok(outcomes)
 }
 
 /// Runs all programs of a plan as often as `like` has it, the last up to the
@@ -73,9 +75,10 @@ pub(super) fn rerun_like(
     let steps = repetitions(like).into_iter().enumerate();
     let outcomes = steps
         .map(|(step, (wanted, enough))| rig.numbered(step, wanted, enough))
-        .collect();
+        .collect::<Result<_, _>>()?;
+    // What was ended in the middle of something is no whole file system.
     rig.bench.check()?;
-    outcomes
+    Ok(outcomes)
 }
 
 /// Of each program the repetition that an outcome is of, and how many there have to be
@@ -126,15 +129,25 @@ impl<'c> Rig<'c> {
     fn middle(&self, number: usize) -> Result<Outcome, LaboratoryError> {
         let mut result = new_result(&self.plan, &self.plan.suite.steps[number], self.computer);
         let protocol = result.protocol;
-        let mut kept = Vec::new();
+        let (mut kept, mut recorded) = (Vec::new(), 0);
+        let most = self.plan.budget.bytes;
         self.repeat(number, |number, mut repetition, outcome| {
             repetition.discarded = number < protocol.discarded;
             if !repetition.discarded {
+                recorded += outcome.trace.as_ref().map_or(0, Trace::bytes);
                 kept.push(outcome);
             }
             result.repetitions.push(repetition);
-            number + 1 == protocol.repetitions || crate::execute::is_sure(&result, &protocol)
+            number + 1 == protocol.repetitions
+                || recorded > most
+                || crate::execute::is_sure(&result, &protocol)
         })?;
+        if recorded > most {
+            return Err(LaboratoryError::Budget(Exceeded::Memory {
+                bytes: recorded,
+                recorded,
+            }));
+        }
         kept.sort_by_key(|outcome: &Outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
         Ok(Outcome {

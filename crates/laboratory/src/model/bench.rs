@@ -7,7 +7,9 @@ use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
 use diskperf_machine::hardware::cache::CacheStatistics;
 use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf};
+use diskperf_machine::{
+    Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf,
+};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::{ControllerCache, Repetition, Trace};
@@ -43,6 +45,8 @@ pub(crate) struct Usage {
     pub(crate) trace: bool,
     /// What is supposed of the machine.
     pub(crate) what_if: WhatIf,
+    /// What it may take.
+    pub(crate) budget: Budget,
     /// Set when the user ends the run.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -73,7 +77,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// A machine that comes to a standstill.
+    /// A machine that takes more than it may, or comes to a standstill.
     pub(crate) fn build(
         specification: &Specification,
         usage: Usage,
@@ -86,7 +90,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// A machine that comes to a standstill.
+    /// A machine that takes more than it may, or comes to a standstill.
     pub(crate) fn build_turned(
         specification: &Specification,
         usage: Usage,
@@ -100,9 +104,14 @@ impl Bench {
             speed_difference: usage.speed_difference,
             trace: usage.trace,
             what_if: usage.what_if,
+            budget: usage.budget,
             ..Circumstances::default()
         };
         let volumes = circumstances.volumes;
+        let memory = specification.memory(volumes);
+        memory
+            .within(usage.budget)
+            .map_err(LaboratoryError::Budget)?;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
             medium: medium_of(specification),
@@ -167,6 +176,7 @@ impl Bench {
         let outcome = self.machine.run_unless(&self.usage.stop);
         outcome.map_err(|standstill| match standstill {
             Standstill::Stopped => LaboratoryError::Interrupted,
+            Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded),
             other => LaboratoryError::work(other),
         })
     }

@@ -201,6 +201,7 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         drop_all_caches: plan.drop_all_caches,
         trace: false,
         what_if: WhatIf::default(),
+        budget: plan.budget,
         stop: Arc::clone(stop),
     }
 }

@@ -9,6 +9,7 @@ use crate::model::computer::Computer;
 use crate::model::load_catalogue;
 use crate::request::{Request, SizeChoice};
 use diskperf_battery::{Medium, Suite};
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
 use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::format_size;
@@ -49,6 +50,8 @@ pub struct ModelPlan {
     pub cache: CacheMode,
     /// Drop every cache before each repetition.
     pub drop_all_caches: bool,
+    /// What each machine may take.
+    pub budget: Budget,
     /// Whether each call is timed.
     pub time_calls: bool,
     /// The seed of every random choice.
@@ -179,6 +182,7 @@ fn plan_on(
             _ => request.cache,
         },
         drop_all_caches: request.drop_all_caches,
+        budget: request.budget,
         time_calls: request.time_calls,
         seed: request.seed,
         label: request.label.clone(),

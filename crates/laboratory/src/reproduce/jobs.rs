@@ -7,7 +7,7 @@ use crate::model::computer::Computer;
 use crate::model::counts::Counts;
 use crate::parallel::in_parallel;
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::WhatIf;
+use diskperf_machine::{Budget, WhatIf};
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Repetition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -64,6 +64,8 @@ pub(crate) struct Figure {
 pub(crate) struct Workshop<'a> {
     /// Machines at a time.
     pub(crate) threads: usize,
+    /// What each of them may take.
+    pub(crate) budget: Budget,
     /// Set when the user ends it.
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Told how many jobs are done, and of how many.
@@ -78,7 +80,9 @@ impl Workshop<'_> {
     ///
     /// That of the first job that failed, in the order of the jobs.
     pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
-        self.each(jobs.len(), |number| jobs[number].run(self.stop))
+        self.each(jobs.len(), |number| {
+            jobs[number].run(self.budget, self.stop)
+        })
     }
 
     /// Does something for each number below `count`; what comes of it, in the
@@ -129,7 +133,11 @@ impl Job {
     }
 
     /// Builds the machine and runs the programs on it.
-    pub(crate) fn run(&self, stop: &Arc<AtomicBool>) -> Result<Vec<Figure>, LaboratoryError> {
+    pub(crate) fn run(
+        &self,
+        budget: Budget,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Vec<Figure>, LaboratoryError> {
         let usage = Usage {
             drives: self.drives,
             other: self.other,
@@ -140,6 +148,7 @@ impl Job {
             drop_all_caches: false,
             trace: false,
             what_if: WhatIf::default(),
+            budget,
             stop: Arc::clone(stop),
         };
         let bench = Bench::build(&self.computer.specification, usage)?;

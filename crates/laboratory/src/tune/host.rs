@@ -335,6 +335,7 @@ fn is_of_the_point(error: &LaboratoryError) -> bool {
     match error {
         LaboratoryError::Request(_)
         | LaboratoryError::Parameter(_)
+        | LaboratoryError::Budget(_)
         | LaboratoryError::Program { .. } => true,
         LaboratoryError::Catalogue(_)
         | LaboratoryError::Work(_)

@@ -12,6 +12,7 @@ use crate::request::{Request, SizeChoice};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Step;
+use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Histogram, Repetition};
@@ -33,6 +34,8 @@ pub(super) struct Subject<'a> {
     pub(super) size_bytes: u64,
     pub(super) seed: u64,
     pub(super) overs: &'a [Over],
+    /// What each machine may take.
+    pub(super) machine_budget: Budget,
     pub(super) stop: &'a Arc<AtomicBool>,
 }
 
@@ -74,6 +77,7 @@ impl Subject<'_> {
             size: SizeChoice::Bytes(size_bytes),
             settings: self.settings.iter().cloned().chain(settings).collect(),
             time_calls: true,
+            budget: self.machine_budget,
             ..Request::of(Vec::new(), self.seed)
         };
         plan_of_point(&request, self.catalogue, self.target)

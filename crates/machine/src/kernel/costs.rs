@@ -56,7 +56,8 @@ impl Costs {
     /// Looking for this many bytes among text segments.
     #[inline]
     pub(crate) fn text_check(&self, bytes: u32) -> Time {
-        Time(self.text_check_per_kb.0 * u64::from(bytes.div_ceil(1024)))
+        let kilobytes = u64::from(bytes.div_ceil(1024));
+        Time(self.text_check_per_kb.0.saturating_mul(kilobytes)).min(LONGEST)
     }
 
     /// Zeroing this many bytes.
@@ -68,5 +69,8 @@ impl Costs {
 
 #[inline]
 fn per_kb(cost: Time, bytes: usize) -> Time {
-    Time((cost.0 * bytes as u64).div_ceil(1024))
+    Time(cost.0.saturating_mul(bytes as u64).div_ceil(1024)).min(LONGEST)
 }
+
+/// No routine takes longer than a year, so that the end of its work is a moment.
+const LONGEST: Time = Time::from_millis(365 * 24 * 3600 * 1000);

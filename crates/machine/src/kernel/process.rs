@@ -444,16 +444,24 @@ impl Kernel {
 
 /// The clock.
 impl Kernel {
-    /// What processes have been at for longest since their accounts were opened.
+    /// What processes have been at for longest since their accounts were opened, but
+    /// for waiting until another has done what it is at.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let processes = self.processes.borrow();
+        let of_others = [
+            Stage::CpuWait,
+            Stage::BufferWait,
+            Stage::DriverQueue,
+            Stage::Think,
+        ];
         let booked = |stage: Stage| {
             let of_all = processes.iter().map(|process| process.booked(stage).0);
             (of_all.sum::<u64>(), stage)
         };
         // Of the like, the first.
-        let all = Stage::ALL.into_iter().rev().map(booked);
-        let longest = all
+        let all = Stage::ALL.into_iter().rev();
+        let own = all.filter(|stage| !of_others.contains(stage)).map(booked);
+        let longest = own
             .filter(|(time, _)| *time > 0)
             .max_by_key(|(time, _)| *time);
         longest.map(|(_, stage)| stage)

@@ -165,6 +165,9 @@ impl PartitionSpecification {
     }
 }
 
+/// Partitions of a label: a to h.
+const MOST_PARTITIONS: usize = 8;
+
 /// The one partition that is measured, or several of them.
 fn read_partitions(
     reader: &mut Reader<'_>,
@@ -197,11 +200,17 @@ fn read_partitions(
             );
         }
     }
-    let (key, all) = if several.is_empty() {
+    let (key, mut all) = if several.is_empty() {
         ("partition_sectors", vec![[start, length]])
     } else {
         ("partitions", several)
     };
+    if all.len() > MOST_PARTITIONS {
+        let message = format!("{} partitions", all.len());
+        let allowed = format!("up to {MOST_PARTITIONS}, as a label has");
+        reader.fail_allowing(key, &message, &allowed);
+        all.truncate(MOST_PARTITIONS);
+    }
     let per_track = geometry.sectors_per_track(0);
     let per_cylinder = u64::from(per_track) * u64::from(geometry.heads());
     let mut partitions: Vec<PartitionSpecification> = Vec::new();

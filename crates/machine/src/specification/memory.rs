@@ -28,7 +28,7 @@ impl Specification {
                     used.map(|volume| self.volume_bytes(volume)).sum(),
                 ),
                 ("drive.cylinders", of_drives.sum()),
-                ("host.memory_bytes", u64::from(kernel.cache_bytes) + headers),
+                ("host.memory_bytes", headers),
                 ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
             ],
         }

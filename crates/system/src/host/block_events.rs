@@ -17,7 +17,7 @@ mod requests;
 
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
-use diskperf_timeline::block::TimedPart;
+use diskperf_timeline::block::{BlockRequest, Switch, TimedPart};
 use instance::{Instance, Tracefs, USUAL_PLACE};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -176,38 +176,49 @@ impl BlockEvents {
     pub fn end(&self, workers: Vec<TimedPart>) -> Result<BlockTrace, BlockEventsError> {
         self.instance.write("tracing_on", "0")?;
         let lost_events = self.instance.lost_events()?;
-        let mut switches = Vec::new();
-        let mut requests = requests::Requests::default();
-        if lost_events == 0 {
-            let text = self.instance.read("trace")?;
-            for line in text.split(|byte| *byte == b'\n') {
-                match lines::parse(line, &self.threads) {
-                    Ok(None) => {}
-                    Ok(Some(lines::Line::Switches(all))) => {
-                        switches.extend(all.into_iter().flatten());
-                    }
-                    Ok(Some(lines::Line::Block(event))) => {
-                        if let Some(place) = self.numbers.get(&event.device) {
-                            requests.event(*place, &event);
-                        }
-                    }
-                    Err(error) => {
-                        return Err(BlockEventsError::Tracefs {
-                            file: "trace".to_owned(),
-                            source: error,
-                        });
-                    }
-                }
-            }
-        }
+        let text = match lost_events {
+            0 => self.instance.read("trace")?,
+            _ => Vec::new(),
+        };
+        let told = told(&text, &self.numbers, &self.threads);
+        let (requests, switches) = told.map_err(|error| BlockEventsError::Tracefs {
+            file: "trace".to_owned(),
+            source: error,
+        })?;
         Ok(BlockTrace {
             devices: self.devices.clone(),
-            requests: requests.completed(),
+            requests,
             workers,
             switches,
             lost_events,
         })
     }
+}
+
+/// What the lines of a trace tell of these devices and of threads of that name.
+///
+/// # Errors
+/// A line that is not of its form.
+#[doc(hidden)]
+pub fn told(
+    text: &[u8],
+    numbers: &BTreeMap<DeviceNumber, u32>,
+    threads: &str,
+) -> io::Result<(Vec<BlockRequest>, Vec<Switch>)> {
+    let mut switches = Vec::new();
+    let mut requests = requests::Requests::default();
+    for line in text.split(|byte| *byte == b'\n') {
+        match lines::parse(line, threads)? {
+            None => {}
+            Some(lines::Line::Switches(all)) => switches.extend(all.into_iter().flatten()),
+            Some(lines::Line::Block(event)) => {
+                if let Some(place) = numbers.get(&event.device) {
+                    requests.event(*place, &event);
+                }
+            }
+        }
+    }
+    Ok((requests.completed(), switches))
 }
 
 /// An instance of an owner that runs no more.

@@ -211,7 +211,7 @@ fn what_makes_no_sense_is_refused() {
     let refused = |inputs: &Inputs, also| calculate(inputs, also).unwrap_err();
     let range = |error| match error {
         InputError::Range { input, .. } => input,
-        InputError::Overload { .. } => panic!("{error}"),
+        InputError::Overload { .. } | InputError::TooMany { .. } => panic!("{error}"),
     };
     let mut inputs = small_drive();
     assert_eq!(range(refused(&inputs, Some(18))), "factor");

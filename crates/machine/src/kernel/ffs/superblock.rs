@@ -78,6 +78,15 @@ impl Superblock {
         let map_offset = superblock_offset + blocks_of(SUPERBLOCK_BYTES);
         let inode_offset = map_offset + fragments_per_block;
         let inodes_per_group = inodes_per_group(&parameters, fragments_per_group);
+        let group_map_bytes = (GROUP_HEADER_BYTES + fragments_per_group.div_ceil(8))
+            .next_multiple_of(parameters.fragment_bytes);
+        // Before the tables of a group are made, which are as large.
+        if group_map_bytes > parameters.block_bytes {
+            return Err(NewfsError::GroupMapTooLarge {
+                map_bytes: group_map_bytes,
+                block_bytes: parameters.block_bytes,
+            });
+        }
         let mut superblock = Self {
             sectors_per_fragment,
             fragments_per_block,
@@ -96,8 +105,7 @@ impl Superblock {
                 .next_multiple_of(fragments_per_block),
             group_shift_mask: geometry.tracks_per_cylinder.next_power_of_two() - 1,
             summary_bytes: 0,
-            group_map_bytes: (GROUP_HEADER_BYTES + fragments_per_group.div_ceil(8))
-                .next_multiple_of(parameters.fragment_bytes),
+            group_map_bytes,
             gap_fragments: 0,
             data_fragments: 0,
             places: block_places(
@@ -131,14 +139,6 @@ impl Superblock {
 
     /// Counts the groups, and drops a last one that its own metadata fills.
     fn place_groups(&mut self) -> Result<(), NewfsError> {
-        let block_bytes = self.parameters.block_bytes;
-        if self.group_map_bytes > block_bytes {
-            let map_bytes = self.group_map_bytes;
-            return Err(NewfsError::GroupMapTooLarge {
-                map_bytes,
-                block_bytes,
-            });
-        }
         self.groups = self.size_fragments.div_ceil(self.fragments_per_group);
         self.summary_bytes =
             (self.groups * SUMMARY_BYTES).next_multiple_of(self.parameters.fragment_bytes);

@@ -7,6 +7,7 @@
 //! The task's name takes 16 columns and may hold anything; what follows does
 //! not.
 
+use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Operation, Scheduled, Switch};
@@ -100,18 +101,24 @@ fn nanoseconds(time: &str) -> Option<Nanoseconds> {
     (microseconds.len() == 6).then_some(())?;
     let seconds: u64 = seconds.parse().ok()?;
     let microseconds: u64 = microseconds.parse().ok()?;
-    Some(Nanoseconds(seconds * 1_000_000_000 + microseconds * 1000))
+    let seconds_ns = seconds.checked_mul(1_000_000_000)?;
+    Some(Nanoseconds(seconds_ns.checked_add(microseconds * 1000)?))
 }
 
 /// `254,0 WS 255159040 + 256 [dd]`, and of requests, with their length and
 /// command before the sector, `254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]`.
 fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
     let (before, after) = told.split_once(" + ")?;
-    let sectors = after.split(' ').next()?.parse().ok()?;
+    let sectors: u64 = after.split(' ').next()?.parse().ok()?;
     let mut words = before.split(' ');
     let (major, minor) = words.next()?.split_once(',')?;
     let operation = operation(words.next()?);
     let sector: u64 = words.next_back()?.parse().ok()?;
+    // No device has a byte that 64 bits cannot number. What moves no data has a
+    // number all the same, which means nothing.
+    if sectors > 0 {
+        sector.checked_add(sectors)?.checked_mul(SECTOR_BYTES)?;
+    }
     Some(BlockEvent {
         at,
         step,

@@ -10,7 +10,7 @@ use diskperf_timeline::block::{BlockRequest, Operation};
 use std::collections::BTreeMap;
 
 /// The unit of the events.
-const SECTOR_BYTES: u64 = 512;
+pub(super) const SECTOR_BYTES: u64 = 512;
 
 /// Follows requests by the events of them, which come in the order of time.
 #[derive(Default)]

@@ -1,0 +1,116 @@
+//! What asks for more than a machine has, or comes to no end, is refused or ended
+//! with the reason. Memory is limited by the shell that starts diskperf.
+
+use crate::support::User;
+use std::fmt::Write;
+use std::process::Command;
+
+/// The words of a modelled run whose every system call takes ten minutes.
+const SLOW: [&str; 12] = [
+    "run",
+    "read_8192",
+    "--on",
+    "vax780-sc780-eagle",
+    "--set",
+    "kernel.system_call_ms=10000",
+    "--set",
+    "kernel.read_write_ms=10000",
+    "--set",
+    "host.speed=0.03",
+    "--set",
+    "host.clock_hz=10",
+];
+
+#[test]
+fn virtual_time_without_end_is_ended_with_what_it_went_to() {
+    let said = [
+        "7.0 days of its time",
+        "system_call",
+        "kernel.*_ms",
+        "--no-budget",
+    ];
+    User::new().run(&SLOW).expect(1, &said);
+}
+
+#[test]
+fn a_machine_of_terabytes_is_refused_before_it_is_built() {
+    let words = [
+        "run",
+        "track_read",
+        "--on",
+        "vax780-sc780-eagle",
+        "--set",
+        "drive.cylinders=1000000",
+        "--set",
+        "drive.heads=255",
+        "--set",
+        "drive.sectors_per_track=255",
+        "--set",
+        "drive.partition_sectors=4294967295",
+        "--set",
+        "filesystem=none",
+    ];
+    let said = ["drive.partition_sectors", "MiB", "--no-budget"];
+    User::new().run(&words).expect(2, &said);
+}
+
+/// Six thousand zones of a hundred thousand sectors each.
+#[test]
+fn a_catalogue_of_many_zones_takes_no_memory_for_each_sector() {
+    let user = User::new();
+    let mut zones = String::new();
+    for zone in 0..6000 {
+        write!(zones, "[{zone}, {}], ", 100_000 - zone).expect("a string takes it");
+    }
+    let text = format!(
+        "extends = \"vax780-sc780-eagle\"\n\
+         description = \"Many zones.\"\n\
+         [components]\nfilesystem = \"none\"\n\
+         [drive]\ncylinders = 1000000\nsectors_per_track = 100000\ninterleave = 2\n\
+         zones = [{zones}]\n"
+    );
+    std::fs::write(user.file("zones.toml"), text).expect("the directory can be written");
+    let diskperf = user.command(&["show", "./zones.toml"]);
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -v 600000; exec \"$@\"", "sh"])
+        .arg(diskperf.get_program())
+        .args(diskperf.get_args())
+        .current_dir(user.home());
+    let output = limited.output().expect("there is a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("zones"));
+}
+
+/// The calculation is done; what its machines would take is said.
+#[test]
+fn an_interleave_of_endless_services_is_calculated_and_not_modelled() {
+    let words = [
+        "calculate",
+        "interleave",
+        "--serial-lines=1",
+        "--cpu-speed=0.5",
+        "--reschedule-ms=10000",
+    ];
+    let said = ["not compared", "interrupts", "reschedule", "--no-budget"];
+    let outcome = User::new().run(&words).expect(0, &said);
+    outcome.shows(&["recommended: factor 1"]);
+}
+
+#[test]
+fn interrupts_that_are_too_many_to_follow_are_refused() {
+    let words = [
+        "calculate",
+        "interleave",
+        "--reschedule-ms=1",
+        "--rpm=60",
+        "--serial-lines=64",
+        "--baud=1000000",
+        "--serial=dma",
+        "--serial-done-us-per-char=0",
+        "--serial-buffer-chars=1",
+    ];
+    let said = ["--serial-lines", "steps", "--no-budget"];
+    User::new().run(&words).expect(2, &said);
+}

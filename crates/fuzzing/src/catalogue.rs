@@ -1,0 +1,160 @@
+//! The catalogue: entries, and settings of them.
+
+use crate::{Body, Target, bytes, text};
+use diskperf_machine::Budget;
+use diskperf_machine::catalogue::{Catalogue, Component, Errors, Setting, System};
+use diskperf_machine::specification::Specification;
+
+/// An entry of any kind: the first byte says which.
+pub(crate) const ENTRY: Target = Target {
+    name: "catalogue_entry",
+    prepare: entry,
+    seeds: entries,
+    words: &[
+        "[components]",
+        "[drive.1]",
+        "[type.eagle]",
+        "extends",
+        "drives",
+        "zones",
+        "partitions",
+        "slipped_sectors",
+        "revectored_sectors",
+        "revectored_tracks",
+        "_source",
+        "4294967295",
+        "1e308",
+        "nan",
+        "-1",
+    ],
+};
+
+/// `--set PATH=VALUE`, one a line, of the system that the first byte says.
+pub(crate) const SETTING: Target = Target {
+    name: "setting",
+    prepare: settings,
+    seeds: usual_settings,
+    words: &[
+        "drive.1.",
+        "drive.",
+        "kernel.",
+        "host.",
+        "controller.",
+        "filesystem.",
+        "driver.",
+        "drives=",
+        "=",
+        "\n",
+        "4294967295",
+        "1e308",
+        "[[0,1]]",
+    ],
+};
+
+/// A system of the catalogue that most components fit.
+const SYSTEM: &str = "vax780-sc780-eagle";
+
+/// Does with a system what every command does first.
+fn read(system: Result<System, Errors>) {
+    match system.and_then(Specification::read) {
+        Ok((specification, _)) => {
+            let memory = specification.memory(specification.volumes.len());
+            if let Err(exceeded) = memory.within(Budget::USUAL) {
+                let _ = exceeded.to_string();
+            }
+        }
+        Err(errors) => {
+            let _ = errors.to_string();
+        }
+    }
+}
+
+fn entry() -> Body {
+    let catalogue = Catalogue::embedded();
+    Box::new(move |bytes| {
+        let Some((kind, rest)) = bytes.split_first() else {
+            return;
+        };
+        let place = usize::from(*kind) % (Component::ALL.len() + 2);
+        with_entry(catalogue.clone(), place, &text(rest));
+    })
+}
+
+/// Adds an entry of some kind, and has it read.
+fn with_entry(catalogue: Catalogue, kind: usize, text: &str) {
+    match Component::ALL.get(kind) {
+        Some(component) => {
+            let path = format!("{}/fuzzed.toml", component.folder());
+            let catalogue = catalogue.with_text(&path, text);
+            let _ = catalogue.description(*component, "fuzzed");
+            let setting = Setting::new(component.name(), "fuzzed");
+            read(catalogue.resolve(SYSTEM, &[setting]));
+        }
+        None if kind == Component::ALL.len() => {
+            let catalogue = catalogue.with_text("systems/fuzzed.toml", text);
+            read(catalogue.resolve("fuzzed", &[]));
+        }
+        None => {
+            let catalogue = catalogue.with_text("published/fuzzed.toml", text);
+            if let Err(errors) = catalogue.published() {
+                let _ = errors.to_string();
+            }
+        }
+    }
+}
+
+fn entries() -> Vec<Vec<u8>> {
+    let kinds = Component::ALL.map(Component::folder);
+    let kinds: Vec<&str> = kinds.into_iter().chain(["systems", "published"]).collect();
+    let catalogue = Catalogue::embedded();
+    let texts = catalogue.texts().filter_map(|(path, text)| {
+        let (folder, _) = path.split_once('/')?;
+        let kind = kinds.iter().position(|kind| *kind == folder)?;
+        // What is published is long, and all of a kind.
+        let whole = text
+            .char_indices()
+            .nth(LONGEST)
+            .map_or(text, |(end, _)| &text[..end]);
+        Some([&[kind as u8], whole.as_bytes()].concat())
+    });
+    texts.collect()
+}
+
+/// Characters of a seed.
+const LONGEST: usize = 3000;
+
+fn settings() -> Body {
+    let catalogue = Catalogue::embedded();
+    let systems = catalogue.system_names();
+    Box::new(move |bytes| {
+        let Some((system, rest)) = bytes.split_first() else {
+            return;
+        };
+        let system = &systems[usize::from(*system) % systems.len()];
+        let text = text(rest);
+        let parsed: Result<Vec<Setting>, Errors> = text.lines().map(Setting::parse).collect();
+        match parsed {
+            Ok(settings) => read(catalogue.resolve(system, &settings)),
+            Err(errors) => {
+                let _ = errors.to_string();
+            }
+        }
+    })
+}
+
+fn usual_settings() -> Vec<Vec<u8>> {
+    bytes([
+        "\u{1}filesystem.block_bytes=4096\nfilesystem.fragment_bytes=1024",
+        "\u{2}drive.1.spindle_rpm=60",
+        "\u{3}drive=capricorn\ndrives=1",
+        "\u{4}drive.2=ra81",
+        "\u{5}drive.zones=[[0, 40], [100, 30]]",
+        "\u{6}drive.slipped_sectors=[5, 9]",
+        "\u{7}kernel.message_ms=8543",
+        "\u{8}controller.cache_bits=SEA|CRD",
+        "\u{9}filesystem=none",
+        "\u{a}host.speed=0.5\nkernel.read_ahead_blocks=0",
+        "\u{b}kernel.attributes_synchronous=true",
+        "\u{c}drive.partitions=[[0, 100]]",
+    ])
+}

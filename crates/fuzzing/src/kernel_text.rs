@@ -1,0 +1,89 @@
+//! What a kernel prints.
+
+use crate::{Target, bytes};
+use diskperf_system::host::block_events;
+use diskperf_system::host::device::DeviceNumber;
+use diskperf_system::host::mounts::Mounts;
+use std::collections::BTreeMap;
+
+/// Lines of a trace: events of the block layer and of the scheduler.
+pub(crate) const EVENT_LINES: Target = Target {
+    name: "event_lines",
+    prepare: || Box::new(event_lines),
+    seeds: usual_events,
+    words: &[
+        "block_bio_queue: ",
+        "block_rq_issue: ",
+        "block_rq_requeue: ",
+        "block_rq_complete: ",
+        "sched_switch: ",
+        "sched_waking: ",
+        "prev_comm=dpio-1 prev_pid=",
+        "next_comm=dpio-1 next_pid=",
+        "comm=dpio-1 pid=",
+        " + ",
+        "254,0 ",
+        "\n",
+        "18446744073709551615",
+        "[001]",
+        "69938.051718:",
+    ],
+};
+
+/// `/proc/self/mountinfo`.
+pub(crate) const MOUNTS: Target = Target {
+    name: "mounts",
+    prepare: || Box::new(mounts),
+    seeds: usual_mounts,
+    words: &[
+        "\\040",
+        "\\",
+        " - ",
+        " ",
+        "\n",
+        "4294967295:4294967295",
+        "rw",
+        "/",
+    ],
+};
+
+fn event_lines(bytes: &[u8]) {
+    let number = |minor| DeviceNumber { major: 254, minor };
+    let numbers = BTreeMap::from([(number(0), 0), (number(1), 0), (number(16), 1)]);
+    if let Err(error) = block_events::told(bytes, &numbers, "dpio-1") {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+fn usual_events() -> Vec<Vec<u8>> {
+    bytes([
+        "# tracer: nop\n\
+         \x20         dpio-1-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]\n\
+         \x20         dpio-1-22660   [001] ..... 69938.051818: block_rq_issue: 254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]\n\
+         \x20         dpio-1-22660   [001] ..... 69938.051918: block_rq_complete: 254,0 WS () 255159040 + 256 be,0,4 [0]\n",
+        "          dpio-1-22660   [001] ..... 69938.051718: block_rq_issue: 254,0 FF 0 () 0 + 0 none,0,0 [kworker]\n\
+         \x20         dpio-1-22660   [001] ..... 69938.052718: block_rq_requeue: 254,0 FF () 0 + 0 none,0,0 [0]\n",
+        "          dpio-1-22660   [000] d..2. 69938.051718: sched_switch: prev_comm=dpio-1 prev_pid=22660 prev_prio=120 prev_state=D ==> next_comm=b next_pid=8 next_prio=120\n\
+         \x20         <idle>-0       [000] d..2. 69938.061718: sched_waking: comm=dpio-1 pid=22660 prio=120 target_cpu=000\n",
+    ])
+}
+
+fn mounts(bytes: &[u8]) {
+    match Mounts::parse(bytes) {
+        Ok(mounts) => {
+            for mount in mounts.iter() {
+                let _ = mount.all_options();
+                assert!(mounts.inside(&mount.mount_point).count() > 0);
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn usual_mounts() -> Vec<Vec<u8>> {
+    bytes([
+        "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n\
+         37 36 0:33 / /mnt/a\\040b rw - tmpfs tmpfs rw,size=1024k\n",
+        "1 0 254:1 / / rw - ext4 /dev/root rw\n",
+    ])
+}

@@ -1,0 +1,254 @@
+//! Runs: as a document, and in a store.
+
+use crate::{Body, Target};
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::plan::plan;
+use diskperf_laboratory::{Event, Observer, Recorder, Request, SizeChoice, runs};
+use diskperf_store::Store;
+use diskperf_timeline::Run;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A file of runs, as `diskperf export` writes it.
+pub(crate) const DOCUMENT: Target = Target {
+    name: "document",
+    prepare: documents,
+    seeds: usual_documents,
+    words: &[
+        "null",
+        "-1",
+        "1e308",
+        "18446744073709551615",
+        "[]",
+        "{}",
+        "\"state\":\"failed\"",
+        "\\u001b[31m",
+        "true",
+    ],
+};
+
+/// The bytes of a store.
+pub(crate) const STORE_FILE: Target = Target {
+    name: "store_file",
+    prepare: store_files,
+    seeds: || vec![store_of(&sample())],
+    words: &[
+        "SQLite format 3\0",
+        "dskp",
+        "CREATE TABLE runs (",
+        "\0\0\0\0",
+        "\u{7f}",
+    ],
+};
+
+/// One value of a row of a store: a byte for the column, one for its kind, and it.
+pub(crate) const STORE_ROW: Target = Target {
+    name: "store_row",
+    prepare: store_rows,
+    seeds: usual_rows,
+    words: &[
+        "finished",
+        "failed",
+        "model",
+        "host",
+        "warm",
+        "{\"",
+        "null",
+        "9223372036854775807",
+        "last",
+        "../",
+    ],
+};
+
+/// A file that is never the same twice, in memory where that can be.
+struct Files {
+    folder: TempDir,
+    next: AtomicU64,
+}
+
+impl Files {
+    fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => TempDir::new_in(memory),
+            false => TempDir::new(),
+        };
+        Self {
+            folder: folder.expect("a folder for temporary files"),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Writes a file, has it used, and removes it with what came beside it.
+    fn with(&self, bytes: &[u8], use_it: impl FnOnce(&Path)) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder.path().join(number.to_string());
+        std::fs::create_dir(&folder).expect("a folder of our own");
+        let path = folder.join("file");
+        std::fs::write(&path, bytes).expect("a file of our own");
+        use_it(&path);
+        std::fs::remove_dir_all(&folder).expect("what is ours goes");
+    }
+}
+
+fn documents() -> Body {
+    let files = Files::new();
+    Box::new(move |bytes| {
+        files.with(bytes, |path| {
+            if let Err(error) = runs::load(None, &path.to_string_lossy()) {
+                assert!(!error.to_string().is_empty());
+            }
+        });
+    })
+}
+
+fn store_files() -> Body {
+    let files = Files::new();
+    Box::new(move |bytes| files.with(bytes, read_store))
+}
+
+/// Reads all that there is in a store.
+fn read_store(path: &Path) {
+    let Ok(store) = Store::open_with_lock_wait(path, Duration::ZERO) else {
+        return;
+    };
+    let _ = store.resolve("last");
+    let _ = store.resolve("a");
+    let _ = store.workspaces();
+    let _ = store.damaged();
+    let _ = store.point("a");
+    for heading in store.list().unwrap_or_default() {
+        let _ = store.load(&heading.id);
+    }
+}
+
+/// Tables and columns that a store reads.
+const COLUMNS: [(&str, &str); 16] = [
+    ("runs", "id"),
+    ("runs", "started_unix_ms"),
+    ("runs", "suite"),
+    ("runs", "target"),
+    ("runs", "world"),
+    ("runs", "label"),
+    ("runs", "state"),
+    ("runs", "error"),
+    ("runs", "document"),
+    ("results", "ordinal"),
+    ("results", "document"),
+    ("repetitions", "number"),
+    ("repetitions", "document"),
+    ("workspaces", "path"),
+    ("points", "document"),
+    ("workspaces", "filesystem"),
+];
+
+fn store_rows() -> Body {
+    let files = Files::new();
+    let template = store_of(&sample());
+    Box::new(move |bytes| {
+        let [column, kind, value @ ..] = bytes else {
+            return;
+        };
+        let (table, column) = COLUMNS[usize::from(*column) % COLUMNS.len()];
+        let text = || String::from_utf8_lossy(value).into_owned();
+        let value = match kind % 5 {
+            0 => Value::Null,
+            1 => Value::Integer(text().trim().parse().unwrap_or(value.len() as i64)),
+            2 => Value::Real(text().trim().parse().unwrap_or(f64::NAN)),
+            3 => Value::Text(text()),
+            _ => Value::Blob(value.to_vec()),
+        };
+        files.with(&template, |path| {
+            let connection = Connection::open(path).expect("a store of our own");
+            // What the schema refuses is not there to be read.
+            let changed = connection.execute(&format!("UPDATE {table} SET {column} = ?1"), [value]);
+            let known = !matches!(&changed, Err(error) if error.to_string().contains("no such"));
+            assert!(known, "{table}.{column} is not in a store: {changed:?}");
+            drop(connection);
+            read_store(path);
+        });
+    })
+}
+
+/// A run of two repetitions.
+fn sample() -> Run {
+    struct Silent;
+    impl Observer for Silent {
+        fn event(&mut self, _: Event<'_>) {}
+    }
+    let request = Request {
+        what: Some("read_8192".to_owned()),
+        size: SizeChoice::Bytes(64 << 10),
+        repetitions: Some(2),
+        time_calls: true,
+        label: Some("a label".to_owned()),
+        ..Request::of(vec![PathBuf::from("vax780-sc780-eagle")], 1983)
+    };
+    let plans = plan(&request).expect("a plan");
+    let mut recorder = Recorder::of_nothing();
+    let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
+    let mut run = executed.run;
+    // Texts of the catalogue are most of a document.
+    if let Some(model) = &mut run.model {
+        model.catalogue.clear();
+    }
+    run
+}
+
+/// The bytes of a store with a run, and a row of each other kind.
+fn store_of(run: &Run) -> Vec<u8> {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let path = folder.path().join("store");
+    let mut store = Store::open(&path).expect("a new store");
+    store.insert_run(run).expect("it takes a run");
+    store
+        .note_workspace(Path::new("/tmp/.diskperf-1"), Some("a file system"))
+        .expect("it takes a folder");
+    let point = ("a".to_owned(), "{}".to_owned());
+    store.add_points(&[point]).expect("it takes a point");
+    drop(store);
+    let connection = Connection::open(&path).expect("it is a database");
+    let merged =
+        connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;");
+    merged.expect("nobody else has it");
+    drop(connection);
+    std::fs::read(&path).expect("it is there")
+}
+
+fn usual_documents() -> Vec<Vec<u8>> {
+    let run = sample();
+    let two = [
+        run.clone(),
+        Run {
+            results: Vec::new(),
+            ..run.clone()
+        },
+    ];
+    let texts = [runs::export_text(&[run]), runs::export_text(&two)];
+    let texts = texts.map(|text| text.expect("a run is a document"));
+    texts.map(String::into_bytes).into()
+}
+
+fn usual_rows() -> Vec<Vec<u8>> {
+    let run = sample();
+    let document = serde_json::to_string(&run).expect("a run is a document");
+    let repetition =
+        serde_json::to_string(&run.results[0].repetitions[0]).expect("so is a repetition");
+    let row = |column: u8, kind: u8, value: &str| [&[column, kind], value.as_bytes()].concat();
+    vec![
+        row(0, 3, "00000000aa"),
+        row(1, 1, "253402300800000"),
+        row(5, 3, "last"),
+        row(6, 3, "failed"),
+        row(8, 3, &document),
+        row(9, 1, "-1"),
+        row(11, 1, "4294967296"),
+        row(12, 3, &repetition),
+        row(13, 4, "/tmp/\u{1b}[31m"),
+    ]
+}

@@ -1,0 +1,97 @@
+//! What stands in options: sizes, ranges, kinds of file systems.
+
+use crate::{Target, bytes, text};
+use diskperf_laboratory::tune;
+use diskperf_system::host::fresh::FreshSpec;
+use diskperf_timeline::units::{MIB, format_size, parse_size};
+
+/// Sizes, and the values that `--over KEY=VALUES` has.
+pub(crate) const SIZES: Target = Target {
+    name: "sizes",
+    prepare: || Box::new(sizes),
+    seeds: usual_sizes,
+    words: &[
+        "KiB",
+        "KB",
+        "K",
+        "MiB",
+        "GB",
+        "T",
+        "..",
+        ":",
+        ",",
+        ".",
+        "1e18",
+        "0.1",
+        "-",
+        "+",
+        "18446744073709551615",
+    ],
+};
+
+/// `--fresh KIND:KEY=VALUE,...`.
+pub(crate) const FRESH: Target = Target {
+    name: "fresh",
+    prepare: || Box::new(fresh),
+    seeds: usual_fresh,
+    words: &[
+        "ext4",
+        "xfs",
+        "btrfs",
+        "block_bytes=",
+        "size=",
+        "mkfs=",
+        "mount=",
+        ",",
+        ":",
+        "-O ",
+        "=",
+        "512M",
+        "18446744073709551615",
+    ],
+};
+
+fn sizes(bytes: &[u8]) {
+    let text = text(bytes);
+    match parse_size(&text) {
+        Ok(size) => assert!(!format_size(size).is_empty()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    let _ = tune::values_of("filesystem.rotdelay_ms", &text);
+}
+
+fn usual_sizes() -> Vec<Vec<u8>> {
+    bytes([
+        "8M",
+        "512K",
+        "1.5GiB",
+        "100 MB",
+        "0",
+        "4096",
+        "0..10:0.5",
+        "4K,8K,64K",
+        "1..100",
+        "2K..2M:x2",
+        "a,b",
+    ])
+}
+
+fn fresh(bytes: &[u8]) {
+    match text(bytes).parse::<FreshSpec>() {
+        Ok(spec) => {
+            let _ = spec.image_bytes(MIB);
+            let _ = spec.image_bytes(u64::MAX);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn usual_fresh() -> Vec<Vec<u8>> {
+    bytes([
+        "ext4",
+        "ext4:block_bytes=1024,size=512M",
+        "xfs:block_bytes=4096,mkfs=-m reflink=0",
+        "btrfs:mount=compress=zstd",
+        "ext2:mount=noatime,mount=nodiratime",
+    ])
+}
