@@ -109,8 +109,12 @@ const MISTAKES: &[Mistake] = &[
             "run --on ./absent",
             "explain ./absent",
             "tune ./absent --over program.call_bytes=4096,8192",
-            "clean --on ./absent",
         ],
+    },
+    Mistake {
+        what: "a directory that is not there to look into",
+        says: &["--on ./absent", "./absent does not exist"],
+        lines: &["clean --on ./absent"],
     },
     Mistake {
         what: "a file that something else is expected of",
