@@ -114,6 +114,10 @@ fn a_cell_that_a_number_was_chosen_by_is_no_prediction() {
         for id in &parameter.cells {
             let cell = card.cells.iter().find(|cell| cell.id == *id);
             let Some(cell) = cell else { continue };
+            if cell.error.is_none() {
+                // Nothing was measured that a number could have been chosen by.
+                continue;
+            }
             assert_eq!(cell.role, Role::Calibration, "{id}: {}", parameter.path);
         }
     }

@@ -28,7 +28,7 @@ impl Budget {
     pub const USUAL: Self = Self {
         events: 200_000_000,
         time: Time(7 * DAY.0),
-        bytes: 1 << 30,
+        bytes: 2 << 30,
     };
 
     /// No limit but that of the clock, which counts nanoseconds in 64 bits.
