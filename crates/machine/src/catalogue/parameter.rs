@@ -135,6 +135,7 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("finish_spread", "share"),
     ("speed", "times the machine that costs are given for"),
     ("drives", "drives"),
+    ("sectors", "sectors"),
     ("servers", "requests"),
     ("queue_depth", "requests"),
 ];

@@ -2,8 +2,11 @@
 //! subject better than a second implementation would.
 
 use crate::host::limits::why_not_started;
+use rustix::io::Errno;
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// A tool that diskperf runs.
@@ -103,22 +106,23 @@ impl Tool {
     pub fn run<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
         // An ordinary user's PATH often lacks the directories of these tools.
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
-        Command::new(self.name())
+        let mut command = Command::new(self.name());
+        command
             .args(arguments)
             .env("PATH", path)
             .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound => ToolError::Missing {
-                    tool: self.name(),
-                    package: self.package(),
-                },
-                _ => ToolError::Start {
-                    command: self.command_line(arguments),
-                    source,
-                },
-            })
+            .stdin(Stdio::null());
+        die_with_us(&mut command);
+        command.output().map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => ToolError::Missing {
+                tool: self.name(),
+                package: self.package(),
+            },
+            _ => ToolError::Start {
+                command: self.command_line(arguments),
+                source,
+            },
+        })
     }
 
     /// Runs it, and gives what it printed to its standard output.
@@ -147,6 +151,24 @@ impl Tool {
         }
         line
     }
+}
+
+/// Has a tool end when this process is killed. Otherwise losetup would attach a device
+/// after `diskperf clean` had removed the image and looked for its devices.
+#[allow(unsafe_code)]
+fn die_with_us(command: &mut Command) {
+    let us = rustix::process::getpid();
+    let in_the_child = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Whoever died before that sends no signal any more.
+        match rustix::process::getppid() {
+            Some(parent) if parent == us => Ok(()),
+            _ => Err(Errno::SRCH.into()),
+        }
+    };
+    // SAFETY: Between fork and exec it makes two system calls; it takes no lock and
+    // allocates nothing.
+    unsafe { command.pre_exec(in_the_child) };
 }
 
 /// What a tool printed on both streams, in one piece.
