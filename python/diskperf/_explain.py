@@ -144,6 +144,7 @@ def explain(
     size: int | str | None = None,
     cache: str = "cold",
     catalogue: str | os.PathLike[str] | None = None,
+    no_budget: bool = False,
     counterfactuals: bool = True,
     threads: int | None = None,
     **keywords: Value,
@@ -154,8 +155,8 @@ def explain(
     Args:
         what: a run, which is made again as it was, or a modelled system.
         against: another.
-        suite, settings, drives, repetitions, seed, size, cache, catalogue, keywords:
-            of a system, as `run` has them.
+        suite, settings, drives, repetitions, seed, size, cache, catalogue,
+            no_budget, keywords: of a system, as `run` has them.
         counterfactuals: whether it is also run with one thing changed at a time.
         threads: machines at a time; without it, as many as there are processors. The
             result does not depend on it.
@@ -164,6 +165,7 @@ def explain(
         RequestError: a run of real storage, which keeps no account of its time; a
             stored run that this version would not make again as it was.
         SettingError: a key or a value that there is not.
+        BudgetError: a system took more than it may, or a record of it would.
         KeyboardInterrupt: Ctrl-C.
     """
     options = {
@@ -173,6 +175,7 @@ def explain(
         "size": size,
         "cache": cache,
         "catalogue": catalogue,
+        "no_budget": no_budget,
     }
 
     of_system = suite or settings or keywords or drives or repetitions or size
