@@ -19,7 +19,7 @@ struct File {
     note: Vec<Note>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Pair {
     phases: u32,
@@ -44,12 +44,15 @@ fn embedded() -> File {
 }
 
 impl Notes {
-    /// The notes, with those of a folder laid over the catalogue in front.
+    /// The notes, with those of a folder laid over the catalogue in front. A
+    /// note of the folder replaces the program's on the same cells.
     ///
     /// # Errors
     ///
-    /// A file of the folder that is not as the program's own.
+    /// A file of the folder that cannot be read, or that gives `two_drives` other
+    /// values: all pairs of drives share those of the program.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, LaboratoryError> {
+        let own = embedded();
         let mut notes = Vec::new();
         let path = folder.map(|folder| folder.join("published/notes.toml"));
         if let Some(path) = path.filter(|path| path.is_file()) {
@@ -59,9 +62,15 @@ impl Notes {
             };
             let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
             let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            if file.two_drives.is_some() && file.two_drives != own.two_drives {
+                let reason = "two_drives cannot be changed by a catalogue folder; leave it out";
+                return Err(wrong(reason.to_owned()));
+            }
             notes.extend(file.note);
         }
-        notes.extend(embedded().note);
+        let said = |note: &Note| notes.iter().any(|one: &Note| one.cells == note.cells);
+        let added: Vec<Note> = own.note.into_iter().filter(|note| !said(note)).collect();
+        notes.extend(added);
         Ok(Self(notes))
     }
 
@@ -127,6 +136,27 @@ mod tests {
         }
         let pair = two_drives();
         assert!(pair.phases >= 2 && pair.speed_difference_share < 0.05);
+    }
+
+    #[test]
+    fn a_note_of_a_folder_replaces_the_one_on_the_same_cells() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("published/notes.toml");
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Notes::load(Some(folder.path()))
+        };
+        let id = "kridle-mckusick-1983/T2/vax780-si9900-eagle/8K/read_8192/1";
+        let own = Notes::load(None).unwrap().on(id).unwrap();
+        assert_eq!(load(EMBEDDED).unwrap().on(id).unwrap(), own);
+
+        let other = format!("[[note]]\ncells = [\"{id}\"]\ntext = \"Another.\"\n");
+        assert_eq!(load(&other).unwrap().on(id).unwrap(), "Another.");
+
+        let changed = EMBEDDED.replace("phases = 16", "phases = 8");
+        let error = load(&changed).err().unwrap().to_string();
+        assert!(error.contains("two_drives"), "{error}");
     }
 
     #[test]
