@@ -1,7 +1,8 @@
 //! Finds and removes what killed runs left.
 //!
 //! What is removed is recognised by itself: a folder by its marker, its owner and
-//! a lock that nobody holds (`system/host/workspace`), an instance of tracefs by
+//! a lock that nobody holds (`system/host/workspace`), an output file that was never
+//! finished by its name, its owner and a lock (`system/host/output_file`), an instance of tracefs by
 //! the process in its name, a disk's settings by a note of root's
 //! (`system/host/queue_settings`), a loop device by what it shows. The store says
 //! no more than where to look, since others may be able to write to it: whatever
@@ -9,6 +10,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
+use diskperf_system::host::output_file::AbandonedOutput;
 use diskperf_system::host::workspace::{Workspace, orphaned_loops};
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
 use std::collections::BTreeSet;
@@ -33,6 +35,8 @@ pub struct Cleaning {
 pub enum Leftover {
     /// A folder with all that is in it.
     Folder(PathBuf),
+    /// An output file that was never finished.
+    Output(PathBuf),
     /// A buffer of tracefs.
     Instance(PathBuf),
     /// A setting of a disk.
@@ -50,7 +54,7 @@ impl Leftover {
     /// What was done about it, or would be.
     pub fn told(&self, dry_run: bool) -> String {
         let (would, done) = match self {
-            Self::Folder(_) | Self::Instance(_) => ("would remove", "removed"),
+            Self::Folder(_) | Self::Output(_) | Self::Instance(_) => ("would remove", "removed"),
             Self::Setting(_) => ("would put back", "put back"),
             Self::Loop { .. } => ("would detach", "detached"),
         };
@@ -61,7 +65,9 @@ impl Leftover {
 impl fmt::Display for Leftover {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(path) | Self::Instance(path) => path.display().fmt(formatter),
+            Self::Folder(path) | Self::Output(path) | Self::Instance(path) => {
+                path.display().fmt(formatter)
+            }
             Self::Setting(setting) => setting.fmt(formatter),
             Self::Loop { device, image } => write!(
                 formatter,
@@ -168,7 +174,7 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
     Ok(cleaned)
 }
 
-/// Removes the abandoned folders of one directory.
+/// Removes the abandoned folders and output files of one directory.
 fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     // What is not there now is dealt with where it is forgotten.
     if is_missing(place) {
@@ -187,6 +193,15 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
             Some(error) => cleaned.failed.push(error.to_string()),
             None => cleaned.finish(cleaning, leftover, || abandoned.remove()),
         }
+    }
+    match AbandonedOutput::find(place) {
+        Ok(found) => {
+            for output in found {
+                let leftover = Leftover::Output(output.path().to_owned());
+                cleaned.finish(cleaning, leftover, || output.remove());
+            }
+        }
+        Err(error) => cleaned.failed.push(format!("{}: {error}", place.display())),
     }
 }
 

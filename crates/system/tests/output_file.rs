@@ -4,7 +4,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use diskperf_system::host::output_file::{OutputFile, OutputProblem};
+use diskperf_system::host::output_file::{AbandonedOutput, OutputFile, OutputProblem};
 use rustix::fs::{CWD, FileType, Mode};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -333,4 +333,75 @@ fn a_file_that_something_else_opens() {
         OutputFile::check(&foreign).unwrap_err();
     }
     assert!(!at("new").exists());
+}
+
+/// What a killed writer leaves is found by its name, its owner and its lock.
+#[test]
+fn only_what_nobody_writes_is_abandoned() {
+    let scratch = Scratch::new();
+    let here = &scratch.path();
+    let abandoned = "diskperf-0123456789abcdef.partial";
+    let written = "diskperf-fedcba9876543210.partial";
+    let strange = [
+        "diskperf-0123456789ABCDEF.partial",
+        "diskperf-0123.partial",
+        "diskperf-0123456789abcdef.partial.html",
+    ];
+    for name in [abandoned, written].iter().chain(&strange) {
+        fs::write(here.join(name), "half").unwrap();
+    }
+    let lock = File::open(here.join(written)).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    symlink(
+        here.join(strange[0]),
+        here.join("diskperf-00000000000000aa.partial"),
+    )
+    .unwrap();
+    fs::create_dir(here.join("diskperf-00000000000000bb.partial")).unwrap();
+    let before = names(here);
+
+    let found: Vec<_> = AbandonedOutput::find(here).unwrap().collect();
+    let paths: Vec<_> = found.iter().map(|one| one.path().to_owned()).collect();
+    assert_eq!(paths, [here.canonicalize().unwrap().join(abandoned)]);
+    // Another one that looks finds it locked.
+    assert_eq!(AbandonedOutput::find(here).unwrap().count(), 0);
+    for one in found {
+        one.remove().unwrap();
+    }
+    let after: Vec<_> = before
+        .into_iter()
+        .filter(|name| name != abandoned)
+        .collect();
+    assert_eq!(names(here), after);
+}
+
+#[test]
+fn an_abandoned_file_that_took_its_name_stays() {
+    let scratch = Scratch::new();
+    let partial = scratch.path().join("diskperf-0123456789abcdef.partial");
+    fs::write(&partial, "whole").unwrap();
+    let found = AbandonedOutput::find(&scratch.path())
+        .unwrap()
+        .next()
+        .unwrap();
+    fs::rename(&partial, scratch.path().join("report.html")).unwrap();
+    fs::write(&partial, "another").unwrap();
+    found.remove().unwrap();
+    assert_eq!(
+        names(&scratch.path()),
+        ["diskperf-0123456789abcdef.partial", "report.html"]
+    );
+}
+
+#[test]
+fn a_file_of_another_user_is_not_abandoned() {
+    let test = "a_file_of_another_user_is_not_abandoned";
+    if !is_root(test) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let partial = scratch.path().join("diskperf-0123456789abcdef.partial");
+    fs::write(&partial, "half").unwrap();
+    chown(&partial, Some(NOBODY), None).unwrap();
+    assert_eq!(AbandonedOutput::find(&scratch.path()).unwrap().count(), 0);
 }

@@ -157,9 +157,9 @@ fn of_leftovers(stage: &Stage, user: &User, watched: &Watched) -> Vec<String> {
     }
     let other = user.file("other").exists();
     let line = if other {
-        "clean --on ./target --on ./other"
+        "clean --on . --on ./target --on ./other"
     } else {
-        "clean --on ./target"
+        "clean --on . --on ./target"
     };
     let mut cleaned = user.run(&words(line));
     let after = || [stage.left(user), instances()].concat();

@@ -306,6 +306,9 @@ impl Stage {
                 left.extend(found.map(|name| place.join(name).display().to_string()));
             }
         }
+        let here = entries(&user.home()).into_iter();
+        let unfinished = here.filter(|name| name.ends_with(".partial"));
+        left.extend(unfinished.map(|name| user.file(&name).display().to_string()));
         if let Some(disk) = &self.disk
             && disk.value() != Disk::AHEAD_KB
         {

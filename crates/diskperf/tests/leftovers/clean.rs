@@ -11,6 +11,26 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+/// A report that a kill stopped half-way.
+#[test]
+fn an_output_file_that_was_never_finished_is_removed() {
+    let user = User::new();
+    let name = "diskperf-0123456789abcdef.partial";
+    std::fs::write(user.target().join(name), "<!DOCTYPE html>").unwrap();
+    let line = "clean --on ./target";
+    let dry = user.run(&words(&format!("{line} --dry-run")));
+    dry.expect(0, &[]).shows(&[&format!(
+        "would remove {}",
+        user.target().join(name).display()
+    )]);
+    assert_eq!(entries(&user.target()), [name]);
+    let clean = user.run(&words(line));
+    clean
+        .expect(0, &[])
+        .shows(&[&format!("removed {}", user.target().join(name).display())]);
+    assert!(entries(&user.target()).is_empty());
+}
+
 #[test]
 fn a_directory_that_cannot_be_listed_does_not_stop_it() {
     let user = User::new();

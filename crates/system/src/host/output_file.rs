@@ -2,10 +2,12 @@
 //! put in the way, written beside its name, and renamed. Nothing is ever
 //! written in place.
 
+mod abandoned;
 mod error;
 mod partial;
 mod place;
 
+pub use abandoned::AbandonedOutput;
 pub use error::{OutputError, OutputProblem};
 
 use partial::Partial;

@@ -2,14 +2,29 @@
 
 use super::OutputProblem;
 use crate::host::workspace::random_number;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// Until it takes its name, it is removed when it is dropped.
+/// What its name begins and ends with; between is a random number.
+const PREFIX: &str = "diskperf-";
+const SUFFIX: &str = ".partial";
+const DIGITS: usize = 16;
+
+/// Whether a file that is being written may be called this.
+pub(super) fn is_name(name: &OsStr) -> bool {
+    let name = name.to_str();
+    let number = name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+    let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    number.is_some_and(|number| number.len() == DIGITS && number.bytes().all(is_digit))
+}
+
+/// Until it takes its name, it is removed when it is dropped. It is locked as long as
+/// its writer lives: `diskperf clean` removes those that are not.
 pub(super) struct Partial<'a> {
     directory: BorrowedFd<'a>,
     name: String,
@@ -25,22 +40,36 @@ impl<'a> Partial<'a> {
         directory: BorrowedFd<'a>,
         replaced: Option<&Stat>,
     ) -> Result<Self, Errno> {
-        let name = format!("diskperf-{:016x}.partial", random_number());
+        // Nobody else reads what will be private before it is.
+        let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o666 });
+        let partial = loop {
+            if let Some(partial) = Self::try_create(directory, mode)? {
+                break partial;
+            }
+        };
+        if let Some(replaced) = replaced {
+            partial.take_access_of(replaced)?;
+        }
+        Ok(partial)
+    }
+
+    /// `None` where a `diskperf clean` came between making and locking it.
+    fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
+        let name = format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", random_number());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Nobody else reads what will be private before it is.
-        let mode = if replaced.is_some() { 0o600 } else { 0o666 };
-        let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(mode))?;
+        let file = rustix::fs::openat(directory, &name, flags, mode)?;
         let partial = Self {
             directory,
             name,
             file: file.into(),
             done: false,
         };
-        if let Some(replaced) = replaced {
-            partial.take_access_of(replaced)?;
-        }
-        Ok(partial)
+        // Where files cannot be locked, `clean` cannot lock this one either.
+        let lock = rustix::fs::flock(&partial.file, FlockOperation::NonBlockingLockExclusive);
+        let lost =
+            lock == Err(Errno::WOULDBLOCK) || rustix::fs::fstat(&partial.file)?.st_nlink == 0;
+        Ok((!lost).then_some(partial))
     }
 
     /// Removes it, where it was only to be seen whether it can be made.

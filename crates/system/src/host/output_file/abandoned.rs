@@ -1,0 +1,88 @@
+//! Files that were being written when their writer was killed.
+
+use super::partial::is_name;
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A file that never took its name. While this lives, its lock keeps others from
+/// taking it for abandoned as well.
+#[derive(Debug)]
+pub struct AbandonedOutput {
+    path: PathBuf,
+    name: OsString,
+    directory: Arc<OwnedFd>,
+    file: OwnedFd,
+}
+
+impl AbandonedOutput {
+    /// Looks through a directory, not below it, in the order of names, for files of
+    /// this user that nobody writes any more.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn find(directory: &Path) -> io::Result<impl Iterator<Item = Self> + use<>> {
+        let path = directory.canonicalize()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = Arc::new(rustix::fs::open(&path, flags, Mode::empty())?);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&directory)? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if is_name(&name) {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names
+            .into_iter()
+            .filter_map(move |name| Self::of(path.join(&name), name, &directory)))
+    }
+
+    /// `None` of what is another user's, being written, or not to be opened.
+    fn of(path: PathBuf, name: OsString, directory: &Arc<OwnedFd>) -> Option<Self> {
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, &name, flags, Mode::empty()).ok()?;
+        let found = rustix::fs::fstat(&file).ok()?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        let is_own = found.st_uid == rustix::process::geteuid().as_raw();
+        if !is_file || !is_own {
+            return None;
+        }
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Self {
+            path,
+            name,
+            directory: directory.clone(),
+            file,
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the file, if it still has its name: its writer may have been at its
+    /// last step.
+    ///
+    /// # Errors
+    ///
+    /// The directory may not be written.
+    pub fn remove(self) -> io::Result<()> {
+        let held = rustix::fs::fstat(&self.file)?;
+        let directory = self.directory.as_fd();
+        match rustix::fs::statat(directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(named) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino) => Ok(
+                rustix::fs::unlinkat(directory, &self.name, AtFlags::empty())?,
+            ),
+            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
