@@ -9,6 +9,7 @@ pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::reproduce::available_threads;
@@ -58,6 +59,10 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Remove what killed runs left
     Clean(CleanArguments),
+    /// Print a script that completes commands, options and values in a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page of diskperf, or of one command
+    Man(ManArguments),
 }
 
 /// The modelled system that stands beside this machine's storage.
@@ -435,6 +440,20 @@ pub(crate) struct CleanArguments {
     /// Forget folders on file systems that are not mounted now, and will not be
     #[arg(long)]
     pub(crate) forget_unmounted: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct ManArguments {
+    /// A command, as `run` or `calculate interleave` [default: diskperf itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

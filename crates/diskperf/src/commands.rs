@@ -5,12 +5,14 @@ mod catalogue;
 mod explain;
 mod pages;
 mod reproduce;
+mod shell;
 mod tune;
 
 pub(crate) use calculate::calculate;
 pub(crate) use explain::explain;
 pub(crate) use pages::report;
 pub(crate) use reproduce::reproduce;
+pub(crate) use shell::{completions, man};
 pub(crate) use tune::tune;
 
 use crate::arguments::{

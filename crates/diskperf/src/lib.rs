@@ -67,6 +67,8 @@ fn carry_out(command: Command, store: Option<&Path>) -> Result<ExitCode, Laborat
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),
         Command::Clean(clean) => commands::clean(&clean, store),
+        Command::Completions(completions) => commands::completions(completions.shell),
+        Command::Man(man) => commands::man(&man.words),
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),
     ("clean", "clean --on ./target"),
+    ("completions", "completions bash"),
+    ("man", "man calculate interleave"),
 ];
 
 /// Has a modelled run in the store, and in the file `run.json`.

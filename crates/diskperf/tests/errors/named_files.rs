@@ -157,6 +157,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ("export", "runs", Read("export {} -o /dev/null")),
     ("export", "output", Written("export ./run.json -o {}")),
     ("clean", "directories", Read("clean --on {}")),
+    ("man", "words", Nothing),
 ];
 
 #[test]

@@ -5,6 +5,7 @@ mod cache;
 mod contract;
 mod explain;
 mod fresh;
+mod shell;
 mod sizes;
 mod stored;
 #[path = "../support/mod.rs"]

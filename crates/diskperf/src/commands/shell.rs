@@ -1,0 +1,122 @@
+//! What a shell and `man` know of the command line, made from its definition.
+
+use super::Outcome;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, Command, ValueHint};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use diskperf_laboratory::battery::program::nearest;
+use diskperf_laboratory::battery::{Program, Suite};
+use diskperf_laboratory::catalogue::{components, documents, systems};
+use diskperf_laboratory::machine::catalogue::{Catalogue, Component};
+use diskperf_laboratory::{LaboratoryError, Output};
+use std::process::ExitCode;
+
+/// `diskperf completions`.
+pub(crate) fn completions(shell: Shell) -> Outcome {
+    let known = Known::new(shell)?;
+    let mut script = Vec::new();
+    clap_complete::generate(
+        shell,
+        &mut known.complete(crate::command()),
+        "diskperf",
+        &mut script,
+    );
+    Output::Standard.write(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `diskperf man`.
+pub(crate) fn man(words: &[String]) -> Outcome {
+    let mut command = crate::command();
+    command.build();
+    for word in words {
+        let Some(found) = command.find_subcommand(word).cloned() else {
+            return Err(no_command(&command, word));
+        };
+        command = found;
+    }
+    let mut page = Vec::new();
+    Man::new(command)
+        .render(&mut page)
+        .expect("writing to memory succeeds");
+    Output::Standard.write(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_command(parent: &Command, word: &str) -> LaboratoryError {
+    let names: Vec<_> = parent.get_subcommands().map(Command::get_name).collect();
+    let remedy = match nearest(word, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`{} --help` lists the commands", parent.get_name()),
+    };
+    LaboratoryError::Request(format!(
+        "`{}` has no command `{word}`; {remedy}",
+        parent.get_name()
+    ))
+}
+
+/// Names that diskperf knows. Where they stand the parser takes any text, so that it can
+/// say what is wrong with it: the definition of the command line lists none of them.
+struct Known {
+    programs: Vec<PossibleValue>,
+    systems: Vec<PossibleValue>,
+    drives: Vec<PossibleValue>,
+    documents: Vec<PossibleValue>,
+    /// Whether the shell offers paths where no name matches, as bash does. Others offer
+    /// either the names or paths.
+    paths_beside_names: bool,
+}
+
+impl Known {
+    fn new(shell: Shell) -> Result<Self, LaboratoryError> {
+        let built_in = |(name, meaning)| PossibleValue::new(name).help(meaning);
+        let entry = |(name, meaning): (String, String)| PossibleValue::new(name).help(meaning);
+        let catalogue = Catalogue::embedded();
+        let suites = Suite::all().into_iter().map(built_in);
+        let programs = Program::all().into_iter().map(built_in);
+        let drives = components(&catalogue, Component::Drive).into_iter();
+        let documents = documents(&catalogue)?.into_iter();
+        // bash splits words at the colon of a variant.
+        let systems = systems(&catalogue).into_iter();
+        let systems = systems.filter(|(name, _)| !name.contains(':'));
+        Ok(Self {
+            programs: suites.chain(programs).collect(),
+            systems: systems.map(entry).collect(),
+            drives: drives.map(entry).collect(),
+            documents: documents
+                .map(|document| PossibleValue::new(document.name))
+                .collect(),
+            paths_beside_names: shell == Shell::Bash,
+        })
+    }
+
+    /// The definition of a command with the values that its arguments may have.
+    fn complete(&self, command: Command) -> Command {
+        command
+            .mut_args(|argument| self.complete_argument(argument))
+            .mut_subcommands(|below| self.complete(below))
+    }
+
+    fn complete_argument(&self, argument: Arg) -> Arg {
+        if !argument.get_possible_values().is_empty() {
+            return argument;
+        }
+        let value = argument.get_value_names().and_then(<[_]>::first);
+        let names = match value.map(|name| name.as_str()) {
+            Some("WHAT") => self.programs.clone(),
+            Some("NAME") => self.drives.clone(),
+            Some("PUBLISHED") => self.documents.clone(),
+            Some("TARGET" | "RUN|TARGET") if self.paths_beside_names => self.systems.clone(),
+            Some("PROGRAM|TARGET") if self.paths_beside_names => {
+                [self.programs.as_slice(), &self.systems].concat()
+            }
+            Some("TARGET" | "RUN|TARGET" | "RUN") => {
+                return argument.value_hint(ValueHint::AnyPath);
+            }
+            Some("DIR") => return argument.value_hint(ValueHint::DirPath),
+            _ => return argument,
+        };
+        argument.value_parser(PossibleValuesParser::new(names))
+    }
+}
