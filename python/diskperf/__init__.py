@@ -14,6 +14,7 @@ the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
 """
 
 from diskperf._catalogue import Catalogue, Entry
+from diskperf._cluster.fleet import Fleet, measure_fleet
 from diskperf._errors import (
     BudgetError,
     Error,
@@ -27,22 +28,21 @@ from diskperf._errors import (
     TooManyPoints,
 )
 from diskperf._explain import Differences, Explanation, explain
-from diskperf._fit import Fit, fit
-from diskperf._fit_free import Free
-from diskperf._fleet import Fleet, measure_fleet
-from diskperf._native import Columns, __version__
-from diskperf._observation import (
+from diskperf._fit.fitting import Fit, fit
+from diskperf._fit.free import Free
+from diskperf._fit.observation import (
     Observation,
     observations_of_card,
     observations_of_rows,
     observations_of_run,
 )
+from diskperf._native import Columns, __version__
 from diskperf._points import run_points
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
 from diskperf._store import Store, open_store
-from diskperf._sweep import sweep
-from diskperf._swept import Sweep, open_sweep
+from diskperf._study.sweep import sweep
+from diskperf._study.swept import Sweep, open_sweep
 from diskperf._system import System
 
 __all__ = [

@@ -9,7 +9,7 @@ from diskperf import _native
 def main() -> int:
     """Does what the command line says, and gives the exit code."""
     if sys.argv[1:2] == ["sweep"]:
-        from diskperf._sweep_command import main as sweep
+        from diskperf._study.command import main as sweep
 
         return sweep(sys.argv[2:])
     # The command line has handlers of its own where a run must end in order;

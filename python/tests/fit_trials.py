@@ -10,10 +10,10 @@ import dataclasses
 import diskperf
 import numpy as np
 from conftest import VAX
-from diskperf import _fit, _fit_search
-from diskperf._fit_free import Free
-from diskperf._fit_model import Model
-from diskperf._observation import Observation
+from diskperf._fit import fitting, search
+from diskperf._fit.free import Free
+from diskperf._fit.model import Model
+from diskperf._fit.observation import Observation
 
 NOISE = 0.02
 OBSERVATIONS = 30
@@ -126,10 +126,10 @@ def outcome(model, truth, trials, first_seed=0):
     held, stated, ratios, smoothed = [], [], [], 0
     for seed in range(first_seed, first_seed + trials):
         noisy = clean * (1 + NOISE * np.random.default_rng([7, seed]).standard_normal(len(clean)))
-        one = _fit.solved(
+        one = fitting.solved(
             observing(model, noisy),
             np.full(len(truth), 0.5),
-            _fit._held_out(len(clean), len(truth), 0.2, seed),
+            fitting._held_out(len(clean), len(truth), 0.2, seed),
             method="least-squares", restarts=2, generations=1, seed=seed,
         )  # fmt: skip
         rows = one.parameters.to_pylist()
@@ -152,7 +152,7 @@ def observing(model, values):
 def cramer_rao(model, place, clean):
     """The least standard deviations of the places that an unbiased estimate can have."""
     exact = observing(model, clean)
-    slopes = _fit_search.slopes_over_noise(
-        lambda places: _fit_search.bounded(_fit.standardised(exact, exact.at(places))), place, rounds=4
+    slopes = search.slopes_over_noise(
+        lambda places: search.bounded(fitting.standardised(exact, exact.at(places))), place, rounds=4
     )
     return np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes)))

@@ -6,8 +6,8 @@ from collections import Counter
 
 import diskperf
 import pytest
-from diskperf._calibration import Texts, _solved, fitted
-from diskperf._fit_card import CardModel, numbers_of
+from diskperf._fit.calibration import Texts, _solved, fitted
+from diskperf._fit.card import CardModel, numbers_of
 
 CATALOGUE = pathlib.Path(__file__).parents[2] / "catalogue"
 

@@ -9,7 +9,7 @@ import fit_trials
 import numpy as np
 import pytest
 from conftest import VAX
-from diskperf._fit_search import softened
+from diskperf._fit.search import softened
 
 COPY = ("host.copy_ms_per_kb", 0.3, 1.2)
 CALL = ("kernel.read_write_ms", 0.1, 2.0, None, "log")

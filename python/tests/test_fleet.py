@@ -8,7 +8,7 @@ import time
 
 import diskperf
 import pytest
-from diskperf import _fleet
+from diskperf._cluster import fleet as measuring
 
 distributed = pytest.importorskip("distributed")
 
@@ -82,7 +82,7 @@ def test_the_rules_of_one_host_hold(client, tmp_path):
 def test_a_host_that_is_lost_is_a_row(client, tmp_path):
     pids = client.run(os.getpid)
     # Two of the three are one host, of which the first worker counts.
-    hosts = _fleet._hosts(client, by_pair)
+    hosts = measuring._hosts(client, by_pair)
     assert list(hosts) == ["host-0", "host-1"]
     victim = hosts["host-1"]
 
@@ -97,8 +97,8 @@ def test_a_host_that_is_lost_is_a_row(client, tmp_path):
     killer.start()
     asked = ("read_8192", str(tmp_path), {"store": False, "size": "8M", "repetitions": 10_000})
     try:
-        processes = _fleet._ready(client, {"host-1": victim}, asked)
-        rows = _fleet._measured(client, {"host-1": victim}, processes, asked, False)
+        processes = measuring._ready(client, {"host-1": victim}, asked)
+        rows = measuring._measured(client, {"host-1": victim}, processes, asked, False)
     finally:
         killer.join()
     ((row, document),) = rows
@@ -110,7 +110,7 @@ def test_a_host_is_not_measured_again_by_a_process_in_the_place_of_another(clien
     # As where a worker that died begins anew at the same address.
     (worker, *_) = client.scheduler_info(n_workers=-1)["workers"]
     asked = ("write_8192", str(tmp_path), {"store": False, **OPTIONS})
-    ((row, document),) = _fleet._measured(client, {"host-0": worker}, {"host-0": "died"}, asked, True)
+    ((row, document),) = measuring._measured(client, {"host-0": worker}, {"host-0": "died"}, asked, True)
     assert document is None and "is another process now" in row["error"] and row["start_ms"] is None
     assert list(tmp_path.iterdir()) == []
 
@@ -119,8 +119,8 @@ def test_a_host_that_is_lost_before_it_began_is_a_row(client, tmp_path):
     (worker, *_) = client.scheduler_info(n_workers=-1)["workers"]
     asked = ("read_8192", str(tmp_path), {"store": False, **OPTIONS})
     hosts = {"host-0": worker, "host-1": "tcp://127.0.0.1:9"}
-    processes = _fleet._ready(client, {"host-0": worker}, asked)
-    rows = dict(zip(hosts, _fleet._measured(client, hosts, {**processes, "host-1": "lost"}, asked, True)))
+    processes = measuring._ready(client, {"host-0": worker}, asked)
+    rows = dict(zip(hosts, measuring._measured(client, hosts, {**processes, "host-1": "lost"}, asked, True)))
     assert rows["host-0"][1] is not None and rows["host-0"][0]["error"] is None
     assert rows["host-1"][0]["error"] == "its worker was lost before it began"
 
@@ -129,8 +129,8 @@ def test_whatever_goes_wrong_at_one_host_is_its_row(client, tmp_path, monkeypatc
     def broken(*_, **__):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(_fleet, "run", broken)
-    found = _fleet._run_here("read_8192", str(tmp_path), {}, None, _fleet._PROCESS)
+    monkeypatch.setattr(measuring, "run", broken)
+    found = measuring._run_here("read_8192", str(tmp_path), {}, None, measuring._PROCESS)
     assert found["error"] == "OSError: [Errno 5] Input/output error"
 
 
@@ -144,7 +144,7 @@ def test_what_is_no_host_is_refused(client, tmp_path):
     for host_of, words in [(only_the_first, "no name"), (lambda: "", "''"), (lambda: 3, "host_of says 3")]:
         with pytest.raises(diskperf.RequestError, match=words):
             diskperf.measure_fleet("read_8192", tmp_path, client, host_of=host_of)
-    assert list(_fleet._hosts(client, lambda: "rack 1")) == ["rack 1"]
+    assert list(measuring._hosts(client, lambda: "rack 1")) == ["rack 1"]
     with pytest.raises(diskperf.RequestError, match="client=3: give a Dask client"):
         diskperf.measure_fleet("read_8192", tmp_path, 3)
 
@@ -153,14 +153,14 @@ def test_a_worker_with_another_diskperf_is_refused(client, tmp_path, monkeypatch
     class Older:
         __version__ = "0.0.1"
 
-    monkeypatch.setattr(_fleet, "_native", Older)
+    monkeypatch.setattr(measuring, "_native", Older)
     with pytest.raises(diskperf.RequestError, match="refuses.*has diskperf .*and this is 0.0.1"):
         diskperf.measure_fleet("read_8192", tmp_path, client)
 
 
 def test_a_busy_host_is_waited_for_and_that_is_said(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(_fleet, "SILENCE_S", 0.0)
-    monkeypatch.setattr(_fleet, "LOOK_S", 0.1)
+    monkeypatch.setattr(measuring, "SILENCE_S", 0.0)
+    monkeypatch.setattr(measuring, "LOOK_S", 0.1)
     busy = client.map(lambda _: time.sleep(1.5), range(3), pure=False)
     with pytest.warns(diskperf.SweepWarning, match="does not answer: is its worker at tcp.* busy"):
         fleet = diskperf.measure_fleet("read_8192", tmp_path, client, host_of=by_name, **OPTIONS)
@@ -171,7 +171,7 @@ def test_a_busy_host_is_waited_for_and_that_is_said(client, tmp_path, monkeypatc
 def test_outliers_by_the_rule():
     def named(**rates):
         rows = [{"host": host, "program": "p", "kb_per_s": rate} for host, rate in rates.items()]
-        return {one["host"] for one in _fleet.outliers(rows)}
+        return {one["host"] for one in measuring.outliers(rows)}
 
     assert named(a=100, b=101, c=99, d=50) == {"d"}
     assert named(a=100, b=101, c=99, d=300) == {"d"}
@@ -181,8 +181,8 @@ def test_outliers_by_the_rule():
     assert named(a=100.0, b=100.0, c=101.0) == set()
     assert named(a=80, b=100, c=120, d=140) == set()
     # By hand: logarithms 0, 0, 0 and ln 2; spread 0, taken for 1 %.
-    assert _fleet.scores([1, 1, 1, 2])[3] == pytest.approx(0.6745 * 0.693147 / 0.01, rel=1e-4)
-    fleet = _fleet.Fleet(
+    assert measuring.scores([1, 1, 1, 2])[3] == pytest.approx(0.6745 * 0.693147 / 0.01, rel=1e-4)
+    fleet = measuring.Fleet(
         [{"host": host} for host in "abcd"],
         {
             host: {"results": [{"program": "p", "kb_per_s": rate}]}

@@ -11,11 +11,11 @@ from concurrent import futures
 import diskperf
 import pytest
 from conftest import VAX, files, sweeper, undisturbed_by
-from diskperf import _sweep
-from diskperf._executors import carry_out
-from diskperf._parts import Folder
-from diskperf._space import Space
-from diskperf._study import Study
+from diskperf._cluster.executors import carry_out
+from diskperf._study.folder import Folder
+from diskperf._study.space import Space
+from diskperf._study.study import Study
+from diskperf._study.sweep import chosen_chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,10 +162,10 @@ def test_the_chunk_hangs_on_the_study_and_on_no_clock(tmp_path):
     assert len(sizes) == 1
     # A point of 1 ms: chunks of two seconds, of less where there are few points, and
     # longer ones rather than very many; workers share them evenly.
-    chosen = {points: -(-points // _sweep.chosen_chunk(points, 1e-3)) for points in (100, 10_000, 240_000, 10_000_000)}
+    chosen = {points: -(-points // chosen_chunk(points, 1e-3)) for points in (100, 10_000, 240_000, 10_000_000)}
     assert chosen == {100: 1, 10_000: 12, 240_000: 120, 10_000_000: 1992}
-    assert _sweep.chosen_chunk(10_000_000_000, 1e-3) == 60_004
-    assert _sweep.chosen_chunk(10, 100.0) == 1
+    assert chosen_chunk(10_000_000_000, 1e-3) == 60_004
+    assert chosen_chunk(10, 100.0) == 1
 
 
 def test_a_point_that_cannot_be_is_a_row_with_its_error(tmp_path):
@@ -301,7 +301,7 @@ def test_a_full_disk_leaves_nothing_half_written(undisturbed, tmp_path, monkeypa
 def test_two_processes_do_not_share_a_folder(undisturbed):
     program = f"""
 import sys, diskperf
-from diskperf._parts import Folder
+from diskperf._study.folder import Folder
 with Folder.read({str(undisturbed)!r}):
     print("locked", flush=True)
     sys.stdin.read()
@@ -324,7 +324,7 @@ def test_two_studies_of_a_process_do_not_share_a_folder(undisturbed, tmp_path):
                 swept(to=folder)
         # Nor have these made it free for other processes.
         lock = subprocess.run(
-            [sys.executable, "-c", f"from diskperf._parts import Folder; Folder.read({str(folder)!r}).__enter__()"],
+            [sys.executable, "-c", f"from diskperf._study.folder import Folder; Folder.read({str(folder)!r}).__enter__()"],
             capture_output=True, text=True,
         )  # fmt: skip
         assert "another process is at work" in lock.stderr

@@ -14,7 +14,7 @@ from concurrent import futures
 import diskperf
 import pytest
 from conftest import PATIENCE_S, VAX, files, sweeper, two_workers, undisturbed_by
-from diskperf import _dask
+from diskperf._cluster import dask as over_dask
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -122,7 +122,7 @@ def lacking(client):
 
 
 def test_a_cluster_without_workers_is_waited_for_and_that_is_said(undisturbed, tmp_path, monkeypatch):
-    monkeypatch.setattr(_dask, "SILENCE_S", 0.2)
+    monkeypatch.setattr(over_dask, "SILENCE_S", 0.2)
     with distributed.LocalCluster(
         n_workers=0, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
@@ -140,7 +140,7 @@ def test_a_cluster_without_workers_is_waited_for_and_that_is_said(undisturbed, t
             assert "has no workers: the study waits for some (as `dask worker inproc://" in words
             said.set()
 
-        monkeypatch.setattr(_dask.warnings, "warn", tell)
+        monkeypatch.setattr(over_dask.warnings, "warn", tell)
         swept(to=tmp_path / "study", executor=cluster)
         coming.join()
     assert files(tmp_path / "study") == undisturbed
@@ -201,7 +201,7 @@ def test_a_map_that_drops_calls_is_no_executor():
 
 
 def test_workers_of_a_study_in_memory_are_verified(cluster, monkeypatch):
-    from diskperf._study import Study
+    from diskperf._study.study import Study
 
     # What the workers here, threads of this process, find of themselves.
     known = Study.identity

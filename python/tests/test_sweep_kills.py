@@ -173,9 +173,9 @@ def test_a_scheduler_that_is_killed_is_said_and_the_study_goes_on(undisturbed, t
 
 
 def test_a_scheduler_that_is_not_there_is_said(tmp_path, monkeypatch):
-    from diskperf import _dask
+    from diskperf._cluster import dask as over_dask
 
-    monkeypatch.setattr(_dask, "ANSWER_S", 1)
+    monkeypatch.setattr(over_dask, "ANSWER_S", 1)
     with pytest.raises(diskperf.RunError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
         swept(to=tmp_path / "study", executor="tcp://127.0.0.1:9")
     assert not (tmp_path / "study").exists()

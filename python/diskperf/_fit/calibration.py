@@ -18,13 +18,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Optional
 
 from diskperf._errors import RequestError
-from diskperf._fit_free import Free
+from diskperf._fit.free import Free
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from diskperf._fit import Fit
-    from diskperf._fit_card import CardModel, CellNumber
+    from diskperf._fit.fitting import Fit
+    from diskperf._fit.card import CardModel, CellNumber
 
 #: Of each search; any other has to find the same numbers, or they are not determined.
 SEED = 1983
@@ -137,7 +137,7 @@ class Calibrated:
                     prior_spread=PRIOR_FACTOR if self.is_expected else None,
                 )  # fmt: skip
         raise RequestError(
-            f"{self.file}: `{self.key}` is calibrated, and BOUNDS of diskperf._calibration does not "
+            f"{self.file}: `{self.key}` is calibrated, and BOUNDS of diskperf._fit.calibration does not "
             "say where a fit looks for it"
         )
 
@@ -237,7 +237,7 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
     Returns:
         The texts with what was found, and the fit; ``None`` for that of no number.
     """
-    from diskperf._fit_card import numbers_of
+    from diskperf._fit.card import numbers_of
 
     numbers = [one for one in texts.calibrated() if one.set == name]
     cells = [one for one in numbers_of(texts.sets()[name]) if without is None or without not in one.name.split("/")]
@@ -251,7 +251,7 @@ def fitted(texts: Texts, name: str, *, restarts: int = 2, without: Optional[str]
 def _solved(
     texts: Texts, name: str, numbers: Sequence[Calibrated], cells: Sequence[CellNumber], restarts: int
 ) -> Fit:
-    from diskperf._fit import solved
+    from diskperf._fit.fitting import solved
 
     if len(cells) < len(numbers):
         raise RequestError(f"{name}: {len(numbers)} numbers were calibrated on it, which has {len(cells)} cells")
@@ -265,7 +265,7 @@ def _solved(
 
 def _model(texts: Texts, numbers: Sequence[Calibrated], cells: Sequence[CellNumber]) -> CardModel:
     """The cells as a function of some numbers, with all others as the texts have them."""
-    from diskperf._fit_card import CardModel
+    from diskperf._fit.card import CardModel
 
     free = [one.free() for one in numbers]
     return CardModel(cells, free, lambda values: _changed(texts, numbers, values).parts())

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diskperf._display import SHOWN, rows_of_table
 from diskperf._errors import FileError, RequestError
-from diskperf._parts import Folder
-from diskperf._space import Space
-from diskperf._study import arrow
+from diskperf._study.folder import Folder
+from diskperf._study.space import Space
+from diskperf._study.study import arrow
 
 if TYPE_CHECKING:
     import pyarrow

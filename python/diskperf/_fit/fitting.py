@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
+from diskperf._cluster.executors import opened
 from diskperf._errors import RequestError
-from diskperf._executors import opened
-from diskperf._fit_free import Free, free_of
-from diskperf._fit_report import text_of
-from diskperf._observation import Observation, observations_of_rows
+from diskperf._fit.free import Free, free_of
+from diskperf._fit.observation import Observation, observations_of_rows
+from diskperf._fit.report import text_of
 from diskperf._packages import needed
 from diskperf._run import SEED
 from diskperf._system import System
@@ -20,7 +20,7 @@ from diskperf._system import System
 if TYPE_CHECKING:
     import numpy as np
 
-    from diskperf._fit_model import Model, Response
+    from diskperf._fit.model import Model, Response
 
 #: The share of the observations that the fit never sees, and is then tried on.
 HOLD_OUT = 0.2
@@ -171,7 +171,7 @@ class Fit:
             RequestError: a name that is none, a system that can have no variant.
             FileError: the folder or a file cannot be written.
         """
-        from diskperf._fit_catalogue import write
+        from diskperf._fit.catalogue import write
 
         return write(self, os.fspath(path), name)
 
@@ -248,7 +248,7 @@ def fit(
     """
     _check_options(method, restarts, generations, hold_out, loss)
     needed("scipy", "fits need SciPy", "scipy", extra="fit")
-    from diskperf._fit_model import Model
+    from diskperf._fit.model import Model
 
     system = System(system) if isinstance(system, str) else system
     parameters = free_of(free)
@@ -279,42 +279,42 @@ def solved(
     import numpy as np
     from scipy import stats
 
-    from diskperf import _fit_interval, _fit_search
-    from diskperf._fit_report import results
+    from diskperf._fit import interval, search
+    from diskperf._fit.report import results
 
     fitted = [number for number in range(len(model.observations)) if number not in held_out]
     spreads = np.array([one.prior_spread_of_place() for one in model.free])
     known = np.isfinite(spreads)
 
     def residuals(places: np.ndarray) -> np.ndarray:
-        rows = _fit_search.bounded(standardised(model, model.at(places))[:, fitted])
+        rows = search.bounded(standardised(model, model.at(places))[:, fitted])
         beforehand = (np.asarray(places) - start)[:, known] / spreads[known]
-        return np.hstack([_fit_search.softened(rows, loss), beforehand])
+        return np.hstack([search.softened(rows, loss), beforehand])
 
     if method == "walk":
-        optima = [_fit_search.walked(residuals, start)]
+        optima = [search.walked(residuals, start)]
     elif method == "least-squares":
-        optima = _fit_search.least_squares(residuals, start, restarts=restarts, seed=seed)
+        optima = search.least_squares(residuals, start, restarts=restarts, seed=seed)
     else:
-        optima = _fit_search.differential_evolution(residuals, start, generations=generations, seed=seed)
+        optima = search.differential_evolution(residuals, start, generations=generations, seed=seed)
     if walk and method != "walk":
-        optima.insert(0, _fit_search.walked(residuals, optima[0].place))
+        optima.insert(0, search.walked(residuals, optima[0].place))
     freedom = len(fitted) + int(known.sum()) - len(model.free)
     for _ in range(3):
         scale = 1.0
         if freedom > 0 and stats.chi2.sf(optima[0].squares, freedom) < UNLIKELY:
             scale = optima[0].squares / freedom
-        sample = _fit_interval.sampled(residuals, optima, scale=scale, seed=seed, **(sampling or {}))
+        sample = interval.sampled(residuals, optima, scale=scale, seed=seed, **(sampling or {}))
         places, rows, _ = sample.run
-        total = _fit_search.squares(rows)
+        total = search.squares(rows)
         least = int(np.argmin(total))
         better = total[least] < optima[0].squares
         best = places[least] if better else optima[0].place
-        if total[least] > optima[0].squares - _fit_interval.WORSE * scale:
+        if total[least] > optima[0].squares - interval.WORSE * scale:
             break
         # The draws found a better place by themselves: they begin again from there.
-        slopes = _fit_search.slopes_over_noise(residuals, best)
-        optima.insert(0, _fit_search.Optimum(best, float(total[least]), slopes))
+        slopes = search.slopes_over_noise(residuals, best)
+        optima.insert(0, search.Optimum(best, float(total[least]), slopes))
     return Fit(**results(model, start, best, sample, held_out, fitted, freedom))
 
 

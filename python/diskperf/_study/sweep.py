@@ -10,15 +10,15 @@ from contextlib import ExitStack
 from time import perf_counter
 from typing import Any
 
+from diskperf._cluster.executors import Chunk, carry_out, opened, workers
 from diskperf._errors import Error, FileError, RequestError, RunError, SweepWarning, TooManyPoints
-from diskperf._executors import Chunk, carry_out, opened, workers
-from diskperf._parts import Folder
-from diskperf._progress import duration, shown_progress
 from diskperf._run import SEED
 from diskperf._settings import Value, flat
-from diskperf._space import Space
-from diskperf._study import Study, arrow
-from diskperf._swept import Sweep
+from diskperf._study.folder import Folder
+from diskperf._study.progress import duration, shown_progress
+from diskperf._study.space import Space
+from diskperf._study.study import Study, arrow
+from diskperf._study.swept import Sweep
 from diskperf._system import System
 
 #: Points whose rows are held in memory, at the most.

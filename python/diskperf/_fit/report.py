@@ -10,9 +10,9 @@ from diskperf import _native
 if TYPE_CHECKING:
     import numpy as np
 
-    from diskperf._fit import Fit
-    from diskperf._fit_interval import Sample
-    from diskperf._fit_model import Response
+    from diskperf._fit.fitting import Fit
+    from diskperf._fit.interval import Sample
+    from diskperf._fit.model import Response
     from diskperf._system import System
 
 
@@ -39,8 +39,8 @@ def results(
     """All that a :class:`Fit` has."""
     import numpy as np
 
-    from diskperf._fit import standardised
-    from diskperf._fit_search import covariance_of
+    from diskperf._fit.fitting import standardised
+    from diskperf._fit.search import covariance_of
 
     modelled = model.at([best])
     left = standardised(model, modelled)[0]
@@ -76,7 +76,7 @@ def _names(model: Response) -> list[str]:
 
 
 def _with(model: Response, system: System, best: np.ndarray) -> System:
-    from diskperf._fit_model import keys_of
+    from diskperf._fit.model import keys_of
 
     values = model.values(best)
     own = keys_of(system, model.free)
@@ -102,8 +102,8 @@ def _matrix(keys: list[str], correlation: np.ndarray) -> _native.Columns:
 def _parameters(
     model: Response, start: np.ndarray, best: np.ndarray, sample: Sample, correlation: np.ndarray
 ) -> _native.Columns:
-    from diskperf._fit import _PARAMETERS
-    from diskperf._fit_interval import AT_BOUND, SAYS_NOTHING
+    from diskperf._fit.fitting import _PARAMETERS
+    from diskperf._fit.interval import AT_BOUND, SAYS_NOTHING
 
     names = _names(model)
     rows: dict[str, list[Any]] = {name: [] for name in _PARAMETERS}
@@ -144,7 +144,7 @@ def _observations(
     held_out: set[int],
     roughness: dict[int, float],
 ) -> _native.Columns:
-    from diskperf._fit import _OBSERVATIONS
+    from diskperf._fit.fitting import _OBSERVATIONS
 
     observed = model.observations
     columns: dict[str, list[Any]] = {
@@ -194,7 +194,7 @@ def _notes(
     left: np.ndarray,
     freedom: int,
 ) -> list[str]:
-    from diskperf._fit import ONLY_TOGETHER
+    from diskperf._fit.fitting import ONLY_TOGETHER
 
     notes = []
     for key, row in zip(keys, table.to_pylist()):

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from diskperf import _native
 from diskperf._errors import Error, RequestError, RunError, SweepWarning
 from diskperf._packages import needed
-from diskperf._study import Study, run_packed
+from diskperf._study.study import Study, run_packed
 
 if TYPE_CHECKING:
-    from diskperf._executors import Chunk, Done
+    from diskperf._cluster.executors import Chunk, Done
 
 #: Chunks under way that a cluster has at least, so that workers that join find some.
 FEWEST_UNDER_WAY = 32
@@ -128,7 +128,7 @@ class _Workers:
         self.window = 0
 
     def look(self) -> None:
-        from diskperf._executors import CHUNKS_OF_WORKER
+        from diskperf._cluster.executors import CHUNKS_OF_WORKER
 
         now = monotonic()
         # While there are none it is looked more often, to be silent no longer than is said.

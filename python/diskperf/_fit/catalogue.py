@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._errors import FileError, RequestError
-from diskperf._fit_report import BY_PRIOR
+from diskperf._fit.report import BY_PRIOR
 from diskperf._settings import COMPONENTS
 
 if TYPE_CHECKING:
-    from diskperf._fit import Fit
+    from diskperf._fit.fitting import Fit
     from diskperf._system import System
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from diskperf._errors import RunError
-from diskperf._fit_free import Free
-from diskperf._fit_model import Response
-from diskperf._observation import CPU_POINTS, UNCERTAINTY
+from diskperf._fit.free import Free
+from diskperf._fit.model import Response
+from diskperf._fit.observation import CPU_POINTS, UNCERTAINTY
 from diskperf._reproduce import reproduce
 from diskperf._system import System
 

@@ -15,9 +15,9 @@ from time import monotonic, sleep, time
 from typing import Any
 
 from diskperf import _native
-from diskperf._dask import SILENCE_S, client_of, distributed, incapable, on_worker
+from diskperf._cluster.dask import SILENCE_S, client_of, distributed, incapable, on_worker
+from diskperf._cluster.executors import of_dask
 from diskperf._errors import Error, RequestError, RunError, SweepWarning
-from diskperf._executors import of_dask
 from diskperf._run import describe, run
 
 #: Round trips by which a host's clock is compared with the client's; the shortest

@@ -14,7 +14,7 @@ from diskperf._packages import needed
 from diskperf._points import run_points
 from diskperf._run import describe
 from diskperf._settings import COMPONENTS
-from diskperf._space import Axis, Space
+from diskperf._study.space import Axis, Space
 from diskperf._system import System
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from diskperf._errors import Error, RequestError, RunError
-from diskperf._study import Study, arrow, run_packed
+from diskperf._study.study import Study, arrow, run_packed
 
 #: A chunk's number, and its first point and the one behind its last.
 Chunk = tuple[int, int, int]
@@ -52,7 +52,7 @@ def carry_out(executor: object, study: Study, chunks: Iterable[Chunk]) -> Iterat
     if executor is None:
         return _by_threads(study, chunks)
     if of_dask(executor, "Client"):
-        from diskperf._dask import by_dask
+        from diskperf._cluster.dask import by_dask
 
         return by_dask(executor, study, chunks)
     if callable(getattr(executor, "submit", None)):
@@ -72,7 +72,7 @@ def opened(executor: Any) -> Iterator[Any]:
         RunError: a scheduler does not answer.
     """
     if isinstance(executor, str) or of_dask(executor, "Client") or of_dask(executor, "deploy.Cluster"):
-        from diskperf._dask import client_of
+        from diskperf._cluster.dask import client_of
 
         with client_of(executor) as client:
             yield client
@@ -95,7 +95,7 @@ def workers(executor: object) -> int | None:
     if executor is None:
         return cores()
     if of_dask(executor, "Client"):
-        from diskperf._dask import threads
+        from diskperf._cluster.dask import threads
 
         return threads(executor)
     for name in ("_max_workers", "_processes"):

@@ -11,10 +11,10 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from diskperf._cluster.executors import no_executor
 from diskperf._errors import Error, RequestError, SettingError
-from diskperf._executors import no_executor
-from diskperf._fit_free import Free
-from diskperf._observation import Observation
+from diskperf._fit.free import Free
+from diskperf._fit.observation import Observation
 from diskperf._points import run_points
 from diskperf._settings import COMPONENTS
 from diskperf._system import System

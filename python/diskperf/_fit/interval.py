@@ -17,7 +17,7 @@ import numpy as np
 from scipy import optimize, stats
 from scipy.stats import qmc
 
-from diskperf._fit_search import Optimum, Residuals, squares
+from diskperf._fit.search import Optimum, Residuals, squares
 
 #: Degrees of freedom of the distributions that are drawn from: wide tails.
 TAILS = 5

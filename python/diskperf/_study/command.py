@@ -11,8 +11,8 @@ from typing import Any
 
 from diskperf._catalogue import Catalogue
 from diskperf._errors import Error, FileError, RequestError, SweepWarning, TooManyPoints
-from diskperf._sweep import sweep
-from diskperf._swept import GOALS, Sweep
+from diskperf._study.sweep import sweep
+from diskperf._study.swept import GOALS, Sweep
 from diskperf._system import System
 
 if sys.version_info >= (3, 11):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from diskperf._errors import FileError, RequestError
-from diskperf._study import arrow, written
+from diskperf._study.study import arrow, written
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,0 +1,1 @@
+"""What computes points elsewhere: executors, Dask, and the hosts of a fleet."""

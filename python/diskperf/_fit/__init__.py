@@ -1,0 +1,1 @@
+"""Fits parameters of a model to observations."""

@@ -1,0 +1,1 @@
+"""Parameter studies: their points, the folder of their results, and the sweep."""
