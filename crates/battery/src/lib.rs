@@ -7,31 +7,17 @@
 //! done before its timed part it says in [`Program::prepare`]; everything
 //! around it (caches, repetitions, files' lives) is the runner's.
 //!
-//! To add a program: one file here with its parameters and its loop, one arm
+//! To add a program: one file in `programs` with its parameters and its loop, one arm
 //! in [`program::Kind`], and a line in the suite that runs it.
 
 mod blocks;
-mod copy;
-mod dump;
-mod dump_restore;
-mod fsck;
-mod mix;
 pub mod parameter;
-mod populate;
 pub mod program;
+mod programs;
 mod random;
-mod read;
-mod read_files;
-mod restore;
-mod rewrite;
-mod scan;
-mod seqread;
 pub mod suite;
-mod tape;
-mod track;
-mod tree;
 pub mod worker;
-mod write;
+mod workload;
 
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError, Survey};

@@ -1,11 +1,11 @@
 //! The files that programs find, and the bytes that count.
 
 use super::{Kind, Program};
-use crate::copy::Copy;
-use crate::dump_restore::DumpRestore;
-use crate::fsck::Fsck;
-use crate::mix::RandomMix;
-use crate::track::TrackRead;
+use crate::programs::copy::Copy;
+use crate::programs::dump_restore::DumpRestore;
+use crate::programs::fsck::Fsck;
+use crate::programs::random_mix::RandomMix;
+use crate::programs::track_read::TrackRead;
 use crate::worker::{Medium, PipeEnd, Worker};
 use diskperf_timeline::WorkerMeasure;
 

@@ -1,18 +1,18 @@
 //! The programs that there are, with their defaults.
 
 use super::{CYLINDER_BYTES, Kind, Program, TRACK_BYTES};
-use crate::copy::{Copy, Destination};
-use crate::dump_restore::DumpRestore;
-use crate::fsck::Fsck;
-use crate::mix::RandomMix;
-use crate::populate::Populate;
-use crate::read::Read;
-use crate::read_files::ReadFiles;
-use crate::rewrite::Rewrite;
-use crate::scan::{Areas, Scan};
-use crate::seqread::{Layer, SequentialRead};
-use crate::track::TrackRead;
-use crate::write::Write;
+use crate::programs::copy::{Copy, Destination};
+use crate::programs::dump_restore::DumpRestore;
+use crate::programs::fsck::Fsck;
+use crate::programs::random_mix::RandomMix;
+use crate::programs::read::Read;
+use crate::programs::read_files::ReadFiles;
+use crate::programs::rewrite::Rewrite;
+use crate::programs::scan::{Areas, Scan};
+use crate::programs::seqread::{Layer, SequentialRead};
+use crate::programs::track_read::TrackRead;
+use crate::programs::write::Write;
+use crate::workload::populate::Populate;
 
 impl Program {
     /// All programs, each with what it does.

@@ -1,11 +1,11 @@
 //! What a worker looks up when all files are made and nothing is timed yet.
 
 use super::{Kind, Program, ProgramError};
-use crate::dump::Dump;
-use crate::fsck::Reads;
-use crate::populate;
-use crate::tree::Tree;
+use crate::programs::dump_restore::dump::Dump;
+use crate::programs::fsck::Reads;
 use crate::worker::Worker;
+use crate::workload::populate;
+use crate::workload::tree::Tree;
 use diskperf_system::System;
 
 /// What a worker has to know before its timed part, and would otherwise find

@@ -84,7 +84,7 @@ fn the_room_is_enough() {
 fn fsck_reads_about_what_seed_001_tells() {
     use diskperf_system::FsckPass;
     let kind = Kind {
-        content_bytes: crate::fsck::USUAL_BYTES,
+        content_bytes: crate::programs::fsck::USUAL_BYTES,
         seed: 1,
     };
     let layout = Tree::new(kind).layout(280_395 * 512).unwrap();

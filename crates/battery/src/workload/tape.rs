@@ -3,8 +3,8 @@
 //! its own before its contents, which fill whole records.
 
 use crate::blocks::{pause, write_block};
-use crate::dump_restore::Work;
 use crate::program::ProgramError;
+use crate::programs::dump_restore::Work;
 use diskperf_system::{File, System};
 use diskperf_timeline::Nanoseconds;
 

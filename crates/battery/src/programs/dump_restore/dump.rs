@@ -7,12 +7,12 @@
 //! does not turn.
 
 use crate::blocks::{read_block, seek_to};
-use crate::dump_restore::Work;
-use crate::populate::top_on_mount;
 use crate::program::ProgramError;
-use crate::tape::{Header, TAPE_BYTES, TapeWriter};
-use crate::tree::{TOP, Tree};
+use crate::programs::dump_restore::Work;
 use crate::worker::Worker;
+use crate::workload::populate::top_on_mount;
+use crate::workload::tape::{Header, TAPE_BYTES, TapeWriter};
+use crate::workload::tree::{TOP, Tree};
 use diskperf_system::{Extent, File, LaidOut, Open, Part, System};
 use diskperf_timeline::Nanoseconds;
 

@@ -8,16 +8,19 @@
 //! calls takes the processor's time (`record_us`, `inode_us`), on a machine of
 //! 1987.
 
-use crate::dump::Dump;
+pub(crate) mod dump;
+mod restore;
+
 use crate::parameter::{Field, Value, choices};
-use crate::populate::{self, seed_field};
 use crate::program::ProgramError;
-use crate::restore;
-use crate::tape::TAPE_BYTES;
-use crate::tree::Tree;
+use crate::workload::populate::{self, seed_field};
+
 use crate::worker::{Medium, PipeEnd, Worker};
+use crate::workload::tape::TAPE_BYTES;
+use crate::workload::tree::Tree;
 use diskperf_system::{Buffer, Errno, Error, System};
 use diskperf_timeline::Nanoseconds;
+use dump::Dump;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DumpRestore {
@@ -137,7 +140,7 @@ impl DumpRestore {
             PipeEnd::Write => {
                 let (top, tree) = (populate::top(worker), self.tree(worker));
                 let files = tree.files();
-                let input = |(path, file): (String, &crate::tree::TreeFile)| {
+                let input = |(path, file): (String, &crate::workload::tree::TreeFile)| {
                     (format!("{top}/{path}"), file.size_bytes)
                 };
                 files.map(input).collect()

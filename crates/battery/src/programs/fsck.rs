@@ -11,10 +11,10 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value};
-use crate::populate::{self, seed_field};
 use crate::program::ProgramError;
-use crate::tree::Tree;
 use crate::worker::{Medium, Worker};
+use crate::workload::populate::{self, seed_field};
+use crate::workload::tree::Tree;
 use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System};
 use diskperf_timeline::Nanoseconds;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 /// What the table is called, in the directory that is restored in.
-pub(super) const NAME: &str = "restoresymtable";
+pub(crate) const NAME: &str = "restoresymtable";
 
 /// Bytes of an entry: where its name is and how long, its inode and its number,
 /// and five other entries.
@@ -21,7 +21,7 @@ const HEADER_BYTES: usize = 32;
 
 /// The table of these paths, by inode. Of an entry its name, inode and number
 /// are filled in: nobody reads the others here.
-pub(super) fn table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
+pub(crate) fn table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
     let mut table = Vec::new();
     let mut entries = Vec::new();
     for (number, (inode, path)) in (0_u32..).zip(paths) {

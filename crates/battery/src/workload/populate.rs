@@ -5,8 +5,8 @@
 use crate::blocks::{data, write_block};
 use crate::parameter::{Field, Value};
 use crate::program::ProgramError;
-use crate::tree::{Kind, TOP, Tree, TreeFile};
 use crate::worker::{Medium, Worker};
+use crate::workload::tree::{Kind, TOP, Tree, TreeFile};
 use diskperf_system::{Buffer, Errno, Open, System};
 use diskperf_timeline::Nanoseconds;
 

@@ -4,14 +4,13 @@
 //! leaves its table of names. The two files in `/tmp` in which it kept the
 //! directories are not made: that is a third file system.
 
-mod symbols;
-
 use crate::blocks::write_block;
-use crate::dump_restore::Work;
-use crate::populate::{self, CALL_BYTES, under};
 use crate::program::ProgramError;
-use crate::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
-use crate::tree::Tree;
+use crate::programs::dump_restore::Work;
+use crate::workload::populate::{self, CALL_BYTES, under};
+use crate::workload::symbols;
+use crate::workload::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
+use crate::workload::tree::Tree;
 use diskperf_system::{Errno, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
