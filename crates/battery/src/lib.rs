@@ -7,11 +7,12 @@
 //! done before its timed part it says in [`Program::prepare`]; everything
 //! around it (caches, repetitions, files' lives) is the runner's.
 //!
-//! To add a program: one file in `programs` with its parameters and its loop, one arm
-//! in [`program::Kind`], and a line in the suite that runs it.
+//! To add a program: one file in `programs` with its parameters and its loop, and one
+//! line in the list of them. A suite that runs it names it.
 
 mod blocks;
 pub mod parameter;
+mod pattern;
 pub mod program;
 mod programs;
 mod random;
@@ -20,6 +21,6 @@ pub mod worker;
 mod workload;
 
 pub use parameter::{Parameter, ParameterError};
-pub use program::{Program, ProgramError, Survey};
+pub use program::{Program, ProgramError};
 pub use suite::{Needs, Step, Suite};
 pub use worker::{Medium, Other, PipeEnd, Worker};

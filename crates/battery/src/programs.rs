@@ -1,13 +1,29 @@
 //! The programs, one file each.
 
-pub(crate) mod copy;
-pub(crate) mod dump_restore;
-pub(crate) mod fsck;
-pub(crate) mod random_mix;
-pub(crate) mod read;
-pub(crate) mod read_files;
-pub(crate) mod rewrite;
-pub(crate) mod scan;
-pub(crate) mod seqread;
-pub(crate) mod track_read;
-pub(crate) mod write;
+use crate::pattern::Entry;
+
+/// Declares the files as modules and lists their programs. rustfmt does not follow modules
+/// that a macro declares, so `make lint` names the files.
+macro_rules! programs {
+    ($($file:ident,)*) => {
+        $(pub(crate) mod $file;)*
+
+        /// The programs of each file, in the order in which they are listed.
+        pub(crate) const FILES: &[&[Entry]] = &[$($file::PROGRAMS,)*];
+    };
+}
+
+programs! {
+    read,
+    write,
+    rewrite,
+    read_files,
+    seqread,
+    copy,
+    scan,
+    random_mix,
+    track_read,
+    populate,
+    fsck,
+    dump_restore,
+}

@@ -1,6 +1,7 @@
 //! Suites: programs in order, with the protocol that repeats them.
 
-use crate::program::{self, Program};
+use crate::program::Program;
+use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
 use diskperf_timeline::{Protocol, Statistic};
 
@@ -227,7 +228,7 @@ fn seqread(layers: &[&str]) -> Vec<Step> {
 /// Each as the drive was formatted: the interleave is the drive's, not the
 /// program's.
 fn interleave91() -> Vec<Step> {
-    [program::TRACK_BYTES, SECTOR_BYTES]
+    [TRACK_BYTES, SECTOR_BYTES]
         .into_iter()
         .enumerate()
         .map(|(row, call_bytes)| {

@@ -57,6 +57,16 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// The end that it has of the pipe between the first two workers of its drive, if
+    /// its program has one.
+    pub(crate) fn pipe_end(&self) -> PipeEnd {
+        if self.index == 0 {
+            PipeEnd::Write
+        } else {
+            PipeEnd::Read
+        }
+    }
+
     /// The name of one of its files; on a device or a file of the user's, that
     /// itself.
     pub(crate) fn file(&self, name: &str) -> String {

@@ -42,18 +42,20 @@ fn worker(index: u32) -> Worker {
 
 /// What a worker does in a repetition, on either world.
 async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
-    let failed = |error| panic!("{} {}: {error}", program.name(), worker.index);
+    let mut program = program.clone();
+    let name = program.name();
+    let failed = |error| panic!("{name} {}: {error}", worker.index);
     let mut buffer = program.buffer(worker);
     let prepared = program.prepare(system, worker).await;
     prepared.unwrap_or_else(failed);
     system.barrier().await.expect("all come");
-    let survey = program.survey(system, worker).await;
-    let survey = survey.unwrap_or_else(|error| panic!("{error}"));
+    let surveyed = program.survey(system, worker).await;
+    surveyed.unwrap_or_else(failed);
     let origin = system.barrier().await.expect("all come");
     let start = origin + program.start_offset(worker);
     system.sleep_until(start).await.expect("time passes");
     system.start_measuring(origin).expect("it starts");
-    let run = program.run(system, worker, &mut buffer, &survey).await;
+    let run = program.run(system, worker, &mut buffer).await;
     run.unwrap_or_else(failed);
     let mut measure = system.finish_measuring().await.expect("it ends");
     measure.payload_bytes = program.payload_bytes(worker, &measure);

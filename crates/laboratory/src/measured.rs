@@ -162,9 +162,10 @@ pub(crate) async fn measured(
         inputs,
         drop_all_caches,
     } = assignment;
+    let mut program = program.clone();
     program.prepare(system, worker).await?;
     system.barrier().await?;
-    let survey = program.survey(system, worker).await?;
+    program.survey(system, worker).await?;
     if *drop_all_caches {
         system.drop_all_caches().await?;
     }
@@ -186,7 +187,7 @@ pub(crate) async fn measured(
         .sleep_until(origin + program.start_offset(worker))
         .await?;
     system.start_measuring(origin)?;
-    program.run(system, worker, buffer, &survey).await?;
+    program.run(system, worker, buffer).await?;
     let mut measure = system.finish_measuring().await?;
     measure.drive = worker.drive;
     measure.payload_bytes = program.payload_bytes(worker, &measure);

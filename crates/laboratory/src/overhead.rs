@@ -1,6 +1,6 @@
 //! What the measuring itself costs: the same calls, on `/dev/null`.
 
-use diskperf_battery::{Medium, Program, ProgramError, Survey, Worker};
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{Nanoseconds, Overhead};
@@ -34,8 +34,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
     let mut round = |system: &mut System| {
         run_ready(async {
             system.start_measuring(Nanoseconds::ZERO)?;
-            let nothing = Survey::nothing();
-            program.run(system, &worker, &mut buffer, &nothing).await?;
+            program.run(system, &worker, &mut buffer).await?;
             let elapsed = system.finish_measuring().await?.elapsed;
             system.close_all().await;
             Ok::<_, ProgramError>(elapsed)

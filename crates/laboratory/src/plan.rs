@@ -119,7 +119,7 @@ fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     let names: Vec<_> = Suite::all()
         .iter()
         .map(|(name, _)| *name)
-        .chain(Program::all().map(|(name, _)| name))
+        .chain(Program::all().into_iter().map(|(name, _)| name))
         .collect();
     Err(LaboratoryError::Request(
         match nearest(name, names.iter().copied()) {

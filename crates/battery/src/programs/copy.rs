@@ -3,15 +3,28 @@
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::parameter::{Field, Value, choices};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::{Input, ProgramError, gcd};
 use crate::worker::{Medium, Other, Worker};
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Copy {
-    pub(crate) destination: Destination,
-    pub(crate) call_bytes: u64,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "copy",
+    does: "dd: from a file to nothing, to another file, to another file system (1987)",
+    files: "bigfile",
+    pattern: || {
+        Box::new(Copy {
+            destination: Destination::Null,
+            call_bytes: 8192,
+        })
+    },
+}];
+
+#[derive(Clone, Debug)]
+struct Copy {
+    destination: Destination,
+    call_bytes: u64,
 }
 
 choices! {
@@ -26,8 +39,8 @@ choices! {
     }
 }
 
-impl Copy {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for Copy {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "destination",
@@ -41,7 +54,65 @@ impl Copy {
         ]
     }
 
-    pub(crate) fn input(worker: &Worker) -> String {
+    fn facts(&self) -> Facts {
+        Facts {
+            takes_any_size: true,
+            passes: 2,
+            writes: self.destination == Destination::Same,
+            needs_other: self.destination == Destination::Other,
+            ..Facts::reading(self.call_bytes)
+        }
+    }
+
+    fn unit_bytes(&self, size_bytes: u64) -> u64 {
+        gcd(self.call_bytes, size_bytes)
+    }
+
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        match self.destination {
+            Destination::Same => size_bytes.saturating_mul(2),
+            Destination::Null | Destination::Other => size_bytes,
+        }
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input::read(Self::input(worker), worker.size_bytes)]
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await?;
+            match self.output(worker) {
+                Some(path) => remove_file(system, self.output_medium(worker), &path).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let source = Self::input(worker);
+            let source = system
+                .open(&source, Open::READ.direct(worker.direct))
+                .await?;
+            let destination = self.open_destination(system, worker).await?;
+            let block = &mut buffer[..self.call_bytes as usize];
+            let mut left_bytes = worker.size_bytes;
+            while left_bytes > 0 {
+                // As with dd, the last block is as long as what is left.
+                let length = block.len().min(left_bytes as usize);
+                let block = &mut block[..length];
+                read_block(system, source, block, Nanoseconds::ZERO).await?;
+                write_block(system, destination, &*block, worker.think).await?;
+                left_bytes -= length as u64;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Copy {
+    fn input(worker: &Worker) -> String {
         worker.file("bigfile")
     }
 
@@ -69,42 +140,6 @@ impl Copy {
             (Destination::Other, None) => Medium::Directory,
             (Destination::Null | Destination::Same, _) => worker.medium,
         }
-    }
-
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await?;
-        match self.output(worker) {
-            Some(path) => remove_file(system, self.output_medium(worker), &path).await,
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        let source = Self::input(worker);
-        let source = system
-            .open(&source, Open::READ.direct(worker.direct))
-            .await?;
-        let destination = self.open_destination(system, worker).await?;
-        let block = &mut buffer[..self.call_bytes as usize];
-        let mut left_bytes = worker.size_bytes;
-        while left_bytes > 0 {
-            // As with dd, the last block is as long as what is left.
-            let length = block.len().min(left_bytes as usize);
-            let block = &mut block[..length];
-            read_block(system, source, block, Nanoseconds::ZERO).await?;
-            write_block(system, destination, &*block, worker.think).await?;
-            left_bytes -= length as u64;
-        }
-        Ok(())
     }
 
     async fn open_destination(

@@ -8,25 +8,34 @@
 //! calls takes the processor's time (`record_us`, `inode_us`), on a machine of
 //! 1987.
 
-pub(crate) mod dump;
+mod dump;
 mod restore;
 
 use crate::parameter::{Field, Value, choices};
-use crate::program::ProgramError;
-use crate::workload::populate::{self, seed_field};
-
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, PipeEnd, Worker};
+use crate::workload::populate::{self, seed_field};
 use crate::workload::tape::TAPE_BYTES;
-use crate::workload::tree::Tree;
+use crate::workload::tree::{self, TREE, Tree};
 use diskperf_system::{Buffer, Errno, Error, System};
-use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 use dump::Dump;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct DumpRestore {
-    pub(crate) destination: Destination,
-    pub(crate) tree_seed: u64,
-    pub(crate) work: Work,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "dump_restore",
+    does: "dump | restore: two processes copy a tree through a pipe (1987)",
+    files: TREE,
+    pattern: || Box::new(DumpRestore::default()),
+}];
+
+#[derive(Clone, Debug)]
+struct DumpRestore {
+    destination: Destination,
+    tree_seed: u64,
+    work: Work,
+    /// What the survey of who dumps found.
+    dump: Option<Dump>,
 }
 
 /// What the programs compute, on a VAX-11/780.
@@ -42,6 +51,7 @@ impl Default for DumpRestore {
             destination: Destination::Same,
             tree_seed: 1,
             work: Work::default(),
+            dump: None,
         }
     }
 }
@@ -84,14 +94,8 @@ choices! {
     }
 }
 
-/// The processes of a drive: one that dumps, one that restores.
-pub(crate) const WORKERS: u32 = 2;
-
-/// What one write to the pipe takes.
-pub(crate) const CALL_BYTES: u64 = TAPE_BYTES as u64;
-
-impl DumpRestore {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for DumpRestore {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "destination",
@@ -112,44 +116,106 @@ impl DumpRestore {
         ]
     }
 
-    /// How often the tree is on each file system.
-    pub(crate) fn trees_on_a_drive(&self) -> u64 {
-        match self.destination {
+    fn facts(&self) -> Facts {
+        Facts {
+            is_of_a_tree: true,
+            dump_unit_bytes: Some(dump::SECTOR_BYTES as u64),
+            passes: 2,
+            // One that dumps, one that restores.
+            workers: 2,
+            is_piped: true,
+            media: &[Medium::Directory],
+            needs_other: self.destination == Destination::Other,
+            // A call is a write to the pipe.
+            ..Facts::writing(TAPE_BYTES as u64)
+        }
+    }
+
+    /// Files of any length, and pieces of a block.
+    fn unit_bytes(&self, _size_bytes: u64) -> u64 {
+        1
+    }
+
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        let trees = match self.destination {
             Destination::Same => 2,
             Destination::Other => 1,
+        };
+        tree::room_bytes(size_bytes) * trees
+    }
+
+    /// The files that are dumped.
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        if worker.pipe_end() == PipeEnd::Read {
+            return Vec::new();
+        }
+        let (top, tree) = (populate::top(worker), self.tree(worker));
+        let files = tree.files();
+        files
+            .map(|(path, file)| Input::read(format!("{top}/{path}"), file.size_bytes))
+            .collect()
+    }
+
+    /// What dump writes is not yet a file, and restore's own table is none of those
+    /// that it restores.
+    fn payload_bytes(&self, worker: &Worker, _measure: &WorkerMeasure) -> u64 {
+        match worker.pipe_end() {
+            PipeEnd::Write => 0,
+            PipeEnd::Read => worker.size_bytes,
         }
     }
 
-    /// The end of the pipe that a worker has: the first one dumps.
-    pub(crate) fn pipe_end(worker: &Worker) -> PipeEnd {
-        if worker.index == 0 {
-            PipeEnd::Write
-        } else {
-            PipeEnd::Read
-        }
+    /// Makes the tree, and the empty directory for what is restored.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            if worker.pipe_end() == PipeEnd::Write {
+                return populate::ensure(system, worker, self.tree_seed).await;
+            }
+            let restored = self.restored(worker)?;
+            match system.mkdir(&restored).await {
+                Ok(()) => Ok(()),
+                Err(error) if error.errno() == Some(Errno::Exists) => {
+                    restore::remove(system, &restored, &self.tree(worker)).await?;
+                    Ok(system.mkdir(&restored).await?)
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
     }
 
+    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            if worker.pipe_end() == PipeEnd::Write {
+                self.dump = Some(Dump::survey(system, worker, || self.tree(worker))?);
+            }
+            Ok(())
+        })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let pipe = system.pipe_end(0).await?;
+            match worker.pipe_end() {
+                PipeEnd::Write => {
+                    let dump = self.dump.as_ref().expect("the survey found what to dump");
+                    dump.run(system, (worker, self.work), (pipe, buffer)).await
+                }
+                PipeEnd::Read => {
+                    let top = self.restored(worker)?;
+                    restore::run(system, (&top, self.work), (pipe, buffer)).await
+                }
+            }
+        })
+    }
+}
+
+impl DumpRestore {
     fn tree(&self, worker: &Worker) -> Tree {
         Tree::new(populate::kind(worker, self.tree_seed))
     }
 
-    /// The files that are dumped.
-    pub(crate) fn inputs(&self, worker: &Worker) -> Vec<(String, u64)> {
-        match Self::pipe_end(worker) {
-            PipeEnd::Read => Vec::new(),
-            PipeEnd::Write => {
-                let (top, tree) = (populate::top(worker), self.tree(worker));
-                let files = tree.files();
-                let input = |(path, file): (String, &crate::workload::tree::TreeFile)| {
-                    (format!("{top}/{path}"), file.size_bytes)
-                };
-                files.map(input).collect()
-            }
-        }
-    }
-
     /// The directory that everything is restored in.
-    pub(crate) fn restored(&self, worker: &Worker) -> Result<String, ProgramError> {
+    fn restored(&self, worker: &Worker) -> Result<String, ProgramError> {
         match self.destination {
             Destination::Same => Ok(worker.file("restored")),
             Destination::Other => {
@@ -159,54 +225,6 @@ impl DumpRestore {
                 let mount = other.ok_or(ProgramError::NoOtherFilesystem)?.number;
                 let Worker { folder, drive, .. } = worker;
                 Ok(format!("/mnt{mount}/{folder}restored{drive}"))
-            }
-        }
-    }
-
-    /// Makes the tree, and the empty directory for what is restored.
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        if Self::pipe_end(worker) == PipeEnd::Write {
-            return populate::ensure(system, worker, self.tree_seed).await;
-        }
-        let restored = self.restored(worker)?;
-        match system.mkdir(&restored).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.errno() == Some(Errno::Exists) => {
-                restore::remove(system, &restored, &self.tree(worker)).await?;
-                Ok(system.mkdir(&restored).await?)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// What there is to dump, for who dumps.
-    pub(crate) fn survey(
-        &self,
-        system: &System,
-        worker: &Worker,
-    ) -> Result<Option<Dump>, ProgramError> {
-        match Self::pipe_end(worker) {
-            PipeEnd::Write => Dump::survey(system, worker, || self.tree(worker)).map(Some),
-            PipeEnd::Read => Ok(None),
-        }
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        (buffer, dump): (&mut Buffer, Option<&Dump>),
-    ) -> Result<(), ProgramError> {
-        let pipe = system.pipe_end(0).await?;
-        match dump {
-            Some(dump) => dump.run(system, (worker, self.work), (pipe, buffer)).await,
-            None => {
-                let top = self.restored(worker)?;
-                restore::run(system, (&top, self.work), (pipe, buffer)).await
             }
         }
     }

@@ -11,26 +11,32 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
-use crate::workload::populate::{self, seed_field};
-use crate::workload::tree::Tree;
+use crate::workload::populate::{self, CALL_BYTES, seed_field};
+use crate::workload::tree::{self, TREE, Tree};
 use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fsck {
-    pub(crate) checkers: u64,
-    pub(crate) offset_ms: u64,
-    pub(crate) tree_seed: u64,
-    pub(crate) used_share: f64,
-    pub(crate) inode_block_us: u64,
-    pub(crate) read_us: u64,
-}
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "fsck",
+    does: "reads a populated file system past every cache as fsck does (1987)",
+    files: "image",
+    pattern: || Box::new(Fsck::default()),
+}];
 
-/// Bytes of the files with which the file system of Zachariassen 1987 is as full as
-/// printed: 90,838 KB with their directories and what blocks waste.
-pub(crate) const USUAL_BYTES: u64 = 90_000_000;
+#[derive(Clone, Debug)]
+struct Fsck {
+    checkers: u64,
+    offset_ms: u64,
+    tree_seed: u64,
+    used_share: f64,
+    inode_block_us: u64,
+    read_us: u64,
+    /// What the survey found.
+    reads: Option<Reads>,
+}
 
 impl Default for Fsck {
     fn default() -> Self {
@@ -46,19 +52,20 @@ impl Default for Fsck {
             // is taken as twice as fast as the machine that these are for.
             inode_block_us: 48_000,
             read_us: 200,
+            reads: None,
         }
     }
 }
 
 /// What a worker knows of the file system before it starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Reads {
+struct Reads {
     device: Option<String>,
     reads: Vec<FsckRead>,
 }
 
-impl Fsck {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for Fsck {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "checkers",
@@ -89,24 +96,20 @@ impl Fsck {
         ]
     }
 
-    /// When this process starts, after the first one.
-    pub(crate) fn start_offset(&self, worker: &Worker) -> Nanoseconds {
-        Nanoseconds::from_millis(self.offset_ms * u64::from(worker.index))
+    fn facts(&self) -> Facts {
+        Facts {
+            is_of_a_tree: true,
+            workers: self.checkers as u32,
+            offset_ms: self.offset_ms,
+            ..Facts::reading(CALL_BYTES)
+        }
     }
 
-    /// When the last process starts, after the first one.
-    pub(crate) fn last_start(&self) -> Nanoseconds {
-        Nanoseconds::from_millis(self.offset_ms * self.checkers.saturating_sub(1))
+    fn unit_bytes(&self, _size_bytes: u64) -> u64 {
+        UNIT_BYTES
     }
 
-    /// Bytes of the image that a tree of this size is laid out on.
-    pub(crate) fn image_bytes(&self, size_bytes: u64) -> u64 {
-        let bytes = (size_bytes as f64 / self.used_share.max(SMALLEST_SHARE)) as u64 + (2 << 20);
-        bytes.next_multiple_of(IMAGE_UNIT_BYTES)
-    }
-
-    /// What does not fit together, if anything.
-    pub(crate) fn unfit(&self) -> Option<String> {
+    fn unfit(&self) -> Option<String> {
         let share = self.used_share;
         (!(SMALLEST_SHARE..=LARGEST_SHARE).contains(&share)).then(|| {
             format!(
@@ -115,85 +118,100 @@ impl Fsck {
         })
     }
 
-    pub(crate) fn image(worker: &Worker) -> String {
-        worker.file("fsck.image")
+    /// Bytes of the image that a tree of this size is laid out on.
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        let bytes = (size_bytes as f64 / self.used_share.max(SMALLEST_SHARE)) as u64 + (2 << 20);
+        bytes.next_multiple_of(IMAGE_UNIT_BYTES)
+    }
+
+    fn files_without_images(&self, size_bytes: u64) -> Option<(&'static str, u64)> {
+        Some((TREE, tree::room_bytes(size_bytes)))
+    }
+
+    /// Where the drive itself is read there is no image of it.
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input::read(
+            Self::image(worker),
+            self.file_bytes(worker.size_bytes),
+        )]
     }
 
     /// The first process makes the tree, or the image that stands for it.
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        if worker.index > 0 || worker.medium != Medium::Directory {
-            return Ok(());
-        }
-        if system.layout(worker.drive).is_some() {
-            return populate::ensure(system, worker, self.tree_seed).await;
-        }
-        let image_bytes = self.image_bytes(worker.size_bytes);
-        ensure_file(system, worker, &Self::image(worker), image_bytes).await
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            if worker.index > 0 || worker.medium != Medium::Directory {
+                return Ok(());
+            }
+            if system.layout(worker.drive).is_some() {
+                return populate::ensure(system, worker, self.tree_seed).await;
+            }
+            let image_bytes = self.file_bytes(worker.size_bytes);
+            ensure_file(system, worker, &Self::image(worker), image_bytes).await
+        })
     }
 
     /// What there is to read, now that it is all there.
-    pub(crate) async fn survey(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<Reads, ProgramError> {
-        let layout = match (worker.medium, system.layout(worker.drive)) {
-            (Medium::Directory, Some(layout)) => layout,
-            (Medium::Directory, None) => self.image_layout(worker)?,
-            (Medium::Device | Medium::File, _) => {
-                let how = Open::READ.direct(worker.direct);
-                let file = system.open(&Self::image(worker), how).await?;
-                let room_bytes = system.length(file).await?;
-                system.close(file).await?;
-                if self.image_bytes(worker.size_bytes) > room_bytes {
-                    return Err(ProgramError::ShortFile);
+    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            let layout = match (worker.medium, system.layout(worker.drive)) {
+                (Medium::Directory, Some(layout)) => layout,
+                (Medium::Directory, None) => self.image_layout(worker)?,
+                (Medium::Device | Medium::File, _) => {
+                    let how = Open::READ.direct(worker.direct);
+                    let file = system.open(&Self::image(worker), how).await?;
+                    let room_bytes = system.length(file).await?;
+                    system.close(file).await?;
+                    if self.file_bytes(worker.size_bytes) > room_bytes {
+                        return Err(ProgramError::ShortFile);
+                    }
+                    self.image_layout(worker)?
                 }
-                self.image_layout(worker)?
-            }
-        };
-        Ok(Reads {
-            device: layout.device().map(str::to_owned),
-            reads: layout.fsck_reads(),
+            };
+            self.reads = Some(Reads {
+                device: layout.device().map(str::to_owned),
+                reads: layout.fsck_reads(),
+            });
+            Ok(())
         })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let reads = self.reads.as_ref().expect("the survey found what to read");
+            let file = match &reads.device {
+                Some(device) => system.open(device, Open::READ.direct(true)).await?,
+                None => {
+                    let how = Open::READ.direct(worker.direct);
+                    system.open(&Self::image(worker), how).await?
+                }
+            };
+            for FsckRead { pass, extent } in &reads.reads {
+                seek_to(system, file, extent.offset_bytes).await?;
+                let block = &mut buffer[..extent.length_bytes as usize];
+                read_block(system, file, block, worker.think).await?;
+                let on_780_us = match pass {
+                    FsckPass::Inodes => self.inode_block_us,
+                    FsckPass::Setup
+                    | FsckPass::Indirect
+                    | FsckPass::DirectoryInode
+                    | FsckPass::Directory
+                    | FsckPass::Map => self.read_us,
+                };
+                system.work(Nanoseconds(on_780_us * 1000)).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Fsck {
+    fn image(worker: &Worker) -> String {
+        worker.file("fsck.image")
     }
 
     fn image_layout(&self, worker: &Worker) -> Result<Layout, ProgramError> {
         let tree = Tree::new(populate::kind(worker, self.tree_seed));
-        tree.layout(self.image_bytes(worker.size_bytes))
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        (buffer, reads): (&mut Buffer, &Reads),
-    ) -> Result<(), ProgramError> {
-        let file = match &reads.device {
-            Some(device) => system.open(device, Open::READ.direct(true)).await?,
-            None => {
-                let how = Open::READ.direct(worker.direct);
-                system.open(&Self::image(worker), how).await?
-            }
-        };
-        for FsckRead { pass, extent } in &reads.reads {
-            seek_to(system, file, extent.offset_bytes).await?;
-            let block = &mut buffer[..extent.length_bytes as usize];
-            read_block(system, file, block, worker.think).await?;
-            let on_780_us = match pass {
-                FsckPass::Inodes => self.inode_block_us,
-                FsckPass::Setup
-                | FsckPass::Indirect
-                | FsckPass::DirectoryInode
-                | FsckPass::Directory
-                | FsckPass::Map => self.read_us,
-            };
-            system.work(Nanoseconds(on_780_us * 1000)).await?;
-        }
-        Ok(())
+        tree.layout(self.file_bytes(worker.size_bytes))
     }
 }
 
@@ -203,7 +221,7 @@ const SMALLEST_SHARE: f64 = 0.05;
 const LARGEST_SHARE: f64 = 0.75;
 
 /// What offset and length of every read are multiples of: a fragment.
-pub(crate) const UNIT_BYTES: u64 = 1024;
+const UNIT_BYTES: u64 = 1024;
 
 /// What the size of an image is a multiple of: a block of the file system, and
 /// a page of whatever it is kept in.

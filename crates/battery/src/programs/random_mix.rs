@@ -8,21 +8,29 @@
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::parameter::{Field, SizeMix, Value};
-use crate::program::{ProgramError, gcd};
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::{Input, gcd};
 use crate::random::Draws;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
-use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{GIB, MIB};
+use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RandomMix {
-    pub(crate) sizes: SizeMix,
-    pub(crate) write_share: f64,
-    pub(crate) local_share: f64,
-    pub(crate) local_bytes: u64,
-    pub(crate) area_bytes: u64,
-    pub(crate) align_bytes: u64,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "random_mix",
+    does: "a measured mix of requests at random places (DEC's approach of 1983)",
+    files: "mix",
+    pattern: || Box::new(RandomMix::default()),
+}];
+
+#[derive(Clone, Debug)]
+struct RandomMix {
+    sizes: SizeMix,
+    write_share: f64,
+    local_share: f64,
+    local_bytes: u64,
+    area_bytes: u64,
+    align_bytes: u64,
 }
 
 impl Default for RandomMix {
@@ -49,8 +57,8 @@ struct Request {
 /// The random stream that requests are drawn from.
 const REQUEST_STREAM: u128 = 2;
 
-impl RandomMix {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for RandomMix {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "sizes",
@@ -85,13 +93,21 @@ impl RandomMix {
         ]
     }
 
-    /// What every offset and length is a multiple of.
-    pub(crate) fn unit_bytes(&self) -> u64 {
+    fn facts(&self) -> Facts {
+        Facts {
+            // One call's worth to read into, one to write from.
+            buffer_calls: 2,
+            takes_any_size: true,
+            writes: self.write_share > 0.0,
+            ..Facts::reading(self.sizes.largest())
+        }
+    }
+
+    fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         self.sizes.sizes().fold(self.align_bytes, gcd)
     }
 
-    /// What does not fit together, if anything.
-    pub(crate) fn unfit(&self) -> Option<String> {
+    fn unfit(&self) -> Option<String> {
         let largest = self.sizes.largest();
         (largest > self.area_bytes).then(|| {
             format!(
@@ -101,57 +117,67 @@ impl RandomMix {
         })
     }
 
-    pub(crate) fn input(worker: &Worker) -> String {
-        worker.file("mix")
+    fn file_bytes(&self, _size_bytes: u64) -> u64 {
+        self.area_bytes
     }
 
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        ensure_file(system, worker, &Self::input(worker), self.area_bytes).await
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input::read(Self::input(worker), self.area_bytes)]
     }
 
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        let access = if self.write_share > 0.0 {
-            Open::READ_WRITE
-        } else {
-            Open::READ
-        };
-        let file = system
-            .open(&Self::input(worker), access.direct(worker.direct))
-            .await?;
-        let area_bytes = match worker.medium {
-            Medium::Directory => self.area_bytes,
-            Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
-        };
-        let mut requests = Requests::new(self, area_bytes, worker.seed);
-        let mut moved_bytes = 0;
-        while moved_bytes < worker.size_bytes {
-            let Request {
-                offset_bytes,
-                bytes,
-                write,
-            } = requests.draw();
-            // What is written must not be what was read.
-            let (reading, writing) = buffer.split_at_mut(self.sizes.largest() as usize);
-            seek_to(system, file, offset_bytes).await?;
-            if write {
-                write_block(system, file, &writing[..bytes as usize], Nanoseconds::ZERO).await?;
+    fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
+        measure.read_bytes + measure.written_bytes
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(
+            async move { ensure_file(system, worker, &Self::input(worker), self.area_bytes).await },
+        )
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let access = if self.write_share > 0.0 {
+                Open::READ_WRITE
             } else {
-                let block = &mut reading[..bytes as usize];
-                read_block(system, file, block, Nanoseconds::ZERO).await?;
+                Open::READ
+            };
+            let file = system
+                .open(&Self::input(worker), access.direct(worker.direct))
+                .await?;
+            let area_bytes = match worker.medium {
+                Medium::Directory => self.area_bytes,
+                Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
+            };
+            let mut requests = Requests::new(self, area_bytes, worker.seed);
+            let mut moved_bytes = 0;
+            while moved_bytes < worker.size_bytes {
+                let Request {
+                    offset_bytes,
+                    bytes,
+                    write,
+                } = requests.draw();
+                // What is written must not be what was read.
+                let (reading, writing) = buffer.split_at_mut(self.sizes.largest() as usize);
+                seek_to(system, file, offset_bytes).await?;
+                if write {
+                    write_block(system, file, &writing[..bytes as usize], Nanoseconds::ZERO)
+                        .await?;
+                } else {
+                    let block = &mut reading[..bytes as usize];
+                    read_block(system, file, block, Nanoseconds::ZERO).await?;
+                }
+                pause(system, worker.think).await?;
+                moved_bytes += bytes;
             }
-            pause(system, worker.think).await?;
-            moved_bytes += bytes;
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+}
+
+impl RandomMix {
+    fn input(worker: &Worker) -> String {
+        worker.file("mix")
     }
 }
 

@@ -9,17 +9,31 @@
 
 use crate::blocks::{data, ensure_file, read_block, write_block};
 use crate::parameter::{Field, Value};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::{Input, ProgramError, gcd};
 use crate::random::Draws;
-use crate::worker::Worker;
+use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Errno, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ReadFiles {
-    pub(crate) file_bytes: u64,
-    pub(crate) churn: u64,
-    pub(crate) call_bytes: u64,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "read_files",
+    does: "reads files of one size, on a file system that is fresh or has aged (1991)",
+    files: "files",
+    pattern: || {
+        Box::new(ReadFiles {
+            file_bytes: 2048,
+            churn: 0,
+            call_bytes: 8192,
+        })
+    },
+}];
+
+#[derive(Clone, Debug)]
+struct ReadFiles {
+    file_bytes: u64,
+    churn: u64,
+    call_bytes: u64,
 }
 
 /// The mean of the sizes of files that come and go, in bytes: most files of
@@ -34,8 +48,8 @@ const CHURN_STREAM: u128 = 4;
 /// Files of a directory: more would be looked for longer than they are read.
 const PER_DIRECTORY: u64 = 30;
 
-impl ReadFiles {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for ReadFiles {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "file_bytes",
@@ -51,8 +65,82 @@ impl ReadFiles {
         ]
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            takes_any_size: true,
+            media: &[Medium::Directory],
+            ..Facts::reading(self.call_bytes)
+        }
+    }
+
+    fn unit_bytes(&self, size_bytes: u64) -> u64 {
+        gcd(gcd(self.call_bytes, self.file_bytes), size_bytes)
+    }
+
+    /// Bytes of its files, and of those that came and went.
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        let churned = match self.churn {
+            0 => 0,
+            // The mean, and as much again for blocks that are not full.
+            _ => churned_files(size_bytes) * 2 * CHURNED_MEAN_BYTES as u64,
+        };
+        // Blocks that are not full, and directories.
+        let files = size_bytes.div_ceil(self.file_bytes);
+        size_bytes + churned + files * 1024
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        let read = |(path, length_bytes)| Input::read(path, length_bytes);
+        self.files(worker).into_iter().map(read).collect()
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            let files = self.files(worker);
+            let made = match system.open(&files[0].0, Open::READ).await {
+                Ok(file) => {
+                    system.close(file).await?;
+                    true
+                }
+                Err(error) if error.errno() == Some(Errno::NoEntry) => false,
+                Err(error) => return Err(error.into()),
+            };
+            if !made {
+                self.begin(system, worker, files.len()).await?;
+            }
+            for (path, length) in &files {
+                match ensure_file(system, worker, path, *length).await {
+                    // The files before it were made when the size was smaller.
+                    Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
+                        self.begin(system, worker, files.len()).await?;
+                        ensure_file(system, worker, path, *length).await?;
+                    }
+                    result => result?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            for (path, length) in self.files(worker) {
+                let how = Open::READ.direct(worker.direct);
+                let file = system.open(&path, how).await?;
+                for offset in (0..length).step_by(self.call_bytes as usize) {
+                    let bytes = self.call_bytes.min(length - offset) as usize;
+                    read_block(system, file, &mut buffer[..bytes], worker.think).await?;
+                }
+                system.close(file).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl ReadFiles {
     /// The files and their lengths: all of one, but the last.
-    pub(crate) fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
+    fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
         let count = worker.size_bytes.div_ceil(self.file_bytes);
         let length = |number| {
             self.file_bytes
@@ -68,48 +156,6 @@ impl ReadFiles {
     /// Each set of files has a directory of its own, for others.
     fn top(&self, worker: &Worker) -> String {
         worker.file(&format!("f{}-{}", self.file_bytes, self.churn))
-    }
-
-    /// Bytes of its files, and of those that came and went.
-    pub(crate) fn all_bytes(&self, size_bytes: u64) -> u64 {
-        let churned = match self.churn {
-            0 => 0,
-            // The mean, and as much again for blocks that are not full.
-            _ => churned_files(size_bytes) * 2 * CHURNED_MEAN_BYTES as u64,
-        };
-        // Blocks that are not full, and directories.
-        let files = size_bytes.div_ceil(self.file_bytes);
-        size_bytes + churned + files * 1024
-    }
-
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        let files = self.files(worker);
-        let made = match system.open(&files[0].0, Open::READ).await {
-            Ok(file) => {
-                system.close(file).await?;
-                true
-            }
-            Err(error) if error.errno() == Some(Errno::NoEntry) => false,
-            Err(error) => return Err(error.into()),
-        };
-        if !made {
-            self.begin(system, worker, files.len()).await?;
-        }
-        for (path, length) in &files {
-            match ensure_file(system, worker, path, *length).await {
-                // The files before it were made when the size was smaller.
-                Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
-                    self.begin(system, worker, files.len()).await?;
-                    ensure_file(system, worker, path, *length).await?;
-                }
-                result => result?,
-            }
-        }
-        Ok(())
     }
 
     /// What comes before so many files are made.
@@ -149,24 +195,6 @@ impl ReadFiles {
         }
         Ok(())
     }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        for (path, length) in self.files(worker) {
-            let how = Open::READ.direct(worker.direct);
-            let file = system.open(&path, how).await?;
-            for offset in (0..length).step_by(self.call_bytes as usize) {
-                let bytes = self.call_bytes.min(length - offset) as usize;
-                read_block(system, file, &mut buffer[..bytes], worker.think).await?;
-            }
-            system.close(file).await?;
-        }
-        Ok(())
-    }
 }
 
 /// Those that so many files need; what is there already may stay.
@@ -188,6 +216,7 @@ fn churned_files(size_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ReadFiles;
+    use crate::pattern::Pattern;
     use crate::worker::{Medium, Worker};
     use diskperf_timeline::Nanoseconds;
     use std::collections::BTreeSet;
@@ -221,7 +250,7 @@ mod tests {
             );
             let names: BTreeSet<&String> = files.iter().map(|(path, _)| path).collect();
             assert_eq!(names.len(), files.len());
-            assert!(program.all_bytes(worker.size_bytes) >= worker.size_bytes);
+            assert!(program.file_bytes(worker.size_bytes) >= worker.size_bytes);
         }
     }
 }

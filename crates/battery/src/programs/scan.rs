@@ -3,17 +3,31 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value, choices};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
-use diskperf_timeline::Nanoseconds;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scan {
-    pub(crate) readers: u64,
-    pub(crate) areas: Areas,
-    pub(crate) offset_ms: u64,
-    pub(crate) call_bytes: u64,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "scan",
+    does: "several readers of the same or of different areas (1987)",
+    files: "area",
+    pattern: || {
+        Box::new(Scan {
+            readers: 4,
+            areas: Areas::Same,
+            offset_ms: 100,
+            call_bytes: 8192,
+        })
+    },
+}];
+
+#[derive(Clone, Debug)]
+struct Scan {
+    readers: u64,
+    areas: Areas,
+    offset_ms: u64,
+    call_bytes: u64,
 }
 
 choices! {
@@ -26,8 +40,8 @@ choices! {
     }
 }
 
-impl Scan {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for Scan {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "readers",
@@ -48,16 +62,64 @@ impl Scan {
         ]
     }
 
-    /// When this reader starts, after the first one.
-    pub(crate) fn start_offset(&self, worker: &Worker) -> Nanoseconds {
-        Nanoseconds::from_millis(self.offset_ms * u64::from(worker.index))
+    fn facts(&self) -> Facts {
+        Facts {
+            workers: self.readers as u32,
+            offset_ms: self.offset_ms,
+            ..Facts::reading(self.call_bytes)
+        }
     }
 
-    /// When the last reader starts, after the first one.
-    pub(crate) fn last_start(&self) -> Nanoseconds {
-        Nanoseconds::from_millis(self.offset_ms * self.readers.saturating_sub(1))
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        self.area_count().saturating_mul(size_bytes)
     }
 
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        // On a device the areas lie one behind the other.
+        let areas = match worker.medium {
+            Medium::Directory => 1,
+            Medium::Device | Medium::File => self.area_count(),
+        };
+        vec![Input::read(self.input(worker), areas * worker.size_bytes)]
+    }
+
+    /// The first reader makes all areas, one after the other: made at the same
+    /// time, their blocks would be mixed on the disk.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            if worker.index == 0 {
+                for area in 0..self.area_count() as u32 {
+                    ensure_file(system, worker, &Self::path(worker, area), worker.size_bytes)
+                        .await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let file = system
+                .open(&self.input(worker), Open::READ.direct(worker.direct))
+                .await?;
+            if worker.medium != Medium::Directory {
+                seek_to(
+                    system,
+                    file,
+                    u64::from(self.area(worker)) * worker.size_bytes,
+                )
+                .await?;
+            }
+            let block = &mut buffer[..self.call_bytes as usize];
+            for _ in 0..worker.size_bytes / self.call_bytes {
+                read_block(system, file, block, worker.think).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Scan {
     /// Which of the areas this reader reads.
     fn area(&self, worker: &Worker) -> u32 {
         match self.areas {
@@ -67,7 +129,7 @@ impl Scan {
     }
 
     /// How many areas there are.
-    pub(crate) fn area_count(&self) -> u64 {
+    fn area_count(&self) -> u64 {
         match self.areas {
             Areas::Same => 1,
             Areas::Different => self.readers,
@@ -78,46 +140,7 @@ impl Scan {
         worker.file(&format!("area{area}"))
     }
 
-    pub(crate) fn input(&self, worker: &Worker) -> String {
+    fn input(&self, worker: &Worker) -> String {
         Self::path(worker, self.area(worker))
-    }
-
-    /// The first reader makes all areas, one after the other: made at the same
-    /// time, their blocks would be mixed on the disk.
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        if worker.index == 0 {
-            for area in 0..self.area_count() as u32 {
-                ensure_file(system, worker, &Self::path(worker, area), worker.size_bytes).await?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        let file = system
-            .open(&self.input(worker), Open::READ.direct(worker.direct))
-            .await?;
-        if worker.medium != Medium::Directory {
-            seek_to(
-                system,
-                file,
-                u64::from(self.area(worker)) * worker.size_bytes,
-            )
-            .await?;
-        }
-        let block = &mut buffer[..self.call_bytes as usize];
-        for _ in 0..worker.size_bytes / self.call_bytes {
-            read_block(system, file, block, worker.think).await?;
-        }
-        Ok(())
     }
 }

@@ -4,14 +4,28 @@
 
 use crate::blocks::{ensure_file, pause, read_block};
 use crate::parameter::{Field, Value, choices};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps, nothing};
+use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
+use diskperf_timeline::{CacheMode, WorkerMeasure};
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SequentialRead {
-    pub(crate) layer: Layer,
-    pub(crate) call_bytes: u64,
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "seqread",
+    does: "reads the same bytes over different layers of the system (1989)",
+    files: "twomegs",
+    pattern: || {
+        Box::new(SequentialRead {
+            layer: Layer::Dropped,
+            call_bytes: 8192,
+        })
+    },
+}];
+
+#[derive(Clone, Debug)]
+struct SequentialRead {
+    layer: Layer,
+    call_bytes: u64,
 }
 
 choices! {
@@ -37,25 +51,8 @@ choices! {
     }
 }
 
-impl Layer {
-    /// Whether every read is at its end at once.
-    pub(crate) fn is_empty(self) -> bool {
-        matches!(self, Self::Null | Self::BlockNull)
-    }
-
-    /// Whether it is the drive by its own name.
-    pub(crate) fn is_device(self) -> bool {
-        matches!(self, Self::Device | Self::DeviceDirect)
-    }
-
-    /// Whether it is nothing but a device in memory.
-    pub(crate) fn is_without_drive(self) -> bool {
-        matches!(self, Self::Null | Self::BlockNull | Self::Zero)
-    }
-}
-
-impl SequentialRead {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for SequentialRead {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field {
                 name: "layer",
@@ -66,6 +63,84 @@ impl SequentialRead {
         ]
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            media: match self.layer {
+                Layer::Null | Layer::Zero => &[Medium::Directory, Medium::Device, Medium::File],
+                // No system has one but Minix.
+                Layer::BlockNull => &[],
+                Layer::Cached | Layer::Dropped | Layer::Direct => {
+                    &[Medium::Directory, Medium::File]
+                }
+                Layer::Device | Layer::DeviceDirect => &[Medium::Device],
+            },
+            is_of_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
+            is_of_block_null: self.layer == Layer::BlockNull,
+            names_its_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
+            touches_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
+            cache: match self.layer {
+                Layer::Cached => Some(CacheMode::Warm),
+                Layer::Dropped | Layer::Device => Some(CacheMode::Cold),
+                Layer::Direct | Layer::DeviceDirect => Some(CacheMode::Direct),
+                Layer::Null | Layer::BlockNull | Layer::Zero => None,
+            },
+            ..Facts::reading(self.call_bytes)
+        }
+    }
+
+    fn file_bytes(&self, size_bytes: u64) -> u64 {
+        if self.facts().touches_target {
+            size_bytes
+        } else {
+            0
+        }
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        let read = || Input::read(self.path(worker), worker.size_bytes);
+        self.facts().touches_target.then(read).into_iter().collect()
+    }
+
+    fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
+        if self.is_at_its_end() {
+            worker.size_bytes
+        } else {
+            measure.read_bytes
+        }
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        // A device is as it is.
+        let facts = self.facts();
+        if !facts.touches_target || facts.names_its_device {
+            return nothing();
+        }
+        Box::pin(
+            async move { ensure_file(system, worker, &self.path(worker), worker.size_bytes).await },
+        )
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
+            let file = system
+                .open(&self.path(worker), Open::READ.direct(direct))
+                .await?;
+            let block = &mut buffer[..self.call_bytes as usize];
+            for _ in 0..worker.size_bytes / self.call_bytes {
+                if self.is_at_its_end() {
+                    system.read(file, block).await?;
+                    pause(system, worker.think).await?;
+                } else {
+                    read_block(system, file, block, worker.think).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl SequentialRead {
     /// What is read.
     fn path(&self, worker: &Worker) -> String {
         match self.layer {
@@ -77,76 +152,8 @@ impl SequentialRead {
         }
     }
 
-    /// The file whose pages the runner drops or reads in beforehand.
-    pub(crate) fn input(&self, worker: &Worker) -> Option<String> {
-        match self.layer {
-            Layer::Null | Layer::BlockNull | Layer::Zero => None,
-            Layer::Cached
-            | Layer::Dropped
-            | Layer::Direct
-            | Layer::Device
-            | Layer::DeviceDirect => Some(self.path(worker)),
-        }
-    }
-
-    /// Whether the layer can be had on Minix, where a drive has files and is a
-    /// character and a block device all at once.
-    pub(crate) fn is_of_minix(&self) -> bool {
-        match self.layer {
-            Layer::Zero | Layer::Direct => false,
-            Layer::Null
-            | Layer::BlockNull
-            | Layer::Cached
-            | Layer::Dropped
-            | Layer::Device
-            | Layer::DeviceDirect => true,
-        }
-    }
-
-    /// Whether the layer can be had on a medium.
-    pub(crate) fn is_of(&self, medium: Medium) -> bool {
-        match self.layer {
-            Layer::Null | Layer::Zero => true,
-            // No system has one but Minix.
-            Layer::BlockNull => false,
-            Layer::Cached | Layer::Dropped | Layer::Direct => medium != Medium::Device,
-            Layer::Device | Layer::DeviceDirect => medium == Medium::Device,
-        }
-    }
-
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        match self.input(worker) {
-            // A device is as it is.
-            Some(path) if !self.layer.is_device() => {
-                ensure_file(system, worker, &path, worker.size_bytes).await
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
-        let file = system
-            .open(&self.path(worker), Open::READ.direct(direct))
-            .await?;
-        let block = &mut buffer[..self.call_bytes as usize];
-        for _ in 0..worker.size_bytes / self.call_bytes {
-            if self.layer.is_empty() {
-                system.read(file, block).await?;
-                pause(system, worker.think).await?;
-            } else {
-                read_block(system, file, block, worker.think).await?;
-            }
-        }
-        Ok(())
+    /// Whether every read is at its end at once.
+    fn is_at_its_end(&self) -> bool {
+        matches!(self.layer, Layer::Null | Layer::BlockNull)
     }
 }

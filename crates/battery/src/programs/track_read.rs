@@ -5,18 +5,37 @@
 
 use crate::blocks::{read_block, seek_to};
 use crate::parameter::{Field, Value};
-use crate::program::ProgramError;
+use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::program::Input;
 use crate::worker::{Medium, Worker};
-use diskperf_system::{Buffer, Open, System};
+use diskperf_system::{Buffer, Open};
+use diskperf_timeline::CacheMode;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TrackRead {
-    pub(crate) call_bytes: u64,
-    pub(crate) area_bytes: u64,
+/// A track and a cylinder of Piziali and Zam 1991's drive: 17 sectors of 512 bytes, 6
+/// tracks.
+pub(crate) const TRACK_BYTES: u64 = 17 * 512;
+const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;
+
+pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+    name: "track_read",
+    does: "reads a drive past every cache, over and over within an area (1991)",
+    files: "drive",
+    pattern: || {
+        Box::new(TrackRead {
+            call_bytes: TRACK_BYTES,
+            area_bytes: CYLINDER_BYTES,
+        })
+    },
+}];
+
+#[derive(Clone, Debug)]
+struct TrackRead {
+    call_bytes: u64,
+    area_bytes: u64,
 }
 
-impl TrackRead {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for TrackRead {
+    fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field::call_bytes(&mut self.call_bytes, "bytes that one call reads"),
             Field {
@@ -27,17 +46,16 @@ impl TrackRead {
         ]
     }
 
-    /// Only a drive, or a file in its place, has tracks.
-    pub(crate) fn is_of(medium: Medium) -> bool {
-        medium != Medium::Directory
+    fn facts(&self) -> Facts {
+        Facts {
+            // Only a drive, or a file in its place, has tracks.
+            media: &[Medium::Device, Medium::File],
+            cache: Some(CacheMode::Direct),
+            ..Facts::reading(self.call_bytes)
+        }
     }
 
-    pub(crate) fn input(worker: &Worker) -> String {
-        worker.file("")
-    }
-
-    /// Why its parameters do not fit each other.
-    pub(crate) fn unfit(&self) -> Option<String> {
+    fn unfit(&self) -> Option<String> {
         (!self.area_bytes.is_multiple_of(self.call_bytes)).then(|| {
             format!(
                 "the area of {} bytes is not a multiple of the call of {}",
@@ -46,23 +64,28 @@ impl TrackRead {
         })
     }
 
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        buffer: &mut Buffer,
-    ) -> Result<(), ProgramError> {
-        let file = system
-            .open(&Self::input(worker), Open::READ.direct(true))
-            .await?;
-        let block = &mut buffer[..self.call_bytes as usize];
-        let calls = self.area_bytes / self.call_bytes;
-        for call in 0..worker.size_bytes / self.call_bytes {
-            if call > 0 && call.is_multiple_of(calls) {
-                seek_to(system, file, 0).await?;
+    fn file_bytes(&self, _size_bytes: u64) -> u64 {
+        self.area_bytes
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input::read(worker.file(""), self.area_bytes)]
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let file = system
+                .open(&worker.file(""), Open::READ.direct(true))
+                .await?;
+            let block = &mut buffer[..self.call_bytes as usize];
+            let calls = self.area_bytes / self.call_bytes;
+            for call in 0..worker.size_bytes / self.call_bytes {
+                if call > 0 && call.is_multiple_of(calls) {
+                    seek_to(system, file, 0).await?;
+                }
+                read_block(system, file, block, worker.think).await?;
             }
-            read_block(system, file, block, worker.think).await?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

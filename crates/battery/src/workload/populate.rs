@@ -1,6 +1,4 @@
-//! `populate`: makes the populated file system of Zachariassen 1987: a tree of files of
-//! all sizes, each created, written and closed, directory by directory. `fsck`
-//! and `dump_restore` work on the same tree.
+//! The tree of a populated file system: made, recognised and removed.
 
 use crate::blocks::{data, write_block};
 use crate::parameter::{Field, Value};
@@ -9,11 +7,6 @@ use crate::worker::{Medium, Worker};
 use crate::workload::tree::{Kind, TOP, Tree, TreeFile};
 use diskperf_system::{Buffer, Errno, Open, System};
 use diskperf_timeline::Nanoseconds;
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Populate {
-    pub(crate) tree_seed: u64,
-}
 
 /// Files are written in calls of the block size of Zachariassen 1987's file systems.
 pub(crate) const CALL_BYTES: u64 = 8192;
@@ -24,30 +17,6 @@ const MADE: &str = "usr.made";
 /// The seed of the bytes in the files of trees: the same for all, so that they
 /// can be told wherever they are found.
 const CONTENTS_SEED: u64 = 1987;
-
-impl Populate {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![seed_field(&mut self.tree_seed)]
-    }
-
-    pub(crate) async fn prepare(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-    ) -> Result<(), ProgramError> {
-        remove_old(system, worker).await?;
-        note(system, worker, kind(worker, self.tree_seed)).await
-    }
-
-    pub(crate) async fn run(
-        &self,
-        system: &mut System,
-        worker: &Worker,
-        tree: &Tree,
-    ) -> Result<(), ProgramError> {
-        make(system, &worker.file(TOP), tree, worker.think).await
-    }
-}
 
 /// The seed of the tree, as every program has it that works on one.
 pub(crate) fn seed_field(seed: &mut u64) -> Field<'_> {
@@ -94,8 +63,8 @@ impl Contents {
     }
 }
 
-/// Makes a tree.
-async fn make(
+/// Makes a tree, directory by directory.
+pub(crate) async fn make(
     system: &mut System,
     top: &str,
     tree: &Tree,
@@ -156,7 +125,7 @@ pub(crate) async fn ensure(
 }
 
 /// Removes the tree that was made before, if one was.
-async fn remove_old(system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+pub(crate) async fn remove_old(system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
     if let Some(old) = noted(system, worker).await? {
         remove(system, &top(worker), &Tree::new(old)).await?;
         system.unlink(&worker.file(MADE)).await?;
@@ -190,7 +159,11 @@ pub(crate) fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), P
 
 /// Notes which tree is being made: whatever is there of it, this is what it is
 /// a part of.
-async fn note(system: &mut System, worker: &Worker, kind: Kind) -> Result<(), ProgramError> {
+pub(crate) async fn note(
+    system: &mut System,
+    worker: &Worker,
+    kind: Kind,
+) -> Result<(), ProgramError> {
     debug_assert!(worker.medium == Medium::Directory, "only files are noted");
     let file = system.open(&worker.file(MADE), Open::CREATE).await?;
     let text = [kind.content_bytes.to_le_bytes(), kind.seed.to_le_bytes()].concat();

@@ -10,7 +10,7 @@ use std::fs::create_dir;
 /// may also be refused, before anything of them is run.
 fn expect_through_or_refused(user: &User, options: &str, through: &[&str]) {
     let suites = Suite::all().map(|(name, _)| name);
-    let programs = Program::all().map(|(name, _)| name);
+    let programs = Program::all().into_iter().map(|(name, _)| name);
     let before = entries(&user.target());
     for what in suites.into_iter().chain(programs) {
         let line = format!("run {what} --runs 1 --quiet {options}");

@@ -12,7 +12,7 @@ use crate::programs::dump_restore::Work;
 use crate::worker::Worker;
 use crate::workload::populate::top_on_mount;
 use crate::workload::tape::{Header, TAPE_BYTES, TapeWriter};
-use crate::workload::tree::{TOP, Tree};
+use crate::workload::tree::{TOP, Tree, room_bytes};
 use diskperf_system::{Extent, File, LaidOut, Open, Part, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -57,7 +57,7 @@ impl Dump {
             Some(layout) => (layout, top_on_mount(worker)),
             None => {
                 let tree = tree();
-                let layout = tree.layout(tree.kind.room_bytes() * 2)?;
+                let layout = tree.layout(room_bytes(tree.kind.content_bytes) * 2)?;
                 (layout, TOP.to_owned())
             }
         };

@@ -72,7 +72,7 @@ fn the_room_is_enough() {
     for (content_bytes, seed) in [(1 << 20, 1), (8 << 20, 2), (SEED_001, 3), (SEED_001, 4)] {
         let tree = tree(content_bytes, seed);
         let layout = tree.layout(content_bytes * 2 + (2 << 20)).unwrap();
-        let (used, room) = (layout.used_bytes(), tree.kind.room_bytes());
+        let (used, room) = (layout.used_bytes(), room_bytes(content_bytes));
         assert!(used < room, "{content_bytes}: {used} of {room}");
     }
 }
@@ -84,7 +84,7 @@ fn the_room_is_enough() {
 fn fsck_reads_about_what_seed_001_tells() {
     use diskperf_system::FsckPass;
     let kind = Kind {
-        content_bytes: crate::programs::fsck::USUAL_BYTES,
+        content_bytes: USUAL_BYTES,
         seed: 1,
     };
     let layout = Tree::new(kind).layout(280_395 * 512).unwrap();
