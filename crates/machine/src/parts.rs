@@ -41,6 +41,9 @@ pub trait Controller: Sized {
     /// The task that its interrupts wake.
     fn connect(&mut self, interrupt: TaskId);
 
+    /// Whether it has something to tell its driver.
+    fn interrupts(&self, parts: &Parts<'_>) -> bool;
+
     /// For how long it was busy up to now, and what of it, if that is counted.
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
         None

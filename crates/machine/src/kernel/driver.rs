@@ -2,16 +2,84 @@
 //! waits for them. The drivers themselves are with their hardware, in `parts`.
 
 pub(crate) mod disksort;
+pub(crate) mod giving;
 
 pub use disksort::QueueOrder;
 
 use super::Kernel;
 use super::buffers::BufferId;
-use super::process::Context;
-use crate::hardware::{Parts, Request, RequestId, Surroundings, moment};
-use crate::parts::{Id, Kind};
+use super::process::{BIO, Context};
+use crate::hardware::{Hardware, Parts, Request, RequestId, Surroundings, moment};
+use crate::parts::{Controller, Driver, Id, Kind};
 use crate::standstill::{HardError, Standstill};
+use diskperf_sim::Time;
 use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// A driver that keeps queues of its own: what differs from one to the next. What all
+/// do alike is their `strategy` and the way into their interrupt handlers.
+pub(crate) trait QueueingDriver: 'static {
+    /// What it commands.
+    type Controller: Kind;
+
+    /// Its controllers, each of which interrupts by itself.
+    fn controllers(&self) -> Vec<Id<Self::Controller>>;
+
+    /// What queueing a request takes, where that is a routine of its own.
+    fn queueing(&self) -> Option<Time>;
+
+    /// Puts a request where it belongs among those that wait for its drive.
+    fn insert(&self, hardware: &Hardware, id: RequestId);
+
+    /// Gives the controller of a drive what it may have, now that a request waits.
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize);
+
+    /// Sees to what a controller interrupted for.
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Self::Controller>);
+}
+
+impl<D: QueueingDriver> Driver for D {
+    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+        let level = kernel.processor.mask(&kernel.sim, BIO);
+        if let Some(cost) = self.queueing() {
+            kernel.spend(context, Stage::Driver, cost).await;
+        }
+        kernel.mark(id, Stage::Driver);
+        let drive = {
+            let hardware = kernel.hardware.borrow();
+            self.insert(&hardware, id);
+            hardware.requests[id].device
+        };
+        self.give(kernel, context, drive).await;
+        kernel.unmask(context, level).await;
+    }
+
+    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+        for controller in self.controllers() {
+            let handler = interrupts(Rc::clone(&self), Rc::clone(kernel), controller);
+            kernel.serve(controller, handler);
+        }
+    }
+}
+
+/// Serves a controller's interrupts for ever.
+async fn interrupts<D: QueueingDriver>(
+    driver: Rc<D>,
+    kernel: Rc<Kernel>,
+    controller: Id<D::Controller>,
+) {
+    loop {
+        while !kernel.ask(controller, |controller, parts| controller.interrupts(parts)) {
+            kernel.sim.wait("an interrupt of the controller").await;
+        }
+        kernel.processor.enter(&kernel.sim, BIO).await;
+        kernel
+            .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
+            .await;
+        driver.interrupt(&kernel, controller).await;
+        kernel.processor.leave(&kernel.sim);
+    }
+}
 
 /// Who is told of the completion of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +128,14 @@ impl Kernel {
         let drive = self.hardware.borrow().requests[id].device;
         let driver = &self.drivers[self.driver_of[drive]];
         driver.strategy(self, context, id).await;
+    }
+
+    /// Takes a request off its queue: so long it waited there, and so long it takes to
+    /// make a command of it.
+    pub(crate) async fn unqueue(&self, context: Context<'_>, id: RequestId, cost: Time) {
+        self.mark(id, Stage::DriverQueue);
+        self.spend(context, Stage::Driver, cost).await;
+        self.mark(id, Stage::Driver);
     }
 
     /// What has passed of a request's time since its last mark went to `stage`.

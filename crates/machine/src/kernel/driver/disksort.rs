@@ -38,6 +38,11 @@ impl Queued {
 /// Requests of one drive: the first is being served.
 pub(crate) type Queue = Vec<Queued>;
 
+/// Queues a request for its drive, where it belongs.
+pub(crate) fn queue(order: QueueOrder, queue: &mut Queue, (hardware, id): (&Hardware, RequestId)) {
+    insert(order, queue, Queued::of(hardware, id));
+}
+
 /// Puts a request where it belongs.
 pub(crate) fn insert<R>(order: QueueOrder, queue: &mut Vec<Queued<R>>, one: Queued<R>) {
     let place = match order {

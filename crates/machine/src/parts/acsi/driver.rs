@@ -6,7 +6,7 @@ use crate::hardware::RequestId;
 use crate::kernel::Kernel;
 use crate::kernel::minix::message::Endpoint;
 use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::parts::{Controller, Driver, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ impl DiskTask {
     /// Makes the controller's interrupts messages to the disk task, for ever.
     async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
         loop {
-            while !kernel.ask(self.controller, |acsi, _| acsi.interrupts()) {
+            while !kernel.ask(self.controller, |acsi, parts| acsi.interrupts(parts)) {
                 kernel.sim.wait("an interrupt of the controller").await;
             }
             kernel.processor.enter(&kernel.sim, BIO).await;

@@ -59,6 +59,10 @@ impl Controller for Acsi {
     fn connect(&mut self, interrupt: TaskId) {
         self.interrupt = Some(interrupt);
     }
+
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        self.interrupts
+    }
 }
 
 impl Acsi {
@@ -72,11 +76,6 @@ impl Acsi {
             poll: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
-    }
-
-    /// Whether it asks for an interrupt.
-    pub fn interrupts(&self) -> bool {
-        self.interrupts
     }
 
     /// Its interrupt was seen to.

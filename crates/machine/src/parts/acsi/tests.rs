@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::hardware::bench::*;
+use crate::parts::Controller;
 use diskperf_timeline::Deadline;
 
 fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
@@ -21,7 +22,7 @@ impl Bench<Acsi> {
         let from = self.now();
         let id = self.issue(id, (0, sectors.0, sectors.1, write));
         self.ask(|controller, around, parts| controller.command(around, parts, id));
-        while !self.ask(|controller, _, _| controller.interrupts()) {
+        while !self.ask(|controller, _, parts| controller.interrupts(parts)) {
             self.sim.wait("the controller").await;
         }
         self.ask(|controller, _, _| controller.acknowledge());

@@ -2,15 +2,16 @@
 //! rest waits as it came.
 
 use super::hardware::Fixed;
-use crate::hardware::RequestId;
+use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::QueueingDriver;
+use crate::kernel::driver::giving::Giving;
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// The driver's costs.
 #[derive(Clone, Debug)]
@@ -33,27 +34,39 @@ struct Unit {
     device: Id<Fixed>,
     /// What it has not been given.
     waiting: RefCell<VecDeque<RequestId>>,
-    /// Whether somebody is giving it requests already.
-    starting: Cell<bool>,
+    giving: Giving,
 }
 
-impl Driver for FixedDriver {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        kernel.mark(id, Stage::Driver);
-        let number = kernel.hardware.borrow().requests[id].device;
-        let unit = self.units.iter().find(|unit| unit.number == number);
-        let unit = unit.expect("the device is one of this driver's");
-        unit.waiting.borrow_mut().push_back(id);
-        self.give(kernel, context, unit).await;
-        kernel.unmask(context, level).await;
+impl QueueingDriver for FixedDriver {
+    type Controller = Fixed;
+
+    fn controllers(&self) -> Vec<Id<Fixed>> {
+        self.units.iter().map(|unit| unit.device).collect()
     }
 
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        for (place, unit) in self.units.iter().enumerate() {
-            let handler = Rc::clone(&self).interrupts(Rc::clone(kernel), place);
-            kernel.serve(unit.device, handler);
+    fn queueing(&self) -> Option<Time> {
+        None
+    }
+
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let unit = self.unit(|unit| unit.number == hardware.requests[id].device);
+        unit.waiting.borrow_mut().push_back(id);
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+        let unit = self.unit(|unit| unit.number == drive);
+        self.give_to(kernel, context, unit).await;
+    }
+
+    async fn interrupt(&self, kernel: &Kernel, device: Id<Fixed>) {
+        while let Some(id) = kernel.ask(device, |fixed, _| fixed.take_done()) {
+            kernel
+                .spend(Context::Handler, Stage::Driver, self.config.complete)
+                .await;
+            kernel.completed(id);
         }
+        let unit = self.unit(|unit| unit.device == device);
+        self.give_to(kernel, Context::Handler, unit).await;
     }
 }
 
@@ -67,7 +80,7 @@ impl FixedDriver {
             number,
             device,
             waiting: RefCell::default(),
-            starting: Cell::new(false),
+            giving: Giving::default(),
         };
         Self {
             config,
@@ -75,50 +88,21 @@ impl FixedDriver {
         }
     }
 
-    /// Gives a device as many requests as it takes.
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, unit: &Unit) {
-        assert!(
-            !unit.starting.replace(true),
-            "the level masks the interrupt"
-        );
-        loop {
-            let takes = kernel.ask(unit.device, |fixed, _| fixed.takes_requests());
-            let next = || unit.waiting.borrow_mut().pop_front();
-            let Some(id) = takes.then(next).flatten() else {
-                break;
-            };
-            kernel.mark(id, Stage::DriverQueue);
-            kernel
-                .spend(context, Stage::Driver, self.config.start)
-                .await;
-            kernel.mark(id, Stage::Driver);
-            let around = kernel.surroundings();
-            kernel.ask(unit.device, |fixed, parts| {
-                fixed.take(&around, parts, id);
-            });
-        }
-        unit.starting.set(false);
+    fn unit(&self, is_it: impl Fn(&Unit) -> bool) -> &Unit {
+        let unit = self.units.iter().find(|unit| is_it(unit));
+        unit.expect("the device is one of this driver's")
     }
 
-    /// Serves a device's interrupts for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>, place: usize) {
-        let (kernel, unit) = (&*kernel, &self.units[place]);
-        loop {
-            while !kernel.ask(unit.device, |fixed, _| fixed.interrupts()) {
-                kernel.sim.wait("an interrupt of the device").await;
-            }
-            kernel.processor.enter(&kernel.sim, BIO).await;
-            kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-                .await;
-            while let Some(id) = kernel.ask(unit.device, |fixed, _| fixed.take_done()) {
-                kernel
-                    .spend(Context::Handler, Stage::Driver, self.config.complete)
-                    .await;
-                kernel.completed(id);
-            }
-            self.give(kernel, Context::Handler, unit).await;
-            kernel.processor.leave(&kernel.sim);
-        }
+    /// Gives a device as many requests as it takes.
+    async fn give_to(&self, kernel: &Kernel, context: Context<'_>, unit: &Unit) {
+        let next = || {
+            let takes = kernel.ask(unit.device, |fixed, _| fixed.takes_requests());
+            let next = || unit.waiting.borrow_mut().pop_front();
+            takes.then(next).flatten()
+        };
+        let around = kernel.surroundings();
+        let give = |id| kernel.ask(unit.device, |fixed, parts| fixed.take(&around, parts, id));
+        let place = (kernel, context);
+        unit.giving.all(place, self.config.start, next, give).await;
     }
 }

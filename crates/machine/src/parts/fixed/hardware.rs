@@ -74,6 +74,10 @@ impl Controller for Fixed {
     fn connect(&mut self, interrupt: TaskId) {
         self.interrupt = Some(interrupt);
     }
+
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        !self.done.is_empty()
+    }
 }
 
 impl Fixed {
@@ -104,11 +108,6 @@ impl Fixed {
         assert!(self.takes_requests(), "a request for a queue that is full");
         self.waiting.push_back(id);
         self.serve(around, parts);
-    }
-
-    /// Whether it still has something to tell the driver.
-    pub fn interrupts(&self) -> bool {
-        !self.done.is_empty()
     }
 
     /// The next request that is done, once.

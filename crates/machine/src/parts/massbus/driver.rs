@@ -8,16 +8,16 @@
 //! before its sector passes, and the transfer before the wanted one does.
 
 use super::hardware::{Done, Massbus};
-use crate::hardware::{Hardware, Request, RequestId, moment};
+use crate::hardware::{Hardware, Request, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::driver::disksort::{self, Queue, QueueOrder, Queued};
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::disksort::{self, Queue};
+use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// How it is decided that a sector on the present cylinder is near enough to
 /// transfer without a search.
@@ -139,37 +139,47 @@ impl Hp {
     }
 }
 
-impl Driver for Hp {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        kernel
-            .spend(context, Stage::Driver, self.config.strategy)
-            .await;
-        let (drive, adaptor, idle) = {
-            let mut hardware = kernel.hardware.borrow_mut();
-            let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(kernel.sim.now()));
-            let drive = request.device;
-            let unit = &mut self.units.borrow_mut()[drive];
-            disksort::insert(
-                self.config.order,
-                &mut unit.queue,
-                Queued::of(&hardware, id),
-            );
-            (drive, unit.adaptor, unit.state == State::Idle)
+impl QueueingDriver for Hp {
+    type Controller = Massbus;
+
+    fn controllers(&self) -> Vec<Id<Massbus>> {
+        self.controllers.clone()
+    }
+
+    fn queueing(&self) -> Option<Time> {
+        Some(self.config.strategy)
+    }
+
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let unit = &mut self.units.borrow_mut()[hardware.requests[id].device];
+        disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+        let (idle, adaptor) = {
+            let unit = &self.units.borrow()[drive];
+            (unit.state == State::Idle, unit.adaptor)
         };
         if idle {
             self.start_unit(kernel, context, drive).await;
             self.start_channel(kernel, context, adaptor).await;
         }
-        kernel.unmask(context, level).await;
     }
 
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        for (adaptor, controller) in self.controllers.iter().enumerate() {
-            let handler = Rc::clone(&self).interrupts(Rc::clone(kernel), adaptor);
-            kernel.serve(*controller, handler);
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Massbus>) {
+        let mut adaptors = self.controllers.iter();
+        let adaptor = adaptors.position(|id| *id == controller);
+        let adaptor = adaptor.expect("the adaptor is one of this driver's");
+        let done = kernel.ask(controller, |massbus, _| massbus.take_done());
+        if let Some(done) = done {
+            self.transfer_done(kernel, adaptor, done).await;
         }
+        while let Some(place) = kernel.ask(controller, |massbus, _| massbus.take_attention()) {
+            let drive = kernel.ask(controller, |massbus, _| massbus.drive(place));
+            self.found(kernel, drive);
+            self.start_unit(kernel, Context::Handler, drive).await;
+        }
+        self.start_channel(kernel, Context::Handler, adaptor).await;
     }
 }
 
@@ -193,11 +203,7 @@ impl Hp {
             }
             first
         };
-        kernel.mark(first, Stage::DriverQueue);
-        kernel
-            .spend(context, Stage::Driver, self.config.start)
-            .await;
-        kernel.mark(first, Stage::Driver);
+        kernel.unqueue(context, first, self.config.start).await;
         let mut hardware = kernel.hardware.borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
         let found = self.units.borrow()[drive].found.is_some();
@@ -286,31 +292,6 @@ fn hardware_now(request: &Request) -> Time {
 
 /// From the adaptor.
 impl Hp {
-    /// Serves the interrupts of an adaptor for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>, adaptor: usize) {
-        let (kernel, controller) = (&*kernel, self.controllers[adaptor]);
-        loop {
-            while !kernel.ask(controller, |massbus, _| massbus.interrupts()) {
-                kernel.sim.wait("an interrupt of the adaptor").await;
-            }
-            kernel.processor.enter(&kernel.sim, BIO).await;
-            kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-                .await;
-            let done = kernel.ask(controller, |massbus, _| massbus.take_done());
-            if let Some(done) = done {
-                self.transfer_done(kernel, adaptor, done).await;
-            }
-            while let Some(place) = kernel.ask(controller, |massbus, _| massbus.take_attention()) {
-                let drive = kernel.ask(controller, |massbus, _| massbus.drive(place));
-                self.found(kernel, drive);
-                self.start_unit(kernel, Context::Handler, drive).await;
-            }
-            self.start_channel(kernel, Context::Handler, adaptor).await;
-            kernel.processor.leave(&kernel.sim);
-        }
-    }
-
     fn found(&self, kernel: &Kernel, drive: usize) {
         let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];

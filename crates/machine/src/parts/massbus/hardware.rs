@@ -161,6 +161,10 @@ impl Controller for Massbus {
         self.interrupt = Some(interrupt);
     }
 
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        self.done.is_some() || self.attention.contains(&true)
+    }
+
     fn busy(&self, now: Time) -> Option<(Counted, Time)> {
         Some((Counted::Channel, self.channel_busy(now)))
     }
@@ -222,11 +226,6 @@ impl Massbus {
     /// How many sectors were late.
     pub fn data_late_errors(&self) -> u64 {
         self.data_late_errors
-    }
-
-    /// Whether it still has something to tell the driver.
-    pub fn interrupts(&self) -> bool {
-        self.done.is_some() || self.attention.contains(&true)
     }
 
     /// The transfer that has ended, once.

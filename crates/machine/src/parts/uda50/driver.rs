@@ -2,16 +2,16 @@
 //! commands as the controller grants.
 
 use super::hardware::Uda50;
-use crate::hardware::{RequestId, moment};
+use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::driver::QueueOrder;
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::giving::{Giving, Turns};
+use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// The driver's costs.
 #[derive(Clone, Debug)]
@@ -33,10 +33,8 @@ pub(crate) struct Uda {
     controller: Id<Uda50>,
     /// Of each drive, what the controller has not been given.
     queues: RefCell<Vec<VecDeque<RequestId>>>,
-    /// The drive that is looked at first next time.
-    turn: Cell<usize>,
-    /// Whether somebody is giving commands already.
-    starting: Cell<bool>,
+    turns: Turns,
+    giving: Giving,
 }
 
 impl Uda {
@@ -46,101 +44,64 @@ impl Uda {
             config,
             controller,
             queues: RefCell::new(vec![VecDeque::new(); drives]),
-            turn: Cell::new(0),
-            starting: Cell::new(false),
+            turns: Turns::default(),
+            giving: Giving::default(),
         }
     }
 
-    /// The next request, drives in turn.
-    fn next(&self) -> Option<RequestId> {
-        let mut queues = self.queues.borrow_mut();
-        let drives = queues.len();
-        for step in 0..drives {
-            let drive = (self.turn.get() + step) % drives;
-            if let Some(id) = queues[drive].pop_front() {
-                self.turn.set((drive + 1) % drives);
-                return Some(id);
-            }
-        }
+    /// Gives the controller as many commands as it takes, drives in turn.
+    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
+        let next = || {
+            let takes = kernel.ask(self.controller, |uda50, _| uda50.takes_commands());
+            let queues = &mut *self.queues.borrow_mut();
+            let drives = if takes { queues.len() } else { 0 };
+            self.turns.find(drives, |drive| queues[drive].pop_front())
+        };
+        let around = kernel.surroundings();
+        let give = |id| {
+            kernel.ask(self.controller, |uda50, parts| {
+                uda50.command(&around, parts, id);
+            });
+        };
+        let place = (kernel, context);
+        self.giving.all(place, self.config.start, next, give).await;
+    }
+}
+
+impl QueueingDriver for Uda {
+    type Controller = Uda50;
+
+    fn controllers(&self) -> Vec<Id<Uda50>> {
+        vec![self.controller]
+    }
+
+    fn queueing(&self) -> Option<Time> {
         None
     }
-}
 
-impl Driver for Uda {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        {
-            let mut hardware = kernel.hardware.borrow_mut();
-            let transfer = &mut hardware.requests[id];
-            transfer.mark(Stage::Driver, moment(kernel.sim.now()));
-            let (drive, write) = (transfer.device, transfer.is_write());
-            let queue = &mut self.queues.borrow_mut()[drive];
-            let first_write = || {
-                let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
-                queue.iter().position(is_write)
-            };
-            let place = match self.config.order {
-                QueueOrder::ReadsFirst if !write => first_write(),
-                // Scanning is left to the controller.
-                QueueOrder::ReadsFirst | QueueOrder::Scan | QueueOrder::Arrival => None,
-            };
-            let place = place.unwrap_or(queue.len());
-            queue.insert(place, id);
-        }
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let request = &hardware.requests[id];
+        let queue = &mut self.queues.borrow_mut()[request.device];
+        let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
+        let place = match self.config.order {
+            QueueOrder::ReadsFirst if !request.is_write() => queue.iter().position(is_write),
+            // Scanning is left to the controller.
+            QueueOrder::ReadsFirst | QueueOrder::Scan | QueueOrder::Arrival => None,
+        };
+        queue.insert(place.unwrap_or(queue.len()), id);
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
         self.give_commands(kernel, context).await;
-        kernel.unmask(context, level).await;
     }
 
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
-        kernel.serve(self.controller, handler);
-    }
-}
-
-impl Uda {
-    /// Gives the controller as many commands as it takes.
-    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
-        assert!(
-            !self.starting.replace(true),
-            "the level masks the interrupt"
-        );
-        loop {
-            let takes = kernel.ask(self.controller, |uda50, _| uda50.takes_commands());
-            let Some(id) = takes.then(|| self.next()).flatten() else {
-                break;
-            };
-            kernel.mark(id, Stage::DriverQueue);
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Uda50>) {
+        while let Some(id) = kernel.ask(controller, |uda50, _| uda50.take_done()) {
             kernel
-                .spend(context, Stage::Driver, self.config.start)
+                .spend(Context::Handler, Stage::Driver, self.config.complete)
                 .await;
-            kernel.mark(id, Stage::Driver);
-            let around = kernel.surroundings();
-            kernel.ask(self.controller, |uda50, parts| {
-                uda50.command(&around, parts, id)
-            });
+            kernel.completed(id);
         }
-        self.starting.set(false);
-    }
-
-    /// Serves the controller's interrupts for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
-        let kernel = &*kernel;
-        loop {
-            while !kernel.ask(self.controller, |uda50, _| uda50.interrupts()) {
-                kernel.sim.wait("an interrupt of the controller").await;
-            }
-            kernel.processor.enter(&kernel.sim, BIO).await;
-            kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-                .await;
-            while let Some(id) = kernel.ask(self.controller, |uda50, _| uda50.take_done()) {
-                kernel
-                    .spend(Context::Handler, Stage::Driver, self.config.complete)
-                    .await;
-                kernel.completed(id);
-            }
-            self.give_commands(kernel, Context::Handler).await;
-            kernel.processor.leave(&kernel.sim);
-        }
+        self.give_commands(kernel, Context::Handler).await;
     }
 }

@@ -114,6 +114,10 @@ impl Controller for Uda50 {
         self.interrupt = Some(interrupt);
     }
 
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        !self.done.is_empty()
+    }
+
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
         Some((Counted::Processor, self.engine_busy))
     }
@@ -150,11 +154,6 @@ impl Uda50 {
     /// kept for attention messages.
     pub fn takes_commands(&self) -> bool {
         self.outstanding + 1 < self.config.credits
-    }
-
-    /// Whether it still has something to tell the driver.
-    pub fn interrupts(&self) -> bool {
-        !self.done.is_empty()
     }
 
     /// The next command that is done, once.

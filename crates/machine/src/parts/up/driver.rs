@@ -6,17 +6,16 @@
 //! drive is remembered, and started from the next interrupt.
 
 use super::hardware::{Done, Up};
-use crate::hardware::{RequestId, moment};
+use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::driver::QueueOrder;
-use crate::kernel::driver::disksort::{self, Queue, Queued};
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::disksort::{self, Queue};
+use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// How far ahead a drive is told to search, and when it is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,35 +79,42 @@ const MOST_ERRORS: u32 = 28;
 /// Data that one map register maps.
 const MAPPED_BYTES: u64 = 512;
 
-impl Driver for UpDriver {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        kernel
-            .spend(context, Stage::Driver, self.config.strategy)
-            .await;
-        let (drive, idle) = {
-            let mut hardware = kernel.hardware.borrow_mut();
-            let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(kernel.sim.now()));
-            let drive = request.device;
-            let unit = &mut self.state.borrow_mut().units[drive];
-            disksort::insert(
-                self.config.order,
-                &mut unit.queue,
-                Queued::of(&hardware, id),
-            );
-            (drive, !unit.active)
-        };
-        if idle {
+impl QueueingDriver for UpDriver {
+    type Controller = Up;
+
+    fn controllers(&self) -> Vec<Id<Up>> {
+        vec![self.controller]
+    }
+
+    fn queueing(&self) -> Option<Time> {
+        Some(self.config.strategy)
+    }
+
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let unit = &mut self.state.borrow_mut().units[hardware.requests[id].device];
+        disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+        if !self.state.borrow().units[drive].active {
             self.start_unit(kernel, context, drive).await;
             self.start_transfer(kernel, context).await;
         }
-        kernel.unmask(context, level).await;
     }
 
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
-        kernel.serve(self.controller, handler);
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Up>) {
+        if let Some(done) = kernel.ask(controller, |up, _| up.take_done()) {
+            self.transfer_done(kernel, done).await;
+        }
+        let soft = std::mem::take(&mut self.state.borrow_mut().soft);
+        for drive in soft {
+            self.start_unit(kernel, Context::Handler, drive).await;
+        }
+        while let Some(drive) = kernel.ask(controller, |up, _| up.take_attention()) {
+            self.found(kernel, drive);
+            self.start_unit(kernel, Context::Handler, drive).await;
+        }
+        self.start_transfer(kernel, Context::Handler).await;
     }
 }
 
@@ -139,11 +145,7 @@ impl UpDriver {
             };
             (first.request, unit.found.is_some())
         };
-        kernel.mark(first, Stage::DriverQueue);
-        kernel
-            .spend(context, Stage::Driver, self.config.start)
-            .await;
-        kernel.mark(first, Stage::Driver);
+        kernel.unqueue(context, first, self.config.start).await;
         let (configured, idle) =
             kernel.ask(self.controller, |up, _| (up.configured(), up.is_idle()));
         let mut state = self.state.borrow_mut();
@@ -203,33 +205,6 @@ impl UpDriver {
         kernel.ask(self.controller, |up, parts| {
             up.transfer(&around, parts, (first, found, repeat));
         });
-    }
-
-    /// Serves the controller's interrupts for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
-        let kernel = &*kernel;
-        loop {
-            while !kernel.ask(self.controller, |up, _| up.interrupts()) {
-                kernel.sim.wait("an interrupt of the controller").await;
-            }
-            kernel.processor.enter(&kernel.sim, BIO).await;
-            kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-                .await;
-            if let Some(done) = kernel.ask(self.controller, |up, _| up.take_done()) {
-                self.transfer_done(kernel, done).await;
-            }
-            let soft = std::mem::take(&mut self.state.borrow_mut().soft);
-            for drive in soft {
-                self.start_unit(kernel, Context::Handler, drive).await;
-            }
-            while let Some(drive) = kernel.ask(self.controller, |up, _| up.take_attention()) {
-                self.found(kernel, drive);
-                self.start_unit(kernel, Context::Handler, drive).await;
-            }
-            self.start_transfer(kernel, Context::Handler).await;
-            kernel.processor.leave(&kernel.sim);
-        }
     }
 
     fn found(&self, kernel: &Kernel, drive: usize) {

@@ -93,6 +93,10 @@ impl Controller for Up {
         self.interrupt = Some(interrupt);
     }
 
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        self.done.is_some() || self.attention.contains(&true)
+    }
+
     fn busy(&self, now: Time) -> Option<(Counted, Time)> {
         let under_way = self.transfer.map_or(Time::ZERO, |one| now - one.since);
         Some((Counted::Channel, self.busy + under_way))
@@ -128,11 +132,6 @@ impl Up {
     /// Whether it can take a transfer, or a search.
     pub fn is_idle(&self) -> bool {
         self.transfer.is_none() && self.done.is_none()
-    }
-
-    /// Whether it still has something to tell the driver.
-    pub fn interrupts(&self) -> bool {
-        self.done.is_some() || self.attention.contains(&true)
     }
 
     /// The transfer that has ended, once.

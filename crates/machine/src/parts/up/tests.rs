@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::hardware::bench::*;
+use crate::parts::Controller;
 use diskperf_timeline::Deadline;
 
 const FAST: u64 = 1_000_000_000;
@@ -105,7 +106,7 @@ fn a_drive_that_searches_raises_attention_at_its_sector() {
     script(&bench, async |on| {
         let id = on.issue(0, (1, 10, 4, false));
         on.ask(|up, around, parts| up.search(around, parts, (id, 5)));
-        while !on.ask(|up, _, _| up.interrupts()) {
+        while !on.ask(|up, _, parts| up.interrupts(parts)) {
             on.sim.wait("the controller").await;
         }
         assert_eq!(on.ask(|up, _, _| up.take_attention()), Some(1));

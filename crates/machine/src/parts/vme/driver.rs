@@ -3,16 +3,16 @@
 //! driver's own, by drive; or, as the Multibus II board's, no queue at all.
 
 use super::hardware::Vme;
-use crate::hardware::{RequestId, moment};
+use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::driver::QueueOrder;
-use crate::kernel::driver::disksort::{self, Queue, Queued};
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::disksort::{self, Queue};
+use crate::kernel::driver::giving::{Giving, Turns};
+use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::cell::RefCell;
 
 /// From where the scan over a drive's cylinders goes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,8 @@ pub(crate) struct VmeDriver {
     queues: RefCell<Vec<Queue>>,
     /// Whether the first of a drive's queue was given to the controller already.
     given: RefCell<Vec<bool>>,
-    /// The drive that is looked at first next time.
-    turn: Cell<usize>,
-    /// Whether somebody is giving commands already.
-    starting: Cell<bool>,
+    turns: Turns,
+    giving: Giving,
 }
 
 impl VmeDriver {
@@ -67,8 +65,8 @@ impl VmeDriver {
             controller,
             queues: RefCell::new(vec![Queue::new(); drives]),
             given: RefCell::new(vec![false; drives]),
-            turn: Cell::new(0),
-            starting: Cell::new(false),
+            turns: Turns::default(),
+            giving: Giving::default(),
         }
     }
 
@@ -76,26 +74,23 @@ impl VmeDriver {
     fn next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
         let mut given = self.given.borrow_mut();
-        let drives = queues.len();
-        for step in 0..drives {
-            let drive = (self.turn.get() + step) % drives;
+        self.turns.find(queues.len(), |drive| {
             let queue = &mut queues[drive];
             if given[drive] && queue.len() > 1 {
                 queue.remove(0);
                 given[drive] = false;
             }
-            if !given[drive] && !queue.is_empty() {
-                self.turn.set((drive + 1) % drives);
-                return Some(match self.config.scan_from {
-                    ScanFrom::Waiting => queue.remove(0).request,
-                    ScanFrom::Active => {
-                        given[drive] = true;
-                        queue[0].request
-                    }
-                });
+            if given[drive] || queue.is_empty() {
+                return None;
             }
-        }
-        None
+            Some(match self.config.scan_from {
+                ScanFrom::Waiting => queue.remove(0).request,
+                ScanFrom::Active => {
+                    given[drive] = true;
+                    queue[0].request
+                }
+            })
+        })
     }
 
     /// A transfer of the drive has ended: if it was the last given, the scan
@@ -108,81 +103,54 @@ impl VmeDriver {
             *given = false;
         }
     }
-}
 
-impl Driver for VmeDriver {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        kernel
-            .spend(context, Stage::Driver, self.config.strategy)
-            .await;
-        {
-            let mut hardware = kernel.hardware.borrow_mut();
-            let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(kernel.sim.now()));
-            let drive = request.device;
-            let queue = &mut self.queues.borrow_mut()[drive];
-            disksort::insert(self.config.order, queue, Queued::of(&hardware, id));
-        }
-        self.give_commands(kernel, context).await;
-        kernel.unmask(context, level).await;
-    }
-
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
-        kernel.serve(self.controller, handler);
-    }
-}
-
-impl VmeDriver {
     /// Gives the controller as many commands as it is to have.
     async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
-        assert!(
-            !self.starting.replace(true),
-            "the level masks the interrupt"
-        );
-        loop {
-            let outstanding = kernel.ask(self.controller, |controller, _| controller.outstanding());
+        let next = || {
+            let outstanding = kernel.ask(self.controller, |vme, _| vme.outstanding());
             let takes = self.config.commands.is_none_or(|most| outstanding < most);
-            let Some(id) = takes.then(|| self.next()).flatten() else {
-                break;
-            };
-            kernel.mark(id, Stage::DriverQueue);
-            kernel
-                .spend(context, Stage::Driver, self.config.start)
-                .await;
-            kernel.mark(id, Stage::Driver);
-            let around = kernel.surroundings();
-            kernel.ask(self.controller, |controller, parts| {
-                controller.command(&around, parts, id);
-            });
-        }
-        self.starting.set(false);
+            takes.then(|| self.next()).flatten()
+        };
+        let around = kernel.surroundings();
+        let give = |id| {
+            kernel.ask(self.controller, |vme, parts| {
+                vme.command(&around, parts, id)
+            })
+        };
+        let place = (kernel, context);
+        self.giving.all(place, self.config.start, next, give).await;
+    }
+}
+
+impl QueueingDriver for VmeDriver {
+    type Controller = Vme;
+
+    fn controllers(&self) -> Vec<Id<Vme>> {
+        vec![self.controller]
     }
 
-    /// Serves the controller's interrupts for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
-        let kernel = &*kernel;
-        loop {
-            while !kernel.ask(self.controller, |controller, _| controller.interrupts()) {
-                kernel.sim.wait("an interrupt of the controller").await;
-            }
-            kernel.processor.enter(&kernel.sim, BIO).await;
+    fn queueing(&self) -> Option<Time> {
+        Some(self.config.strategy)
+    }
+
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
+        disksort::queue(self.config.order, queue, (hardware, id));
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
+        self.give_commands(kernel, context).await;
+    }
+
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Vme>) {
+        while let Some(done) = kernel.ask(controller, |vme, _| vme.take_done()) {
             kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
+                .spend(Context::Handler, Stage::Driver, self.config.complete)
                 .await;
-            while let Some(done) =
-                kernel.ask(self.controller, |controller, _| controller.take_done())
-            {
-                kernel
-                    .spend(Context::Handler, Stage::Driver, self.config.complete)
-                    .await;
-                let drive = kernel.hardware.borrow().requests[done].device;
-                self.forget(drive, done);
-                kernel.completed(done);
-            }
-            self.give_commands(kernel, Context::Handler).await;
-            kernel.processor.leave(&kernel.sim);
+            let drive = kernel.hardware.borrow().requests[done].device;
+            self.forget(drive, done);
+            kernel.completed(done);
         }
+        self.give_commands(kernel, Context::Handler).await;
     }
 }

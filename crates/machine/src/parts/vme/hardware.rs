@@ -232,6 +232,10 @@ impl Controller for Vme {
         self.interrupt = Some(interrupt);
     }
 
+    fn interrupts(&self, _: &Parts<'_>) -> bool {
+        !self.done.is_empty()
+    }
+
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
         let keeps = !matches!(self.config.caching, Caching::None);
         keeps.then_some(self.statistics)
@@ -272,11 +276,6 @@ impl Vme {
         let done = self.done.pop_front()?;
         self.outstanding -= 1;
         Some(done)
-    }
-
-    /// Whether there is one.
-    pub fn interrupts(&self) -> bool {
-        !self.done.is_empty()
     }
 
     /// Takes a command.

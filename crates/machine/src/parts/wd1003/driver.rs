@@ -2,16 +2,16 @@
 //! moves every word of every sector itself, in the handler.
 
 use super::hardware::{Asks, Wd1003};
-use crate::hardware::{RequestId, moment};
+use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Kernel;
-use crate::kernel::driver::QueueOrder;
-use crate::kernel::driver::disksort::{self, Queue, Queued};
-use crate::kernel::process::{BIO, Context};
-use crate::parts::{Driver, Id};
+use crate::kernel::driver::disksort::{self, Queue};
+use crate::kernel::driver::giving::Turns;
+use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::process::Context;
+use crate::parts::Id;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::cell::RefCell;
 
 /// The driver's costs.
 #[derive(Clone, Debug)]
@@ -35,8 +35,7 @@ pub(crate) struct Hd {
     controller: Id<Wd1003>,
     /// Of each drive; the first of the drive being served is under way.
     queues: RefCell<Vec<Queue>>,
-    /// The drive that is looked at first next time.
-    turn: Cell<usize>,
+    turns: Turns,
 }
 
 impl Hd {
@@ -46,118 +45,42 @@ impl Hd {
             config,
             controller,
             queues: RefCell::new(vec![Queue::new(); drives]),
-            turn: Cell::new(0),
+            turns: Turns::default(),
         }
     }
 
-    /// The first request of the next drive that has any, drives in turn.
-    fn next(&self) -> Option<RequestId> {
-        let queues = self.queues.borrow();
-        let drives = queues.len();
-        let place = (0..drives)
-            .map(|step| (self.turn.get() + step) % drives)
-            .find(|drive| !queues[*drive].is_empty())?;
-        self.turn.set((place + 1) % drives);
-        queues[place].first().map(|queued| queued.request)
-    }
-}
-
-impl Driver for Hd {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        kernel
-            .spend(context, Stage::Driver, self.config.strategy)
-            .await;
-        {
-            let mut hardware = kernel.hardware.borrow_mut();
-            let request = &mut hardware.requests[id];
-            request.mark(Stage::Driver, moment(kernel.sim.now()));
-            let drive = request.device;
-            let queue = &mut self.queues.borrow_mut()[drive];
-            disksort::insert(self.config.order, queue, Queued::of(&hardware, id));
-        }
-        self.give_command(kernel, context).await;
-        kernel.unmask(context, level).await;
-    }
-
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
-        let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
-        kernel.serve(self.controller, handler);
-    }
-}
-
-impl Hd {
-    /// Gives the controller, if it is free, its next command.
+    /// Gives the controller, if it is free, its next command: the first request of the
+    /// next drive that has any, drives in turn.
     async fn give_command(&self, kernel: &Kernel, context: Context<'_>) {
-        if !kernel.ask(self.controller, |controller, _| controller.is_idle()) {
+        if !kernel.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
-        let Some(id) = self.next() else { return };
-        kernel.mark(id, Stage::DriverQueue);
-        kernel
-            .spend(context, Stage::Driver, self.config.start)
-            .await;
-        kernel.mark(id, Stage::Driver);
+        let next = {
+            let queues = self.queues.borrow();
+            let first = |drive: usize| queues[drive].first().map(|queued| queued.request);
+            self.turns.find(queues.len(), first)
+        };
+        let Some(id) = next else { return };
+        kernel.unqueue(context, id, self.config.start).await;
         let around = kernel.surroundings();
-        kernel.ask(self.controller, |controller, parts| {
-            controller.command(&around, parts, id)
+        kernel.ask(self.controller, |wd1003, parts| {
+            wd1003.command(&around, parts, id)
         });
         // The first sector to write is brought without an interrupt.
-        let asks = kernel.ask(self.controller, |controller, parts| controller.asks(parts));
+        let asks = kernel.ask(self.controller, |wd1003, parts| wd1003.asks(parts));
         if let Some(Asks::Bring { .. }) = asks {
-            kernel
-                .spend(context, Stage::Driver, self.config.move_sector)
-                .await;
-            kernel.ask(self.controller, |controller, parts| {
-                controller.brought(&around, parts)
-            });
+            self.bring(kernel, context).await;
         }
     }
 
-    /// Serves the controller's interrupts for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
-        let kernel = &*kernel;
-        let around = kernel.surroundings();
-        loop {
-            let asks = loop {
-                match kernel.ask(self.controller, |controller, parts| controller.asks(parts)) {
-                    Some(asks) => break asks,
-                    None => kernel.sim.wait("an interrupt of the controller").await,
-                }
-            };
-            kernel.processor.enter(&kernel.sim, BIO).await;
-            kernel
-                .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
-                .await;
-            match asks {
-                Asks::Fetch { transfer, last } => {
-                    self.move_sector(kernel).await;
-                    kernel.ask(self.controller, |controller, parts| {
-                        controller.fetched(&around, parts)
-                    });
-                    if last {
-                        self.done(kernel, transfer).await;
-                    }
-                }
-                Asks::Bring { .. } => {
-                    self.move_sector(kernel).await;
-                    kernel.ask(self.controller, |controller, parts| {
-                        controller.brought(&around, parts)
-                    });
-                }
-                Asks::Nothing { transfer } => {
-                    kernel.ask(self.controller, |controller, _| controller.acknowledge());
-                    self.done(kernel, transfer).await;
-                }
-            }
-            kernel.processor.leave(&kernel.sim);
-        }
-    }
-
-    async fn move_sector(&self, kernel: &Kernel) {
+    async fn bring(&self, kernel: &Kernel, context: Context<'_>) {
         kernel
-            .spend(Context::Handler, Stage::Driver, self.config.move_sector)
+            .spend(context, Stage::Driver, self.config.move_sector)
             .await;
+        let around = kernel.surroundings();
+        kernel.ask(self.controller, |wd1003, parts| {
+            wd1003.brought(&around, parts)
+        });
     }
 
     /// A transfer has ended: the next one is started before anybody is told.
@@ -173,5 +96,47 @@ impl Hd {
         );
         kernel.completed(id);
         self.give_command(kernel, Context::Handler).await;
+    }
+}
+
+impl QueueingDriver for Hd {
+    type Controller = Wd1003;
+
+    fn controllers(&self) -> Vec<Id<Wd1003>> {
+        vec![self.controller]
+    }
+
+    fn queueing(&self) -> Option<Time> {
+        Some(self.config.strategy)
+    }
+
+    fn insert(&self, hardware: &Hardware, id: RequestId) {
+        let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
+        disksort::queue(self.config.order, queue, (hardware, id));
+    }
+
+    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
+        self.give_command(kernel, context).await;
+    }
+
+    async fn interrupt(&self, kernel: &Kernel, controller: Id<Wd1003>) {
+        match kernel.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
+            Some(Asks::Fetch { transfer, last }) => {
+                kernel
+                    .spend(Context::Handler, Stage::Driver, self.config.move_sector)
+                    .await;
+                let around = kernel.surroundings();
+                kernel.ask(controller, |wd1003, parts| wd1003.fetched(&around, parts));
+                if last {
+                    self.done(kernel, transfer).await;
+                }
+            }
+            Some(Asks::Bring { .. }) => self.bring(kernel, Context::Handler).await,
+            Some(Asks::Nothing { transfer }) => {
+                kernel.ask(controller, |wd1003, _| wd1003.acknowledge());
+                self.done(kernel, transfer).await;
+            }
+            None => {}
+        }
     }
 }

@@ -94,6 +94,10 @@ impl Controller for Wd1003 {
     fn connect(&mut self, interrupt: TaskId) {
         self.interrupt = Some(interrupt);
     }
+
+    fn interrupts(&self, parts: &Parts<'_>) -> bool {
+        self.asks(parts).is_some()
+    }
 }
 
 impl Wd1003 {
