@@ -70,6 +70,9 @@ pub enum ProgramError {
     /// What came through a pipe is no dump, or not all of one.
     #[error("restore cannot use what dump sent it: {0}")]
     Tape(&'static str),
+    /// The system does not let a worker have a thread.
+    #[error("a worker's thread could not be started: {0}")]
+    NoThread(String),
 }
 
 impl Program {

@@ -81,7 +81,7 @@ impl Bench<'_> {
             let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
             if let Some(error) = refused {
                 let why = why_not_started(&error);
-                return Err(Error::NoThread(format!("{error}{why}")).into());
+                return Err(ProgramError::NoThread(format!("{error}{why}")));
             }
             self.tell(&numbers, &outcomes, observer);
             Ok(Repetition {

@@ -17,9 +17,6 @@ pub enum Error {
     /// Another worker of the run failed, so that there is nothing to wait for.
     #[error("another worker of this run failed")]
     PeerFailed,
-    /// The system does not let the worker have a thread.
-    #[error("a worker's thread could not be started: {0}")]
-    NoThread(String),
 }
 
 /// A call that the system refused or failed.
@@ -48,7 +45,7 @@ impl Error {
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Failed(failure) => Some(failure.errno),
-            Self::Interrupted | Self::PeerFailed | Self::NoThread(_) => None,
+            Self::Interrupted | Self::PeerFailed => None,
         }
     }
 }
@@ -215,5 +212,17 @@ impl From<diskperf_machine::Errno> for Errno {
             Model::NotPermitted => Self::NotPermitted,
             Model::TooManyLinks => Self::TooManyLinks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every call returns one: a larger error would cost each of them.
+    #[test]
+    fn an_error_takes_two_words() {
+        assert!(size_of::<Error>() <= 2 * size_of::<usize>());
+        assert_eq!(size_of::<Result<usize, Error>>(), 2 * size_of::<usize>());
     }
 }
