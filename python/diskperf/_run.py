@@ -107,7 +107,7 @@ class Run:
 
     @property
     def command_line(self) -> list[str]:
-        """The command line that makes it again, word by word."""
+        """The command line that made it, word by word; empty of a run that Python made."""
         return self._native.command_line
 
     @property

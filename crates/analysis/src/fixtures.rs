@@ -137,6 +137,7 @@ pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResul
             "--on".into(),
             target.into(),
         ],
+        experiment: None,
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Finished,

@@ -10,12 +10,12 @@ pub(crate) use interleave::InterleaveArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use diskperf_laboratory::SizeChoice;
 use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::tune::{BUDGET, Goal};
+use diskperf_laboratory::{Experiment, Setting, SettingError, SizeChoice, Workload};
 use std::path::PathBuf;
 
 /// Measures how fast storage reads and writes, in the manner of the 4.2BSD
@@ -100,8 +100,8 @@ pub(crate) struct RunArguments {
     pub(crate) size: SizeChoice,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Repetitions of each program, in place of the suite's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
@@ -148,19 +148,40 @@ pub(crate) struct RunArguments {
     /// No progress on the terminal
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// The command line, word by word
-    #[arg(skip)]
-    pub(crate) command_line: Vec<String>,
 }
 
 impl RunArguments {
+    /// What is asked for.
+    pub(crate) fn experiment(&self) -> Experiment {
+        Experiment {
+            workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
+            targets: self.all_targets(),
+            together: self.together,
+            other: self.other.clone(),
+            drives: self.drives,
+            catalogue: self.catalogue.clone(),
+            settings: self.settings.clone(),
+            repetitions: self.runs,
+            size: self.size,
+            cache: cache_mode(self.direct, self.cache),
+            drop_all_caches: self.drop_caches,
+            fresh: self.fresh.clone(),
+            destroy_data_on: self.destroy_data_on.clone(),
+            ignore_signature: self.ignore_signature,
+            no_budget: self.no_budget,
+            time_calls: !self.no_latency,
+            seed: self.seed,
+            label: self.label.clone(),
+        }
+    }
+
     /// The targets; without any, what the other options are about.
-    pub(crate) fn all_targets(&self) -> Vec<PathBuf> {
+    fn all_targets(&self) -> Vec<PathBuf> {
         let (here, model) = (PathBuf::from("."), PathBuf::from(DEFAULT_MODEL));
         if !self.targets.is_empty() {
             return self.targets.clone();
         }
-        let of_system = |setting: &String| !setting.starts_with("program.");
+        let of_system = |setting: &Setting| setting.of_program().is_none();
         let modelled = self.drives.is_some()
             || self.catalogue.is_some()
             || self.settings.iter().any(of_system);
@@ -175,15 +196,6 @@ impl RunArguments {
             (true, _) => vec![model],
             (false, true) => vec![here],
             (false, false) => vec![here, model],
-        }
-    }
-
-    /// What is asked of the page cache.
-    pub(crate) fn cache_mode(&self) -> CacheMode {
-        match (self.direct, self.cache) {
-            (true, _) => CacheMode::Direct,
-            (false, Cache::Cold) => CacheMode::Cold,
-            (false, Cache::Warm) => CacheMode::Warm,
         }
     }
 }
@@ -213,8 +225,8 @@ pub(crate) struct ReproduceArguments {
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Option<String>,
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Write the card as a page to this file too
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
@@ -284,8 +296,8 @@ pub(crate) struct TuneArguments {
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Set a parameter of the programs (program.KEY=VALUE) or of the system for all runs
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Drives that run the programs at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) drives: Option<u32>,
@@ -305,6 +317,21 @@ pub(crate) struct TuneArguments {
     pub(crate) change_device_settings: bool,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
+}
+
+impl TuneArguments {
+    /// What is the same in every run of a search.
+    pub(crate) fn experiment(&self, workload: Workload) -> Experiment {
+        Experiment {
+            workload,
+            settings: self.settings.clone(),
+            drives: self.drives,
+            size: self.size,
+            no_budget: self.machines.no_budget,
+            seed: self.machines.seed,
+            ..Experiment::default()
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -353,8 +380,8 @@ pub(crate) struct ListArguments {
     #[arg(value_name = "PROGRAM|TARGET")]
     pub(crate) name: Option<String>,
     /// Of `parameters`: with this change of the modelled system
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Lay this folder over the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
@@ -472,12 +499,12 @@ pub(crate) enum OutputFormat {
     Markdown,
 }
 
-impl From<Cache> for CacheMode {
-    fn from(cache: Cache) -> Self {
-        match cache {
-            Cache::Cold => Self::Cold,
-            Cache::Warm => Self::Warm,
-        }
+/// What is asked of the page cache.
+fn cache_mode(direct: bool, cache: Cache) -> CacheMode {
+    match (direct, cache) {
+        (true, _) => CacheMode::Direct,
+        (false, Cache::Cold) => CacheMode::Cold,
+        (false, Cache::Warm) => CacheMode::Warm,
     }
 }
 
@@ -495,6 +522,10 @@ impl From<OutputFormat> for Format {
 fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+fn setting(text: &str) -> Result<Setting, SettingError> {
+    Setting::parse(text)
 }
 
 fn size(text: &str) -> Result<SizeChoice, String> {

@@ -28,19 +28,23 @@ use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
-use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::machine::catalogue::Catalogue;
-use diskperf_laboratory::model::{load_catalogue, settings};
+use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::{Run, printable_line};
-use diskperf_laboratory::{LaboratoryError, Output, Recorder, Request, plan, runs};
+use diskperf_laboratory::{LaboratoryError, Output, Recorder, plan, runs};
 use std::path::Path;
 use std::process::ExitCode;
 
 type Outcome = Result<ExitCode, LaboratoryError>;
 
 /// `diskperf run`.
-pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
-    let plans = plan::plan(&request(arguments))?;
+pub(crate) fn run(
+    arguments: &RunArguments,
+    command_line: Vec<String>,
+    store: Option<&Path>,
+) -> Outcome {
+    let experiment = arguments.experiment();
+    let plans = plan::plan(&experiment)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
@@ -52,7 +56,7 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
     };
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
-    let mut recorder = Recorder::open(store);
+    let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
         say(&format!(
             "{failure}; until it takes them, the results are kept in a file"
@@ -85,38 +89,6 @@ pub(crate) fn run(arguments: &RunArguments, store: Option<&Path>) -> Outcome {
         Some(_) => ExitCode::FAILURE,
         None => ExitCode::SUCCESS,
     })
-}
-
-/// What each modelled machine may take.
-fn budget(lifted: bool) -> Budget {
-    match lifted {
-        true => Budget::NONE,
-        false => Budget::USUAL,
-    }
-}
-
-pub(crate) fn request(arguments: &RunArguments) -> Request {
-    Request {
-        what: arguments.what.clone().or_else(|| arguments.suite.clone()),
-        targets: arguments.all_targets(),
-        drives: arguments.drives,
-        catalogue: arguments.catalogue.clone(),
-        together: arguments.together,
-        other: arguments.other.clone(),
-        size: arguments.size,
-        settings: arguments.settings.clone(),
-        repetitions: arguments.runs,
-        cache: arguments.cache_mode(),
-        drop_all_caches: arguments.drop_caches,
-        fresh: arguments.fresh.clone(),
-        destroy_data_on: arguments.destroy_data_on.clone(),
-        ignore_signature: arguments.ignore_signature,
-        budget: budget(arguments.no_budget),
-        time_calls: !arguments.no_latency,
-        seed: arguments.seed,
-        label: arguments.label.clone(),
-        command_line: arguments.command_line.clone(),
-    }
 }
 
 /// Stored runs by name.
@@ -246,7 +218,6 @@ fn stored_runs(store: Option<&Path>) -> Result<Listing, LaboratoryError> {
 /// The parameters of a program or of a modelled system; of all programs
 /// without a name.
 fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
-    let settings = settings(&arguments.settings)?;
     match arguments.name.as_deref() {
         Some(name) if plan::is_model(Path::new(name)) && Program::named(name).is_none() => {
             // A name of neither is told the nearest of what it looks like.
@@ -258,7 +229,7 @@ fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing
                     return parameters(Some(name));
                 }
             }
-            let entry = diskperf_laboratory::catalogue::system(known, name, &settings)?;
+            let entry = diskperf_laboratory::catalogue::system(known, name, &arguments.settings)?;
             Ok(catalogue::parameters(&entry.parameters))
         }
         name => parameters(name),

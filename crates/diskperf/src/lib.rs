@@ -1,7 +1,6 @@
 //! The command line: `diskperf` is a binary around [`run`], and
 //! `python -m diskperf` the same from Python.
 
-pub mod again;
 mod arguments;
 mod commands;
 mod drawing;
@@ -27,20 +26,18 @@ pub fn command() -> clap::Command {
 /// Does what a command line says, and gives the process's exit code. The first
 /// word is the name of the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let Arguments { store, mut command } = match Arguments::try_parse_from(words) {
+    let Arguments { store, command } = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return not_understood(&error),
     };
-    if let Command::Run(run) = &mut command {
-        let plain = words.iter().map(|word| word.to_string_lossy().into_owned());
-        run.command_line = plain.collect();
-    }
+    let command_line = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let command_line = command_line.collect();
     let store = store.as_deref();
     // There 1 means that something is slower.
     let failures_are_2 = matches!(&command, Command::Compare(it) if it.fail_over.is_some());
     let checked = store.map_or(Ok(()), runs::check_store);
     let ready = checked.and_then(|()| signals::outlive_file_size_limit());
-    let outcome = ready.and_then(|()| carry_out(command, store));
+    let outcome = ready.and_then(|()| carry_out(command, command_line, store));
     match outcome {
         Ok(code) => u8::from(code != ExitCode::SUCCESS),
         Err(error) => {
@@ -54,9 +51,13 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-fn carry_out(command: Command, store: Option<&Path>) -> Result<ExitCode, LaboratoryError> {
+fn carry_out(
+    command: Command,
+    command_line: Vec<String>,
+    store: Option<&Path>,
+) -> Result<ExitCode, LaboratoryError> {
     match command {
-        Command::Run(run) => commands::run(&run, store),
+        Command::Run(run) => commands::run(&run, command_line, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),

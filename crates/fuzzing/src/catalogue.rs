@@ -132,12 +132,9 @@ fn settings() -> Body {
         };
         let system = &systems[usize::from(*system) % systems.len()];
         let text = text(rest);
-        let parsed: Result<Vec<Setting>, Errors> = text.lines().map(Setting::parse).collect();
-        match parsed {
-            Ok(settings) => read(catalogue.resolve(system, &settings)),
-            Err(errors) => {
-                let _ = errors.to_string();
-            }
+        let parsed: Result<Vec<Setting>, _> = text.lines().map(Setting::parse).collect();
+        if let Ok(settings) = parsed {
+            read(catalogue.resolve(system, &settings));
         }
     })
 }

@@ -3,7 +3,7 @@
 use crate::{Body, Target};
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
-use diskperf_laboratory::{Event, Observer, Recorder, Request, SizeChoice, runs};
+use diskperf_laboratory::{Event, Experiment, Observer, Recorder, SizeChoice, Workload, runs};
 use diskperf_store::Store;
 use diskperf_timeline::Run;
 use rusqlite::Connection;
@@ -181,15 +181,15 @@ fn sample() -> Run {
     impl Observer for Silent {
         fn event(&mut self, _: Event<'_>) {}
     }
-    let request = Request {
-        what: Some("read_8192".to_owned()),
+    let experiment = Experiment {
+        workload: Workload::Named("read_8192".to_owned()),
+        targets: vec![PathBuf::from("vax780-sc780-eagle")],
         size: SizeChoice::Bytes(64 << 10),
         repetitions: Some(2),
-        time_calls: true,
         label: Some("a label".to_owned()),
-        ..Request::of(vec![PathBuf::from("vax780-sc780-eagle")], 1983)
+        ..Experiment::default()
     };
-    let plans = plan(&request).expect("a plan");
+    let plans = plan(&experiment).expect("a plan");
     let mut recorder = Recorder::of_nothing();
     let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
     let mut run = executed.run;

@@ -16,7 +16,9 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{Options, reproduce};
 use diskperf_laboratory::timeline::trace::TracedRequest;
 use diskperf_laboratory::timeline::{Run, Trace};
-use diskperf_laboratory::{Event, Observer, Plan, Recorder, Request, SizeChoice, plan};
+use diskperf_laboratory::{
+    Event, Experiment, Observer, Plan, Recorder, SizeChoice, Workload, plan,
+};
 use std::fmt::{self, Debug, Write};
 use std::sync::Arc;
 
@@ -50,14 +52,15 @@ impl Observer for Silent {
     fn event(&mut self, _event: Event<'_>) {}
 }
 
-fn request(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Request {
-    Request {
-        what: Some(suite.to_owned()),
+fn experiment(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Experiment {
+    Experiment {
+        workload: Workload::Named(suite.to_owned()),
+        targets: vec![system.into()],
         drives: Some(drives),
         size: SIZE,
         repetitions: Some(2),
-        time_calls: true,
-        ..Request::of(vec![system.into()], seed)
+        seed,
+        ..Experiment::default()
     }
 }
 
@@ -135,8 +138,9 @@ fn every_suite(whole: bool) {
             for drives in [1, 2] {
                 for seed in seeds {
                     // Not every suite runs on every system, nor on two drives.
-                    let request = request(suite, &system, (drives, *seed));
-                    let Some(plan) = plan::plan(&request).ok().and_then(|mut all| all.pop()) else {
+                    let experiment = experiment(suite, &system, (drives, *seed));
+                    let plans = plan::plan(&experiment).ok();
+                    let Some(plan) = plans.and_then(|mut all| all.pop()) else {
                         continue;
                     };
                     println!(

@@ -3,7 +3,7 @@
 //! each call.
 
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Event, Observer, Recorder, Request, plan};
+use diskperf_laboratory::{Event, Experiment, Observer, Recorder, Workload, plan};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,15 +18,15 @@ fn main() {
     let mut words = std::env::args().skip(1);
     let mut word = || words.next().expect("one_run PROGRAM SYSTEM CALLS");
     let (program, system, calls) = (word(), word(), word());
-    let request = Request {
-        what: Some(program),
-        time_calls: true,
-        ..Request::of(vec![PathBuf::from(system)], 1983)
+    let experiment = Experiment {
+        workload: Workload::Named(program),
+        targets: vec![PathBuf::from(system)],
+        ..Experiment::default()
     };
     let stop = Arc::default();
     for _ in 0..calls.parse().expect("a number of calls") {
         let begin = Instant::now();
-        let plans = plan::plan(&request).expect("a plan");
+        let plans = plan::plan(&experiment).expect("a plan");
         let mut recorder = Recorder::of_nothing();
         let executed = execute(&plans[0], &stop, &mut Silent, &mut recorder);
         assert!(executed.error.is_none(), "the program failed");

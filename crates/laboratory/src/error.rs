@@ -3,6 +3,7 @@
 use diskperf_battery::{ParameterError, ProgramError};
 use diskperf_store::StoreError;
 use diskperf_system::host::limits::is_cpu_time_used_up;
+use diskperf_timeline::SettingError;
 use std::path::PathBuf;
 
 /// An error, with the remedy in its text.
@@ -16,6 +17,9 @@ pub enum LaboratoryError {
     /// modelled system; more than one thing may be wrong.
     #[error("{0}")]
     Catalogue(Box<diskperf_machine::catalogue::Errors>),
+    /// A text that is no setting.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// A parameter of a program.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -67,6 +71,7 @@ impl LaboratoryError {
         match self {
             Self::Request(_)
             | Self::Catalogue(_)
+            | Self::Setting(_)
             | Self::Parameter(_)
             | Self::Store(_)
             | Self::File { .. } => 2,

@@ -11,7 +11,6 @@ use crate::pilot;
 use crate::plan::{HostPlan, ModelPlan, Plan, title};
 use crate::recorder::Recorder;
 use crate::repetition::Bench;
-use crate::request::SizeChoice;
 use crate::target::Target;
 use diskperf_analysis::statistics;
 use diskperf_battery::{Medium, ProgramError, Step};
@@ -19,7 +18,7 @@ use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
-use diskperf_timeline::{ProgramResult, Protocol, Run, RunState, World};
+use diskperf_timeline::{Experiment, ProgramResult, Protocol, Run, RunState, SizeChoice, World};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +56,10 @@ fn on_model(
     let mut execution = model::Execution {
         plan,
         stop,
-        run: model::new_run(plan, (new_id(), unix_time().as_millis() as u64)),
+        run: Run {
+            command_line: recorder.command_line().to_vec(),
+            ..model::new_run(plan, (new_id(), unix_time().as_millis() as u64))
+        },
         observer,
         recorder,
     };
@@ -84,7 +86,10 @@ fn on_host(
         clock,
         sizes: BTreeMap::new(),
         left: Vec::new(),
-        run: new_run(plan, clock),
+        run: Run {
+            command_line: recorder.command_line().to_vec(),
+            ..new_run(plan, clock)
+        },
         observer,
         recorder,
     };
@@ -190,7 +195,7 @@ impl Execution<'_> {
     /// Runs all programs on the targets as they are, or on fresh file systems
     /// there.
     fn on_filesystem(&mut self, fresh: Option<&FreshSpec>) -> Result<(), LaboratoryError> {
-        let needed_bytes = match self.plan.size {
+        let needed_bytes = match self.plan.experiment.size {
             SizeChoice::Bytes(size_bytes) => Some(self.plan.files_bytes(size_bytes)),
             SizeChoice::Auto => None,
         };
@@ -288,17 +293,17 @@ impl Execution<'_> {
         let bench = Bench {
             stop: Arc::clone(self.stop),
             clock: self.clock,
-            time_calls: self.plan.time_calls,
-            drop_all_caches: self.plan.drop_all_caches,
+            time_calls: self.plan.experiment.time_calls,
+            drop_all_caches: self.plan.experiment.drop_all_caches,
             drives: stand.drives,
             other: stand.other,
-            seed: self.plan.seed,
+            seed: self.plan.experiment.seed,
             read_ahead: self.plan.read_ahead,
             block_events: stand.block_events,
         };
         let task = Task {
             program: &step.program,
-            cache: step.program.cache_mode(self.plan.cache),
+            cache: step.program.cache_mode(self.plan.experiment.cache),
             size_bytes: 0,
         };
         let names = self.names();
@@ -343,7 +348,7 @@ impl Execution<'_> {
         task: Task<'_>,
     ) -> Result<u64, ProgramError> {
         let call_bytes = step.program.call_bytes();
-        if let SizeChoice::Bytes(size_bytes) = self.plan.size {
+        if let SizeChoice::Bytes(size_bytes) = self.plan.experiment.size {
             return Ok(size_bytes);
         }
         if let Some(usual_bytes) = step.program.usual_bytes() {
@@ -466,12 +471,13 @@ fn new_run(plan: &HostPlan, clock: Clock) -> Run {
         suite: plan.suite.name.clone(),
         target: plan.target_name(),
         world: World::Host,
-        label: plan.label.clone(),
-        seed: plan.seed,
+        label: plan.experiment.label.clone(),
+        seed: plan.experiment.seed,
         started_unix_ms: unix_time().as_millis() as u64,
-        command_line: plan.command_line.clone(),
-        cache: plan.cache,
-        dropped_all_caches: plan.drop_all_caches,
+        command_line: Vec::new(),
+        experiment: kept(&plan.experiment),
+        cache: plan.experiment.cache,
+        dropped_all_caches: plan.experiment.drop_all_caches,
         state: RunState::Running,
         environment: environment::capture(&places, clock.name()),
         model: None,
@@ -479,6 +485,11 @@ fn new_run(plan: &HostPlan, clock: Clock) -> Run {
         results: Vec::new(),
         notes: plan.notes.clone(),
     }
+}
+
+/// An experiment as a run keeps it, where that can be.
+pub(crate) fn kept(experiment: &Experiment) -> Option<Experiment> {
+    experiment.is_text().then(|| experiment.clone())
 }
 
 fn unix_time() -> std::time::Duration {

@@ -2,16 +2,15 @@
 //! that happens in it recorded, then with one thing changed at a time. One on
 //! real storage ([`storage`]) is accounted for by what the system tells.
 
-mod again;
 mod changes;
 mod difference;
 mod parts;
 mod rerun;
 pub mod storage;
 
-pub use again::check_same;
 pub use difference::differences;
 
+use crate::again::check_elapsed;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::{ModelPlan, title};
@@ -167,7 +166,8 @@ fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, Labo
         rerun::rerun(plan, &variant, means.stop)
     })?;
     if let Some(run) = &subject.run {
-        again::check_outcomes(run, bases.iter().flatten())?;
+        let elapsed = bases.iter().flatten().map(|outcome| outcome.elapsed);
+        check_elapsed(run, elapsed.enumerate())?;
     }
     Ok(bases)
 }

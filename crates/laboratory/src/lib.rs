@@ -1,12 +1,14 @@
 //! From a plan to a run: everything that the command line and Python
 //! calls.
 //!
-//! A [`Request`] is what the user asked for. [`plan::plan`] checks it against
-//! the machine without changing anything and makes a [`Plan`] for each run;
+//! An [`Experiment`] is what the user asked for. [`plan::plan`] checks it against
+//! the machine without changing anything and makes a [`Plan`] for each run, which
+//! keeps it, so that [`again`] can make the same plan of a stored run;
 //! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
 //! and a [`Recorder`] what was measured. Nothing here prints.
 
 pub mod adaptive;
+pub mod again;
 pub mod catalogue;
 pub mod clean;
 mod drive;
@@ -29,7 +31,6 @@ pub mod recorder;
 mod repetition;
 pub mod report;
 pub mod reproduce;
-pub mod request;
 pub mod runs;
 mod steady;
 mod target;
@@ -40,9 +41,9 @@ pub use observer::{Event, Observer};
 pub use output::Output;
 pub use plan::Plan;
 pub use recorder::Recorder;
-pub use request::{Request, SizeChoice};
 
 pub use diskperf_system::host::limits::why_not_started;
+pub use diskperf_timeline::{Experiment, Setting, SettingError, SizeChoice, Workload};
 
 pub use diskperf_analysis as analysis;
 pub use diskperf_battery as battery;

@@ -30,14 +30,12 @@ pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryErro
     }
 }
 
-/// Settings as typed, each `PATH=VALUE`.
+/// Settings from texts, each `PATH=VALUE`.
 ///
 /// # Errors
 ///
 /// The first that is none.
 pub fn settings(typed: &[String]) -> Result<Vec<Setting>, LaboratoryError> {
     let parsed = typed.iter().map(|setting| Setting::parse(setting));
-    parsed
-        .collect::<Result<_, _>>()
-        .map_err(LaboratoryError::catalogue)
+    Ok(parsed.collect::<Result<_, _>>()?)
 }

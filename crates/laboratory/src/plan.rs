@@ -1,16 +1,15 @@
-//! From a request to plans: everything that can be found wrong without
+//! From an experiment to plans: everything that can be found wrong without
 //! changing anything is found here.
 
 mod describe;
 pub mod host;
 pub mod model;
+mod workload;
 
 use crate::error::LaboratoryError;
 use crate::label;
-use crate::request::Request;
-use diskperf_battery::program::nearest;
-use diskperf_battery::{Medium, Program, Step, Suite};
-use diskperf_machine::catalogue::Catalogue;
+use diskperf_battery::Step;
+use diskperf_timeline::Experiment;
 use std::path::{Path, PathBuf};
 
 pub use host::HostPlan;
@@ -25,32 +24,32 @@ pub enum Plan {
     Model(Box<ModelPlan>),
 }
 
-/// The plans of a request: one for each target, or one for all together.
+/// The plans of an experiment: one for each target, or one for all together.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the request.
-pub fn plan(request: &Request) -> Result<Vec<Plan>, LaboratoryError> {
-    if let Some(label) = &request.label {
+/// Whatever is wrong with it.
+pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
+    if let Some(label) = &experiment.label {
         label::check(label)?;
     }
-    let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = request
+    let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
         .iter()
         .cloned()
         .partition(|target| is_model(target));
     if models.is_empty() {
-        let plans = host::plan(request, &paths)?;
+        let plans = host::plan(experiment, &paths)?;
         return Ok(plans.into_iter().map(boxed_host).collect());
     }
-    model::check_options(request, paths.is_empty())?;
+    model::check_options(experiment, paths.is_empty())?;
     let mut plans = Vec::new();
-    for target in &request.targets {
+    for target in &experiment.targets {
         if is_model(target) {
-            let plan = model::plan(request, target)?;
+            let plan = model::plan(experiment, target)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
-            let own = host::plan(request, std::slice::from_ref(target))?;
+            let own = host::plan(experiment, std::slice::from_ref(target))?;
             plans.extend(own.into_iter().map(boxed_host));
         }
     }
@@ -89,116 +88,8 @@ impl Plan {
     }
 }
 
-/// The suite or program of this name; the medium's default without one.
-fn suite(what: Option<&str>, medium: Medium) -> Result<Suite, LaboratoryError> {
-    let name = what.unwrap_or(match medium {
-        Medium::Directory => "ffs83",
-        Medium::Device | Medium::File => "seqread89",
-    });
-    named_suite(name, medium)
-}
-
-/// The suite or program of this name.
-fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
-    if let Some(suite) = Suite::named(name, medium) {
-        return Ok(suite);
-    }
-    if let Some(program) = Program::named(name) {
-        return Ok(Suite::of_program(program));
-    }
-    let is_path = name.contains('/') || std::path::Path::new(name).exists();
-    let is_system = Catalogue::embedded()
-        .system_names()
-        .contains(&name.to_owned());
-    if is_path || is_system {
-        let kind = if is_path { "path" } else { "modelled system" };
-        return Err(LaboratoryError::Request(format!(
-            "`{name}` is a {kind}, and a suite or a program stands here: write `diskperf run --on {name}`"
-        )));
-    }
-    let names: Vec<_> = Suite::all()
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(Program::all().into_iter().map(|(name, _)| name))
-        .collect();
-    Err(LaboratoryError::Request(
-        match nearest(name, names.iter().copied()) {
-            Some(near) => format!("no suite or program is called `{name}`; did you mean `{near}`?"),
-            None => format!(
-                "no suite or program is called `{name}`; there are {}",
-                names.join(", ")
-            ),
-        },
-    ))
-}
-
 /// Why `/dev/bnull` cannot be read.
 const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
-
-/// The user's number of repetitions in place of the suite's.
-fn apply_repetitions(suite: &mut Suite, repetitions: Option<u32>) {
-    if let Some(repetitions) = repetitions {
-        suite.protocol.repetitions = repetitions.max(1);
-        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
-        suite.protocol.stop_below_share = None;
-    }
-}
-
-/// Puts `program.KEY=VALUE` into every step that has the key. Steps that
-/// become the same run once.
-pub(crate) fn apply_settings(
-    suite: &mut Suite,
-    settings: &[String],
-) -> Result<(), LaboratoryError> {
-    for setting in settings {
-        let (key, value) = program_setting(setting)?;
-        let mut unknown = None;
-        let mut taken = false;
-        for step in &mut suite.steps {
-            match step.program.set(key, value) {
-                Ok(()) => {
-                    taken = true;
-                    if !step.distinguishing.iter().any(|name| name == key) {
-                        step.distinguishing.push(key.to_owned());
-                    }
-                }
-                Err(error @ diskperf_battery::ParameterError::Unknown { .. }) => {
-                    unknown.get_or_insert(error);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if let (false, Some(error)) = (taken, unknown) {
-            return Err(error.into());
-        }
-    }
-    let mut kept: Vec<Step> = Vec::new();
-    for step in suite.steps.drain(..) {
-        if !kept.iter().any(|earlier| earlier.program == step.program) {
-            kept.push(step);
-        }
-    }
-    suite.steps = kept;
-    Ok(())
-}
-
-/// Takes a `--set` apart.
-fn program_setting(setting: &str) -> Result<(&str, &str), LaboratoryError> {
-    let Some((path, value)) = setting.split_once('=') else {
-        return Err(LaboratoryError::Request(format!(
-            "--set {setting} has no value: write --set program.KEY=VALUE"
-        )));
-    };
-    match path.split_once('.') {
-        Some(("program", key)) => Ok((key, value)),
-        Some((component, _)) => Err(LaboratoryError::Request(format!(
-            "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
-        ))),
-        None => Err(LaboratoryError::Request(format!(
-            "--set {path} names no component: write --set program.{path}={value}"
-        ))),
-    }
-}
 
 /// The steps that can run on a target, and what is said of the others. A suite
 /// goes on without those; a program that was asked for by name must run.

@@ -12,12 +12,10 @@ use crate::model::run::{new_result, repetition, task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, title};
-use crate::request::{Request, SizeChoice};
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Step;
-use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{CacheMode, Nanoseconds, Repetition, World};
+use diskperf_timeline::{Experiment, Nanoseconds, Repetition, Setting, World};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,29 +27,16 @@ pub struct Study {
     pub catalogue: Catalogue,
     /// The system.
     pub target: String,
-    /// The suite or program; the system's default without one.
-    pub what: Option<String>,
-    /// `PATH=VALUE`, before those of a point.
-    pub settings: Vec<String>,
-    /// Drives that run the programs at once.
-    pub drives: Option<u32>,
-    /// Bytes that each program moves on each drive, rounded down to whole calls.
-    pub size: SizeChoice,
-    /// Repetitions in place of the suite's.
-    pub repetitions: Option<u32>,
-    /// What is asked of the buffer cache.
-    pub cache: CacheMode,
-    /// Whether each call is timed.
-    pub time_calls: bool,
-    /// What each point's machine may take.
-    pub budget: Budget,
+    /// What is run on it. The settings of a point come after its own; sizes are
+    /// rounded down to whole calls.
+    pub experiment: Experiment,
 }
 
 /// What a point has for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// `PATH=VALUE`.
-    pub settings: Vec<String>,
+    /// After those of the study.
+    pub settings: Vec<Setting>,
     /// Of all its random choices.
     pub seed: u64,
 }
@@ -154,23 +139,10 @@ impl Study {
     }
 
     fn plan(&self, point: &Point) -> Result<ModelPlan, LaboratoryError> {
-        let request = Request {
-            what: self.what.clone(),
-            drives: self.drives,
-            size: self.size,
-            settings: self
-                .settings
-                .iter()
-                .chain(&point.settings)
-                .cloned()
-                .collect(),
-            repetitions: self.repetitions,
-            cache: self.cache,
-            time_calls: self.time_calls,
-            budget: self.budget,
-            ..Request::of(Vec::new(), point.seed)
-        };
-        plan_of_point(&request, &self.catalogue, &self.target)
+        let mut experiment = self.experiment.clone();
+        experiment.settings.extend(point.settings.iter().cloned());
+        experiment.seed = point.seed;
+        plan_of_point(&experiment, &self.catalogue, &self.target)
     }
 
     fn figures(
@@ -224,11 +196,12 @@ impl Study {
 
 /// A step whose title does not show what a point sets: a program has one name in
 /// all points of a study.
-fn without(step: &Step, settings: &[String]) -> Step {
+fn without(step: &Step, settings: &[Setting]) -> Step {
     let mut step = step.clone();
-    step.distinguishing.retain(|name| {
-        let path = format!("program.{name}=");
-        !settings.iter().any(|setting| setting.starts_with(&path))
-    });
+    let set = |name: &String| {
+        let mut settings = settings.iter();
+        settings.any(|setting| setting.of_program() == Some(name))
+    };
+    step.distinguishing.retain(|name| !set(name));
     step
 }

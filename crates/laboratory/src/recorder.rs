@@ -27,6 +27,8 @@ pub struct Recorder {
     /// Whether the store does not have all that it should, and that was said.
     behind: bool,
     keeps: Keeps,
+    /// The command that makes the runs, word by word.
+    command_line: Vec<String>,
 }
 
 /// What a recorder keeps.
@@ -80,7 +82,21 @@ impl Recorder {
             notes: Vec::new(),
             news: Vec::new(),
             keeps: Keeps::Runs,
+            command_line: Vec::new(),
         }
+    }
+
+    /// The same, of runs that a command makes, which is shown with them.
+    pub fn of_command(self, words: Vec<String>) -> Self {
+        Self {
+            command_line: words,
+            ..self
+        }
+    }
+
+    /// The command that makes the runs; nothing where there is none.
+    pub(crate) fn command_line(&self) -> &[String] {
+        &self.command_line
     }
 
     /// One that keeps nothing: for modelled runs, which leave nothing behind and
@@ -93,6 +109,7 @@ impl Recorder {
             news: Vec::new(),
             behind: false,
             keeps: Keeps::Nothing,
+            command_line: Vec::new(),
         }
     }
 
@@ -369,6 +386,7 @@ mod tests {
             seed: 0,
             started_unix_ms: 0,
             command_line: Vec::new(),
+            experiment: None,
             cache: CacheMode::Cold,
             dropped_all_caches: false,
             state: RunState::Failed("no clock".to_owned()),

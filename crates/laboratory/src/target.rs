@@ -1,14 +1,13 @@
 //! A place that a run is asked for, looked at but not touched.
 
 use crate::error::LaboratoryError;
-use crate::request::Request;
 use diskperf_battery::Medium;
 use diskperf_system::host::device::{BlockDevice, DeviceNumber};
 use diskperf_system::host::environment;
 use diskperf_system::host::page_cache::{DirectSupport, direct_io};
 use diskperf_system::host::safety::claim_for_writing;
-use diskperf_timeline::Place;
 use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Experiment, Place};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Target {
     /// As the user named it.
-    typed: PathBuf,
+    pub(crate) typed: PathBuf,
     /// Without links, from the root.
     pub(crate) path: PathBuf,
     /// Which of the two it is.
@@ -39,7 +38,7 @@ const RESERVE_BYTES: u64 = 16 << 20;
 
 impl Target {
     /// Looks at a path.
-    pub(crate) fn inspect(typed: &Path, request: &Request) -> Result<Self, LaboratoryError> {
+    pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
         let name = typed.display();
         let bare = !typed.to_string_lossy().contains('/')
             && typed != Path::new(".")
@@ -67,7 +66,7 @@ impl Target {
         })?;
         let kind = path.metadata().map_err(unreachable)?.file_type();
         if kind.is_block_device() {
-            Self::inspect_device(typed, path, request)
+            Self::inspect_device(typed, path, experiment)
         } else if kind.is_dir() {
             Self::inspect_directory(typed, path)
         } else if kind.is_file() {
@@ -82,17 +81,17 @@ impl Target {
     fn inspect_device(
         typed: &Path,
         path: PathBuf,
-        request: &Request,
+        experiment: &Experiment,
     ) -> Result<Self, LaboratoryError> {
         let device = BlockDevice::from_path(&path).map_err(LaboratoryError::request)?;
         // What would refuse the run refuses it here, before anything is done.
         // The claim itself is taken again, and kept, when the run starts.
-        let named = request
+        let named = experiment
             .destroy_data_on
             .iter()
             .find(|named| Self::device_number(named) == Some(device.number()));
         if let Some(named) = named {
-            claim_for_writing(&device, named, request.ignore_signature)
+            claim_for_writing(&device, named, experiment.ignore_signature)
                 .map_err(LaboratoryError::request)?;
         }
         // The layers that need no device are measured first, and would be in vain.
@@ -111,7 +110,7 @@ impl Target {
             typed: typed.to_owned(),
             medium: Medium::Device,
             given_up: named.cloned(),
-            ignore_signature: request.ignore_signature,
+            ignore_signature: experiment.ignore_signature,
             place: environment::place(&path),
             device: Some(device),
             file_bytes: 0,

@@ -21,9 +21,9 @@ use crate::parallel::in_parallel;
 use crate::plan::ModelPlan;
 use crate::plan::model::check_name;
 use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
-use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
+use diskperf_timeline::{Experiment, Setting, SizeChoice};
 use over::Over;
 use point::{REPETITIONS, Subject, Turn, point_fingerprint, titles};
 use search::{Evaluate, Share, Space};
@@ -45,29 +45,19 @@ pub fn values_of(key: &str, values: &str) -> Result<Vec<String>, LaboratoryError
 /// What is tried, on what.
 #[derive(Clone)]
 pub struct Search {
-    /// The suite or program; the target's default suite without one.
-    pub what: Option<String>,
-    /// `program.KEY=VALUE` and settings of the system, the same in every run.
-    pub settings: Vec<String>,
+    /// What is the same in every run. Each program moves the greatest whole number
+    /// of calls up to the size, 2 MiB unless it says one.
+    pub experiment: Experiment,
     /// The system.
     pub target: String,
-    /// Drives that run the programs at once.
-    pub drives: Option<u32>,
-    /// Bytes that each program moves on each drive; the greatest whole number
-    /// of calls up to there.
-    pub size_bytes: u64,
     /// `KEY=VALUES`, as typed.
     pub over: Vec<String>,
     /// What is made as good as can be.
     pub goal: Goal,
     /// The most combinations that are run.
     pub budget: u64,
-    /// What each of their machines may take.
-    pub machine_budget: Budget,
     /// With how many seeds the best and today's settings are run again.
     pub seeds: u32,
-    /// Of all random choices.
-    pub seed: u64,
     /// Machines at a time; the results do not depend on it.
     pub threads: usize,
     /// Set when the user ends it.
@@ -79,7 +69,16 @@ pub struct Search {
 pub const BUDGET: u64 = 2000;
 
 /// What each program moves on a modelled system unless the user says how much.
-pub const MODEL_BYTES: u64 = 2 * MIB;
+const MODEL_BYTES: u64 = 2 * MIB;
+
+impl Search {
+    fn size_bytes(&self) -> u64 {
+        match self.experiment.size {
+            SizeChoice::Bytes(bytes) => bytes,
+            SizeChoice::Auto => MODEL_BYTES,
+        }
+    }
+}
 
 /// Angles of the spindles at the start that best and today's settings are run
 /// with, for each seed: evenly spaced over a revolution.
@@ -97,18 +96,14 @@ pub fn tune(
     kept: &Kept,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Tuned, LaboratoryError> {
-    let overs = Over::parse_all(&search.over, &search.settings)?;
+    let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     check_name(catalogue, &search.target, Path::new(&search.target))?;
     let subject = Subject {
         catalogue,
         target: &search.target,
-        what: search.what.as_deref(),
-        settings: &search.settings,
-        drives: search.drives,
-        size_bytes: search.size_bytes,
-        seed: search.seed,
+        experiment: &search.experiment,
+        size_bytes: search.size_bytes(),
         overs: &overs,
-        machine_budget: search.machine_budget,
         stop: &search.stop,
     };
     let today = subject.today()?;
@@ -173,7 +168,7 @@ fn blank(
             budget: search.budget,
             size_bytes: sizes.collect(),
             repetitions: REPETITIONS,
-            seed: search.seed,
+            seed: search.experiment.seed,
         },
         spread: None,
         samples: None,
@@ -230,7 +225,7 @@ fn check_key(subject: &Subject<'_>, today: &ModelPlan, over: &Over) -> Result<()
     let mut first = None;
     let apart = over.values.len().div_ceil(TRIED_VALUES);
     for value in over.values.iter().step_by(apart) {
-        match subject.with(vec![format!("{}={value}", over.path)], subject.size_bytes) {
+        match subject.with(vec![Setting::new(&over.path, value)], subject.size_bytes) {
             Ok(_) => return Ok(()),
             Err(error) => drop(first.get_or_insert(error)),
         }
@@ -275,12 +270,12 @@ impl Tuner<'_> {
     fn carry_out(&mut self, space: &Space, today: &ModelPlan) -> Result<(), LaboratoryError> {
         // What does not run as it is need not be searched.
         let turn = Turn {
-            seed: self.search.seed,
+            seed: self.search.experiment.seed,
             phase: 0,
         };
         let as_it_is = Wanted {
             places: None,
-            size_bytes: self.search.size_bytes,
+            size_bytes: self.search.size_bytes(),
             turn,
         };
         (self.tuned.today, _) = self.figures(&as_it_is, || Ok(today.clone()))?;
@@ -293,7 +288,7 @@ impl Tuner<'_> {
                 self.search.goal.name(),
             )));
         }
-        let how = search::search(space, self.search.budget, self.search.seed, self)?;
+        let how = search::search(space, self.search.budget, self.search.experiment.seed, self)?;
         self.tuned.method.search = how;
         if self.tuned.best().is_none() {
             return Err(self.all_impossible());
@@ -367,11 +362,11 @@ impl Tuner<'_> {
         let turns: Vec<Turn> = (0..self.search.seeds)
             .flat_map(|seed| (0..PHASES).map(move |phase| (seed, phase)))
             .map(|(seed, phase)| Turn {
-                seed: self.search.seed.wrapping_add(u64::from(seed)),
+                seed: self.search.experiment.seed.wrapping_add(u64::from(seed)),
                 phase: ((u64::from(phase) << 32) / u64::from(PHASES)) as u32,
             })
             .collect();
-        let size_bytes = self.search.size_bytes;
+        let size_bytes = self.search.size_bytes();
         let of = |places: &Option<Places>| {
             let places = places.clone();
             let turns = turns.iter();
@@ -459,9 +454,9 @@ impl Evaluate for Tuner<'_> {
         share: Share,
     ) -> Result<Vec<Option<f64>>, LaboratoryError> {
         let size_bytes = match share {
-            Share::Quarter => self.search.size_bytes / 4,
-            Share::Half => self.search.size_bytes / 2,
-            Share::Full => self.search.size_bytes,
+            Share::Quarter => self.search.size_bytes() / 4,
+            Share::Half => self.search.size_bytes() / 2,
+            Share::Full => self.search.size_bytes(),
         };
         let wanted: Vec<Wanted> = points
             .iter()
@@ -469,7 +464,7 @@ impl Evaluate for Tuner<'_> {
                 places: Some(places.clone()),
                 size_bytes,
                 turn: Turn {
-                    seed: self.search.seed,
+                    seed: self.search.experiment.seed,
                     phase: 0,
                 },
             })

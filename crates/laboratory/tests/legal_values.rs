@@ -8,8 +8,9 @@
 use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::machine::catalogue::{Catalogue, Setting};
 use diskperf_laboratory::machine::{Budget, Time};
+use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::{LaboratoryError, Request, SizeChoice, catalogue};
+use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload, catalogue};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -94,23 +95,31 @@ struct Case {
 impl Case {
     /// Plans and explains it, which runs it with all that happens recorded.
     fn run(&self) -> Result<(), LaboratoryError> {
-        let request = Request {
-            what: self.what.map(str::to_owned),
+        let experiment = Experiment {
+            workload: Workload::of(self.what.map(str::to_owned)),
             drives: Some(self.drives),
             size: SizeChoice::Bytes(self.size_bytes),
-            settings: self.settings.clone(),
+            settings: settings(&self.settings)?,
             repetitions: Some(1),
-            budget: BUDGET,
-            ..Request::of(vec![self.system.clone().into()], 1983)
+            ..Experiment::default()
         };
-        explained(&subject(&self.system, &request)?)
+        explained(&subject(&self.system, experiment, BUDGET)?)
     }
 }
 
-fn subject(system: &str, request: &Request) -> Result<Subject, LaboratoryError> {
-    let Some(Plan::Model(plan)) = plan(request)?.pop() else {
+fn subject(
+    system: &str,
+    experiment: Experiment,
+    budget: Budget,
+) -> Result<Subject, LaboratoryError> {
+    let experiment = Experiment {
+        targets: vec![system.into()],
+        ..experiment
+    };
+    let Some(Plan::Model(mut plan)) = plan(&experiment)?.pop() else {
         panic!("{system} is no modelled system")
     };
+    plan.budget = budget;
     Ok(Subject {
         name: system.to_owned(),
         plan: *plan,
@@ -268,12 +277,7 @@ fn usual_suites_are_far_below_the_budget() {
     };
     let systems = Catalogue::embedded().system_names().into_iter();
     for system in systems.filter(|system| !system.contains(':')) {
-        let request = Request {
-            budget: small,
-            time_calls: true,
-            ..Request::of(vec![system.clone().into()], 1983)
-        };
-        let subject = subject(&system, &request).expect("a plan");
+        let subject = subject(&system, Experiment::default(), small).expect("a plan");
         let explained = explained(&subject);
         explained.unwrap_or_else(|error| panic!("{system}: {error}"));
     }

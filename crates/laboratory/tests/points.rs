@@ -1,12 +1,13 @@
 //! Points of a parameter study: the figures of a run, whatever ran before.
 
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::plan::plan;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
-use diskperf_laboratory::timeline::{CacheMode, Nanoseconds, Run};
-use diskperf_laboratory::{Event, LaboratoryError, Observer, Recorder, Request, SizeChoice};
+use diskperf_laboratory::timeline::{Nanoseconds, Run};
+use diskperf_laboratory::{
+    Event, Experiment, LaboratoryError, Observer, Recorder, Setting, SizeChoice, Workload,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,21 +24,22 @@ fn study(what: &str) -> Study {
     Study {
         catalogue: Catalogue::embedded(),
         target: SYSTEM.to_owned(),
-        what: Some(what.to_owned()),
-        settings: Vec::new(),
-        drives: None,
+        experiment: experiment(what),
+    }
+}
+
+fn experiment(what: &str) -> Experiment {
+    Experiment {
+        workload: Workload::Named(what.to_owned()),
         size: SizeChoice::Bytes(1 << 20),
-        repetitions: None,
-        cache: CacheMode::Cold,
-        time_calls: true,
-        budget: Budget::USUAL,
+        ..Experiment::default()
     }
 }
 
 fn point(settings: &[&str], seed: u64) -> Point {
-    let settings = settings.iter().map(|setting| (*setting).to_owned());
+    let settings = settings.iter().map(|text| Setting::parse(text));
     Point {
-        settings: settings.collect(),
+        settings: settings.collect::<Result<_, _>>().expect("settings"),
         seed,
     }
 }
@@ -48,14 +50,13 @@ fn figures(study: &Study, point: &Point) -> Vec<ProgramFigures> {
 }
 
 fn run(what: &str, point: &Point) -> Run {
-    let request = Request {
-        what: Some(what.to_owned()),
-        size: SizeChoice::Bytes(1 << 20),
+    let experiment = Experiment {
+        targets: vec![PathBuf::from(SYSTEM)],
         settings: point.settings.clone(),
-        time_calls: true,
-        ..Request::of(vec![PathBuf::from(SYSTEM)], point.seed)
+        seed: point.seed,
+        ..experiment(what)
     };
-    let plans = plan(&request).expect("a plan");
+    let plans = plan(&experiment).expect("a plan");
     let mut recorder = Recorder::of_nothing();
     let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
     assert!(recorder.failure().is_none());

@@ -37,6 +37,14 @@ impl Budget {
         time: Time(500 * 365 * DAY.0),
         bytes: u64::MAX,
     };
+
+    /// The usual one, unless it is lifted.
+    pub fn unless(lifted: bool) -> Self {
+        match lifted {
+            true => Self::NONE,
+            false => Self::USUAL,
+        }
+    }
 }
 
 impl Default for Budget {

@@ -52,11 +52,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use component::Component;
+pub use diskperf_timeline::Setting;
 pub use parameter::{Chooser, Origin, Parameter};
 pub use problem::Errors;
 pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;
-pub use setting::Setting;
 pub use system::System;
 
 use file::File;

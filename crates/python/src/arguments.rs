@@ -1,10 +1,10 @@
 //! What Python asks for, as the laboratory has it.
 
-use crate::errors::request_error;
-use diskperf_laboratory::machine::Budget;
+use crate::errors::{exception, request_error};
+use diskperf_laboratory::model::settings;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::{Request, SizeChoice};
+use diskperf_laboratory::{Experiment, SizeChoice, Workload};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -45,20 +45,22 @@ pub(crate) enum Size {
 }
 
 impl Options {
-    /// The request.
+    /// The experiment.
     ///
     /// # Errors
     ///
     /// A keyword whose value is none that there is.
-    pub(crate) fn request(self, py: Python<'_>) -> PyResult<Request> {
-        let mut request = Request {
-            what: self.what,
+    pub(crate) fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
+        let settings = settings(&self.settings).map_err(|error| exception(py, &error))?;
+        Ok(Experiment {
+            workload: Workload::of(self.what),
+            targets: self.targets,
             drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
             catalogue: self.catalogue,
             together: self.together,
             other: self.other,
             size: size(py, self.size)?,
-            settings: self.settings,
+            settings,
             repetitions: counted(py, "repetitions", self.repetitions, MOST_REPETITIONS)?,
             cache: cache(py, &self.cache)?,
             drop_all_caches: self.drop_caches,
@@ -66,20 +68,10 @@ impl Options {
             destroy_data_on: self.destroy_data_on,
             ignore_signature: self.ignore_signature,
             time_calls: self.time_calls,
+            no_budget: self.no_budget,
+            seed: self.seed,
             label: self.label,
-            budget: budget(self.no_budget),
-            ..Request::of(self.targets, self.seed)
-        };
-        request.command_line = command_line(&request);
-        Ok(request)
-    }
-}
-
-/// What each modelled machine may take.
-pub(crate) fn budget(lifted: bool) -> Budget {
-    match lifted {
-        true => Budget::NONE,
-        false => Budget::USUAL,
+        })
     }
 }
 
@@ -133,49 +125,4 @@ pub(crate) fn cache(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
             format!("cache={name:?}: give \"cold\", \"warm\" or \"direct\""),
         )
     })
-}
-
-/// The command line that asks for the same: a stored run is repeated by it, and
-/// made again when it is to be explained.
-fn command_line(request: &Request) -> Vec<String> {
-    let mut words = vec!["diskperf".to_owned(), "run".to_owned()];
-    words.extend(request.what.clone());
-    let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let mut option = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.extend([format!("--{name}"), value]);
-        }
-    };
-    for target in &request.targets {
-        option("on", Some(path(target)));
-    }
-    option("drives", request.drives.map(|drives| drives.to_string()));
-    option("catalogue", request.catalogue.as_ref().map(path));
-    option("other", request.other.as_ref().map(path));
-    if let SizeChoice::Bytes(bytes) = request.size {
-        option("size", Some(bytes.to_string()));
-    }
-    for setting in &request.settings {
-        option("set", Some(setting.clone()));
-    }
-    option("runs", request.repetitions.map(|runs| runs.to_string()));
-    option("fresh", request.fresh.clone());
-    for device in &request.destroy_data_on {
-        option("destroy-data-on", Some(path(device)));
-    }
-    option("seed", Some(request.seed.to_string()));
-    option("label", request.label.clone());
-    let warm = request.cache == CacheMode::Warm;
-    option("cache", warm.then(|| "warm".to_owned()));
-    let flags = [
-        ("--together", request.together),
-        ("--direct", request.cache == CacheMode::Direct),
-        ("--drop-caches", request.drop_all_caches),
-        ("--ignore-signature", request.ignore_signature),
-        ("--no-latency", !request.time_calls),
-        ("--no-budget", request.budget == Budget::NONE),
-    ];
-    let given = flags.iter().filter(|(_, given)| *given);
-    words.extend(given.map(|(name, _)| (*name).to_owned()));
-    words
 }

@@ -13,9 +13,9 @@ pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
             LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
             left => PyKeyboardInterrupt::new_err(words(left)),
         },
-        LaboratoryError::Catalogue(_) | LaboratoryError::Parameter(_) => {
-            named(py, "SettingError", words(error))
-        }
+        LaboratoryError::Catalogue(_)
+        | LaboratoryError::Setting(_)
+        | LaboratoryError::Parameter(_) => named(py, "SettingError", words(error)),
         LaboratoryError::Request(_) => named(py, "RequestError", words(error)),
         LaboratoryError::Budget(_) => named(py, "BudgetError", words(error)),
         LaboratoryError::Program { .. }

@@ -6,13 +6,14 @@ use crate::errors::exception;
 use crate::interruptible::interruptible;
 use crate::run::Run;
 use crate::spans::spans;
+use diskperf_laboratory::again::only_model;
 use diskperf_laboratory::analysis::explanation::Explanation as Found;
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{self, Trace};
-use diskperf_laboratory::{LaboratoryError, Request, plan};
+use diskperf_laboratory::{Experiment, LaboratoryError, Setting, plan};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) enum Explained<'py> {
 /// The same, for a thread without the interpreter.
 enum Wanted {
     Run(Arc<timeline::Run>, Box<plan::ModelPlan>),
-    Asked(Box<Request>),
+    Asked(Box<Experiment>),
 }
 
 impl Explained<'_> {
@@ -39,7 +40,7 @@ impl Explained<'_> {
                 let plan = run.plan().map_err(|error| exception(py, &error))?;
                 Ok(Wanted::Run(Arc::clone(&run.run), Box::new(plan)))
             }
-            Self::Asked(options) => Ok(Wanted::Asked(Box::new(options.request(py)?))),
+            Self::Asked(options) => Ok(Wanted::Asked(Box::new(options.experiment(py)?))),
         }
     }
 }
@@ -52,13 +53,14 @@ impl Wanted {
                 plan: *plan,
                 run: Some(timeline::Run::clone(&run)),
             }),
-            Self::Asked(request) => {
-                let [target] = request.targets.as_slice() else {
+            Self::Asked(experiment) => {
+                let [target] = experiment.targets.as_slice() else {
                     unreachable!("one system is asked about");
                 };
                 let name = target.to_string_lossy().into_owned();
-                let changes: Vec<_> = request.settings.iter().map(String::as_str).collect();
-                let plan = diskperf::again::only_model(plan::plan(&request)?, &name)?;
+                let changes = experiment.settings.iter();
+                let changes: Vec<String> = changes.map(Setting::to_string).collect();
+                let plan = only_model(plan::plan(&experiment)?, &name)?;
                 let name = match changes.is_empty() {
                     true => name,
                     false => format!("{name} with {}", changes.join(", ")),

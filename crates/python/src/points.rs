@@ -6,9 +6,10 @@ use crate::columns::Columns;
 use crate::errors::{exception, words};
 use crate::interruptible::interruptible;
 use crate::table::{Table, whole};
-use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::model::settings;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
 use diskperf_laboratory::tune;
+use diskperf_laboratory::{Experiment, LaboratoryError, Workload};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,24 +46,29 @@ pub(crate) fn run_points(
     let study = Study {
         catalogue: catalogue.catalogue.clone(),
         target: shared.target,
-        what: shared.what,
-        settings: shared.settings,
-        drives: arguments::counted(py, "drives", shared.drives, arguments::MOST_DRIVES)?,
-        size: arguments::size(py, shared.size)?,
-        repetitions: arguments::counted(
-            py,
-            "repetitions",
-            shared.repetitions,
-            arguments::MOST_REPETITIONS,
-        )?,
-        cache: arguments::cache(py, &shared.cache)?,
-        time_calls: shared.time_calls,
-        budget: arguments::budget(shared.no_budget),
+        experiment: Experiment {
+            workload: Workload::of(shared.what),
+            settings: settings(&shared.settings).map_err(|error| exception(py, &error))?,
+            drives: arguments::counted(py, "drives", shared.drives, arguments::MOST_DRIVES)?,
+            size: arguments::size(py, shared.size)?,
+            repetitions: arguments::counted(
+                py,
+                "repetitions",
+                shared.repetitions,
+                arguments::MOST_REPETITIONS,
+            )?,
+            cache: arguments::cache(py, &shared.cache)?,
+            time_calls: shared.time_calls,
+            no_budget: shared.no_budget,
+            ..Experiment::default()
+        },
     };
-    let points = points.into_iter();
-    let points: Vec<_> = points
-        .map(|(settings, seed)| Point { settings, seed })
-        .collect();
+    let mut parsed = Vec::with_capacity(points.len());
+    for (number, (own, seed)) in points.into_iter().enumerate() {
+        let settings = settings(&own).map_err(|error| at(py, number, exception(py, &error)))?;
+        parsed.push(Point { settings, seed });
+    }
+    let points = parsed;
     study.check().map_err(|error| exception(py, &error))?;
     let rows = interruptible(py, |stop| rows(&study, &points, keep_errors, stop))?;
     let rows = rows.map_err(|(number, error)| at(py, number, exception(py, &error)))?;

@@ -5,13 +5,14 @@ use crate::columns::Columns;
 use crate::errors::exception;
 use crate::figures;
 use crate::interruptible::interruptible;
+use diskperf_laboratory::again::plan_of;
 use diskperf_laboratory::analysis::report::{self, Format, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{ModelPlan, Plan, plan};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::timeline::{self, RunState, World};
-use diskperf_laboratory::{Event, LaboratoryError, Observer, Recorder, Request, runs};
+use diskperf_laboratory::{Event, Experiment, LaboratoryError, Observer, Recorder, runs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +22,7 @@ use std::sync::atomic::AtomicBool;
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Run {
     pub(crate) run: Arc<timeline::Run>,
-    /// Of a modelled run that was made here, its plan; a stored one has its
-    /// command line.
+    /// Of a modelled run that was made here, its plan.
     pub(crate) plan: Option<Arc<ModelPlan>>,
 }
 
@@ -39,7 +39,7 @@ impl Run {
     pub(crate) fn plan(&self) -> Result<ModelPlan, LaboratoryError> {
         match &self.plan {
             Some(plan) => Ok(ModelPlan::clone(plan)),
-            None => diskperf::again::plan_of(&self.run),
+            None => plan_of(&self.run),
         }
     }
 }
@@ -102,7 +102,7 @@ impl Run {
         self.run.notes.clone()
     }
 
-    /// The command line that makes it again, word by word.
+    /// The command line that made it, word by word; none of a run that Python made.
     #[getter]
     fn command_line(&self) -> Vec<String> {
         self.run.command_line.clone()
@@ -164,16 +164,16 @@ pub(crate) fn run(
     options: Options,
     store: Option<Keeping>,
 ) -> PyResult<(Vec<Run>, Option<String>)> {
-    let request = options.request(py)?;
-    let made = interruptible(py, |stop| carry_out(&request, store.as_ref(), stop))?;
+    let experiment = options.experiment(py)?;
+    let made = interruptible(py, |stop| carry_out(&experiment, store.as_ref(), stop))?;
     made.map_err(|error| exception(py, &error))
 }
 
 /// What would be written where, how much and for how long.
 #[pyfunction]
 pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
-    let request = options.request(py)?;
-    let plans = interruptible(py, |_| plan(&request))?;
+    let experiment = options.experiment(py)?;
+    let plans = interruptible(py, |_| plan(&experiment))?;
     let plans = plans.map_err(|error| exception(py, &error))?;
     let texts: Vec<_> = plans.iter().map(Plan::describe).collect();
     Ok(texts.join("\n"))
@@ -182,11 +182,11 @@ pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
 type Made = (Vec<Run>, Option<String>);
 
 fn carry_out(
-    request: &Request,
+    experiment: &Experiment,
     store: Option<&Keeping>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Made, LaboratoryError> {
-    let plans = plan(request)?;
+    let plans = plan(experiment)?;
     // File systems are mounted for this thread and those that it starts.
     prepare_process(&plans)?;
     let mut made = Vec::new();

@@ -8,6 +8,7 @@
 pub mod block;
 pub mod check;
 pub mod environment;
+pub mod experiment;
 pub mod histogram;
 pub mod ledger;
 pub mod printable;
@@ -22,6 +23,7 @@ pub mod units;
 pub use block::BlockTrace;
 pub use check::Impossible;
 pub use environment::{Device, Environment, Filesystem, Place};
+pub use experiment::{Experiment, Setting, SettingError, SizeChoice, StepValues, Workload};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use ledger::Ledger;
 pub use printable::{printable, printable_line};

@@ -2,6 +2,7 @@
 //! repeat and to judge it.
 
 use crate::environment::Environment;
+use crate::experiment::Experiment;
 use crate::protocol::{CacheMode, Protocol};
 use crate::repetition::{ControllerCache, Repetition};
 use serde::{Deserialize, Serialize};
@@ -137,8 +138,12 @@ pub struct Run {
     pub seed: u64,
     /// When it started, in milliseconds of Unix time.
     pub started_unix_ms: u64,
-    /// The command line, word by word.
+    /// The command line, word by word, for a reader; empty where there was none.
     pub command_line: Vec<String>,
+    /// What it was asked to do, from which it is made again. Runs of 0.1.0 have their
+    /// command line alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
     /// What was asked of the page cache.
     pub cache: CacheMode,
     /// Whether the whole machine's caches were dropped before each repetition.

@@ -33,9 +33,11 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
 pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
-        format!("command line: {}", run.command_line.join(" ")),
         format!("diskperf {}, seed {}", run.version, run.seed),
     ];
+    if !run.command_line.is_empty() {
+        lines.insert(1, format!("command line: {}", run.command_line.join(" ")));
+    }
     if let Some(overhead) = run.overhead {
         lines.push(format!(
             "overhead: a read of /dev/null takes {:.0} ns, of which its timing {:.0} ns",

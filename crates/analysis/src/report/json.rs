@@ -8,9 +8,9 @@ use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
-    CacheMode, ControllerCache, DeviceTraffic, Environment, Ledger, Modelled, Nanoseconds,
-    Overhead, ProgramResult, Protocol, Repetition, Residency, RunState, WorkerMeasure, World,
-    printable,
+    CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Ledger, Modelled,
+    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, RunState, WorkerMeasure,
+    World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ struct RunJson<'a> {
     version: &'a str,
     started_unix_ms: u64,
     command_line: &'a [String],
+    experiment: Option<&'a Experiment>,
     cache: CacheMode,
     dropped_all_caches: bool,
     #[serde(flatten)]
@@ -157,6 +158,7 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
         version: &run.version,
         started_unix_ms: run.started_unix_ms,
         command_line: &run.command_line,
+        experiment: run.experiment.as_ref(),
         cache: run.cache,
         dropped_all_caches: run.dropped_all_caches,
         state: &run.state,

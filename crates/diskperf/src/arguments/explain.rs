@@ -1,8 +1,8 @@
 //! The arguments of `diskperf explain`.
 
-use super::{Cache, MachinesArguments, size};
+use super::{Cache, MachinesArguments, cache_mode, setting, size};
 use clap::Args;
-use diskperf_laboratory::SizeChoice;
+use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -34,11 +34,11 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     pub(crate) fresh: Option<String>,
     /// Of a TARGET: set a parameter of the programs or of the system
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Explain what this change does to the TARGET: the second is the first with it
-    #[arg(long = "change", value_name = "PATH=VALUE")]
-    pub(crate) changes: Vec<String>,
+    #[arg(long = "change", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) changes: Vec<Setting>,
     /// Do not try what would make it faster
     #[arg(long)]
     pub(crate) no_counterfactuals: bool,
@@ -48,4 +48,25 @@ pub(crate) struct ExplainArguments {
     pub(crate) perfetto: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
+}
+
+impl ExplainArguments {
+    /// What is asked of a target: the first or the second, by its number from 0.
+    pub(crate) fn experiment(&self, (target, number): (&str, usize)) -> Experiment {
+        let drives = self.drives.get(number).or(self.drives.first());
+        Experiment {
+            workload: Workload::of(self.suite.clone()),
+            targets: vec![target.into()],
+            drives: drives.copied(),
+            catalogue: self.machines.catalogue.clone(),
+            size: self.size,
+            settings: self.settings.clone(),
+            repetitions: self.runs,
+            fresh: self.fresh.clone(),
+            no_budget: self.machines.no_budget,
+            cache: cache_mode(self.direct, self.cache),
+            seed: self.machines.seed,
+            ..Experiment::default()
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The options of `diskperf calculate format`.
 
-use super::OutputFormat;
+use super::{OutputFormat, setting};
 use clap::Args;
+use diskperf_laboratory::Setting;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -16,8 +17,8 @@ pub(crate) struct FormatArguments {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) passes: u32,
     /// Set a parameter of the system
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) settings: Vec<String>,
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<Setting>,
     /// Lay this folder over the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,

@@ -11,7 +11,7 @@ use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::catalogue;
 use diskperf_laboratory::formatting::formatting;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
-use diskperf_laboratory::model;
+use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{SEED, available_threads};
 use std::process::ExitCode;
@@ -28,10 +28,9 @@ pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
 /// How long a controller formats.
 fn format(arguments: &FormatArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
-    let settings = model::settings(&arguments.settings)?;
     let times = formatting(
         &catalogue,
-        (&arguments.on, &settings),
+        (&arguments.on, &arguments.settings),
         (arguments.drive, arguments.passes),
     )?;
     print(&report::formatting(
@@ -90,7 +89,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         None => {
             let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
             let how = (SEED, available_threads());
-            let budget = super::budget(arguments.no_budget);
+            let budget = Budget::unless(arguments.no_budget);
             match modelled(&inputs, &factors, how, budget, &Arc::default()) {
                 Ok(rates) => found.compare(&rates),
                 // The calculation stands by itself where the machine cannot

@@ -1,11 +1,11 @@
 //! `diskperf explain`.
 
 use super::Outcome;
-use crate::again::{only_model, plan_of};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
+use diskperf_laboratory::again::{only_model, plan_of};
 use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
@@ -15,9 +15,9 @@ use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{self, HostPlan, ModelPlan, Plan};
 use diskperf_laboratory::reproduce::available_threads;
-use diskperf_laboratory::timeline::{CacheMode, Run, Trace, World};
-use diskperf_laboratory::{LaboratoryError, Output, Request, runs};
-use std::path::{Path, PathBuf};
+use diskperf_laboratory::timeline::{Run, Trace, World};
+use diskperf_laboratory::{Experiment, LaboratoryError, Output, Setting, SizeChoice, runs};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -233,7 +233,7 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
             ));
         }
         sides.push(Side::Model(Box::new(Subject {
-            name: format!("{} with {}", names[0], arguments.changes.join(", ")),
+            name: format!("{} with {}", names[0], listed(&arguments.changes)),
             plan: planned(arguments, &names[0], &arguments.changes, 1).map_err(of_change)?,
             run: None,
         })));
@@ -252,6 +252,11 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         sides.push(Side::Model(Box::new(other)));
     }
     Ok(sides)
+}
+
+fn listed(settings: &[Setting]) -> String {
+    let texts: Vec<String> = settings.iter().map(Setting::to_string).collect();
+    texts.join(", ")
 }
 
 /// What one of the names stands for.
@@ -303,12 +308,7 @@ fn is_export(path: &Path) -> bool {
 
 /// The plan for a path, as `run` makes it.
 fn stored_on(arguments: &ExplainArguments, name: &str) -> Result<HostPlan, LaboratoryError> {
-    let wanted = Request {
-        fresh: arguments.fresh.clone(),
-        time_calls: true,
-        ..request(arguments, name, &[], 0)
-    };
-    let plans = plan::plan(&wanted)?;
+    let plans = plan::plan(&arguments.experiment((name, 0)))?;
     let plan = plans.into_iter().find_map(|plan| match plan {
         Plan::Host(plan) => Some(*plan),
         Plan::Model(_) => None,
@@ -323,7 +323,7 @@ fn of_target(arguments: &ExplainArguments) -> bool {
         || arguments.fresh.is_some()
         || arguments.direct
         || arguments.runs.is_some()
-        || arguments.size != diskperf_laboratory::SizeChoice::Auto
+        || arguments.size != SizeChoice::Auto
 }
 
 /// Whether it names a modelled system and not a run.
@@ -339,7 +339,7 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
 fn planned(
     arguments: &ExplainArguments,
     name: &str,
-    changes: &[String],
+    changes: &[Setting],
     number: usize,
 ) -> Result<ModelPlan, LaboratoryError> {
     if arguments.fresh.is_some() || arguments.direct {
@@ -347,26 +347,11 @@ fn planned(
             "--fresh and --direct are of real storage, and {name} is a modelled system; leave them away"
         )));
     }
-    only_model(
-        plan::plan(&request(arguments, name, changes, number))?,
-        name,
-    )
-}
-
-fn request(arguments: &ExplainArguments, name: &str, changes: &[String], number: usize) -> Request {
-    let drives = arguments.drives.get(number).or(arguments.drives.first());
-    Request {
-        what: arguments.suite.clone(),
-        drives: drives.copied(),
-        catalogue: arguments.machines.catalogue.clone(),
-        size: arguments.size,
-        settings: arguments.settings.iter().chain(changes).cloned().collect(),
-        repetitions: arguments.runs,
-        budget: super::budget(arguments.machines.no_budget),
-        cache: match arguments.direct {
-            true => CacheMode::Direct,
-            false => arguments.cache.into(),
-        },
-        ..Request::of(vec![PathBuf::from(name)], arguments.machines.seed)
-    }
+    let mut experiment = Experiment {
+        // What happens is recorded, call by call.
+        time_calls: false,
+        ..arguments.experiment((name, number))
+    };
+    experiment.settings.extend(changes.iter().cloned());
+    only_model(plan::plan(&experiment)?, name)
 }

@@ -1,9 +1,9 @@
 //! `diskperf report`.
 
 use super::Outcome;
-use crate::again::plan_of;
 use crate::arguments::ReportArguments;
 use diskperf_laboratory::Output;
+use diskperf_laboratory::again::plan_of;
 use diskperf_laboratory::analysis::report::html::{self, Reported};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};

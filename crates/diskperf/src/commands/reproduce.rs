@@ -7,7 +7,8 @@ use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::Output;
 use diskperf_laboratory::analysis::report;
-use diskperf_laboratory::model::{load_catalogue, settings};
+use diskperf_laboratory::machine::Budget;
+use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,13 +22,13 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let options = Options {
         documents: arguments.documents.clone(),
-        settings: settings(&arguments.settings)?,
+        settings: arguments.settings.clone(),
         threads: arguments.machines.threads(),
         seed: arguments.machines.seed,
         cells: arguments.cell.iter().cloned().collect(),
         table: arguments.table.clone(),
         catalogue: arguments.machines.catalogue.clone(),
-        budget: super::budget(arguments.machines.no_budget),
+        budget: Budget::unless(arguments.machines.no_budget),
         stop: stop_on_signals()?,
     };
     let progress = MachinesProgress::new(arguments.machines.quiet);

@@ -9,8 +9,8 @@ use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::analysis::tuning::Tuned;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::is_model;
-use diskperf_laboratory::tune::{HostSearch, Kept, MODEL_BYTES, Search, tune as search, tune_host};
-use diskperf_laboratory::{LaboratoryError, Output, SizeChoice};
+use diskperf_laboratory::tune::{HostSearch, Kept, Search, tune as search, tune_host};
+use diskperf_laboratory::{LaboratoryError, Output, Workload};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
 /// The best on a modelled system.
 fn tune_model(
     arguments: &TuneArguments,
-    (target, what): (String, Option<String>),
+    (target, what): (String, Workload),
     store: Option<&Path>,
 ) -> Result<Tuned, LaboratoryError> {
     if arguments.change_device_settings {
@@ -48,20 +48,12 @@ fn tune_model(
     }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let wanted = Search {
-        what,
-        settings: arguments.settings.clone(),
+        experiment: arguments.experiment(what),
         target,
-        drives: arguments.drives,
-        size_bytes: match arguments.size {
-            SizeChoice::Bytes(bytes) => bytes,
-            SizeChoice::Auto => MODEL_BYTES,
-        },
         over: arguments.over.clone(),
         goal: arguments.goal.into(),
         budget: arguments.budget,
-        machine_budget: super::budget(arguments.machines.no_budget),
         seeds: arguments.seeds,
-        seed: arguments.machines.seed,
         threads: arguments.machines.threads(),
         stop: stop_on_signals()?,
     };
@@ -92,7 +84,7 @@ fn tune_model(
 /// The best on real storage, and what could not be put back.
 fn tune_path(
     arguments: &TuneArguments,
-    (target, what): (String, Option<String>),
+    (target, what): (String, Workload),
     store: Option<&Path>,
 ) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
     let of_models = [
@@ -106,15 +98,12 @@ fn tune_path(
         )));
     }
     let wanted = HostSearch {
-        what,
-        settings: arguments.settings.clone(),
+        experiment: arguments.experiment(what),
         target: target.into(),
-        size: arguments.size,
         over: arguments.over.clone(),
         goal: arguments.goal.into(),
         repetitions: arguments.runs,
         device_settings: arguments.change_device_settings,
-        seed: arguments.machines.seed,
         stop: stop_on_signals()?,
     };
     let progress = MachinesProgress::new(arguments.machines.quiet);
@@ -124,7 +113,7 @@ fn tune_path(
 }
 
 /// `tune TARGET --suite WHAT`, or as `run` has it, `tune WHAT --on TARGET`.
-fn target_and_what(arguments: &TuneArguments) -> Result<(String, Option<String>), LaboratoryError> {
+fn target_and_what(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
     let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
     let (target, what) = match (first, arguments.on.clone(), suite) {
         (Some(_), Some(on), Some(_)) => {
@@ -141,5 +130,5 @@ fn target_and_what(arguments: &TuneArguments) -> Result<(String, Option<String>)
             ));
         }
     };
-    Ok((target, what))
+    Ok((target, Workload::of(what)))
 }

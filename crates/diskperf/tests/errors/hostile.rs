@@ -250,3 +250,32 @@ fn a_file_of_0_1_0_loads() {
     assert_eq!(shown["runs"][1]["label"], "before");
     user.run(&words("compare old.json")).expect(0, &[]);
 }
+
+/// A store of 0.1.0, whose runs have command lines in place of experiments.
+#[test]
+fn runs_of_a_store_of_0_1_0_are_shown_compared_and_explained() {
+    let user = User::new();
+    let old = include_str!("../../../store/tests/data/version_0_1_0_schema_5.sql");
+    fs::create_dir_all(user.store().parent().unwrap()).unwrap();
+    let store = Connection::open(user.store()).unwrap();
+    store.execute_batch(old).unwrap();
+    drop(store);
+    for line in [
+        "list runs",
+        "show before",
+        "compare before before",
+        "explain before",
+    ] {
+        user.run(&words(line)).expect(0, &[]);
+    }
+    let shown = user
+        .run(&["show", "two drives", "--format", "json"])
+        .expect(0, &[]);
+    assert!(shown.json()["runs"][0]["experiment"].is_null());
+    // It is made again wherever the model and the catalogue are as they were.
+    let again = user.run(&["explain", "two drives", "--no-counterfactuals"]);
+    assert!(
+        again.code == Some(0) || again.stderr.contains("run it again"),
+        "{again:?}"
+    );
+}

@@ -168,7 +168,42 @@ fn what_is_no_longer_the_same_is_refused() {
     user.run(&words("explain other.json"))
         .expect(2, &["catalogue has changed", "run it again"]);
     tampered(&user, |run| {
-        run["command_line"] = vec!["diskperf", "list"].into()
+        run["experiment"]["workload"]["steps"]["steps"][0]["parameters"]["call_bytes"] =
+            "512".into();
+    });
+    user.run(&words("explain other.json"))
+        .expect(2, &["another run now", "run it again"]);
+    tampered(&user, |run| {
+        run["experiment"]["workload"]["steps"]["protocol"]["discarded"] = 100.into();
+    });
+    user.run(&words("explain other.json"))
+        .expect(2, &["none of", "counts"]);
+}
+
+/// Runs of 0.1.0 have no experiment.
+#[test]
+fn a_run_without_an_experiment_is_made_again_by_its_command_line() {
+    let user = User::new();
+    let line = format!(
+        "run --suite {WRITE} --on {EAGLE} --drives=2 --seed 7 --no-latency \
+         --set filesystem.rotdelay_ms=2 --set=program.think_ns=1000 --label old"
+    );
+    user.run(&words(&line)).expect(0, &[]);
+    user.run(&words("export old -o run.json")).expect(0, &[]);
+    tampered(&user, |run| {
+        let run = run.as_object_mut().expect("a run");
+        run.remove("experiment").expect("it was kept");
+    });
+    let explained = user.run(&words(
+        "explain other.json --no-counterfactuals --format json",
+    ));
+    let kept = user.run(&words("explain old --no-counterfactuals --format json"));
+    assert_eq!(explained.expect(0, &[]).json(), kept.expect(0, &[]).json());
+    tampered(&user, |run| {
+        let run = run.as_object_mut().expect("a run");
+        run.remove("experiment").expect("it was kept");
+        let line = vec!["diskperf", "list"];
+        run.insert("command_line".to_owned(), line.into());
     });
     user.run(&words("explain other.json"))
         .expect(2, &["command line", "diskperf list"]);

@@ -148,7 +148,8 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         )));
     }
     let (one, other) = (&a.plan, &b.plan);
-    if one.cache != other.cache || one.suite.protocol != other.suite.protocol {
+    if one.experiment.cache != other.experiment.cache || one.suite.protocol != other.suite.protocol
+    {
         return Err(LaboratoryError::Request(format!(
             "{} and {} were not run alike: caches or repetitions differ; give two runs with the same options",
             a.name, b.name

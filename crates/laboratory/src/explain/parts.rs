@@ -183,10 +183,11 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
             ..nothing.clone()
         });
     }
-    if a.seed != b.seed {
+    let seeds = (a.experiment.seed, b.experiment.seed);
+    if seeds.0 != seeds.1 {
         found.push(Move {
-            words: vec![format!("seed: {} to {}", a.seed, b.seed)],
-            seed: Some(b.seed),
+            words: vec![format!("seed: {} to {}", seeds.0, seeds.1)],
+            seed: Some(seeds.1),
             ..nothing
         });
     }
@@ -267,7 +268,10 @@ fn elapsed(
             .iter()
             .find_map(|one| one.drives)
             .unwrap_or(plan.drives),
-        seed: moves.iter().find_map(|one| one.seed).unwrap_or(plan.seed),
+        seed: moves
+            .iter()
+            .find_map(|one| one.seed)
+            .unwrap_or(plan.experiment.seed),
         ..Variant::of(plan, &computer)
     };
     let outcomes = rerun::rerun(plan, &variant, means.stop)?;

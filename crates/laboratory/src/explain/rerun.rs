@@ -28,7 +28,7 @@ impl<'c> Variant<'c> {
             computer,
             what_if: WhatIf::default(),
             drives: plan.drives,
-            seed: plan.seed,
+            seed: plan.experiment.seed,
             trace: false,
         }
     }
@@ -107,12 +107,12 @@ impl<'c> Rig<'c> {
         variant: &Variant<'c>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, LaboratoryError> {
-        let plan = ModelPlan {
+        let mut plan = ModelPlan {
             drives: variant.drives,
-            seed: variant.seed,
             other: plan.other && variant.drives < variant.computer.configured_drives(),
             ..plan.clone()
         };
+        plan.experiment.seed = variant.seed;
         let usage = Usage {
             trace: variant.trace,
             what_if: variant.what_if,

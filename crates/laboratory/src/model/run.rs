@@ -4,6 +4,7 @@ use super::bench::{Bench, Usage};
 use super::computer::Computer;
 use super::version::{MODEL_VERSION, fingerprint};
 use crate::error::{LaboratoryError, Names};
+use crate::execute::kept;
 use crate::measured::{Assignment, Task, stagger_note};
 use crate::observer::{Event, Observer};
 use crate::plan::{ModelPlan, title};
@@ -14,7 +15,7 @@ use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
-    Trace, World,
+    Setting, Trace, World,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,14 +120,13 @@ impl Execution<'_> {
     /// left away in turn, and the repetitions compared.
     fn idle_settings(&self) -> Result<Vec<String>, LaboratoryError> {
         let mut notes = Vec::new();
-        for (number, setting) in self.plan.settings.iter().enumerate() {
-            let mut without = self.plan.settings.clone();
+        for (number, setting) in self.plan.experiment.settings.iter().enumerate() {
+            let mut without = self.plan.experiment.settings.clone();
             without.remove(number);
             let same = same_without(self.plan, &without, self.stop, &self.run.results)?;
             if same {
                 notes.push(format!(
-                    "--set {}={} had no effect in this run: without it every repetition is the same",
-                    setting.path, setting.text
+                    "--set {setting} had no effect in this run: without it every repetition is the same"
                 ));
             }
         }
@@ -194,11 +194,11 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
         drives: plan.drives,
         other: plan.other,
-        seed: plan.seed,
+        seed: plan.experiment.seed,
         phase: plan.phase(),
         speed_difference: two_drives().speed_difference_share,
-        time_calls: plan.time_calls,
-        drop_all_caches: plan.drop_all_caches,
+        time_calls: plan.experiment.time_calls,
+        drop_all_caches: plan.experiment.drop_all_caches,
         trace: false,
         what_if: WhatIf::default(),
         budget: plan.budget,
@@ -209,7 +209,7 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
 pub(crate) fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
     Task {
         program: &step.program,
-        cache: step.program.cache_mode(plan.cache),
+        cache: step.program.cache_mode(plan.experiment.cache),
         size_bytes: plan.size(step),
     }
 }
@@ -218,7 +218,7 @@ pub(crate) fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
 /// without the setting is not.
 fn same_without(
     plan: &ModelPlan,
-    settings: &[diskperf_machine::catalogue::Setting],
+    settings: &[Setting],
     stop: &Arc<AtomicBool>,
     results: &[ProgramResult],
 ) -> Result<bool, LaboratoryError> {
@@ -265,7 +265,7 @@ pub(crate) fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> 
         drives: plan.drives as u32,
         filesystem: computer.filesystem(),
         size_bytes: plan.size(step),
-        cache: step.program.cache_mode(plan.cache),
+        cache: step.program.cache_mode(plan.experiment.cache),
         protocol: plan.suite.protocol,
         repetitions: Vec::new(),
         notes: Vec::new(),
@@ -280,40 +280,38 @@ pub(crate) fn new_run(plan: &ModelPlan, (id, started_unix_ms): (String, u64)) ->
         suite: plan.suite.name.clone(),
         target: plan.target.clone(),
         world: World::Model,
-        label: plan.label.clone(),
-        seed: plan.seed,
+        label: plan.experiment.label.clone(),
+        seed: plan.experiment.seed,
         started_unix_ms,
-        command_line: plan.command_line.clone(),
-        cache: plan.cache,
-        dropped_all_caches: plan.drop_all_caches,
+        command_line: Vec::new(),
+        experiment: kept(&plan.experiment),
+        cache: plan.experiment.cache,
+        dropped_all_caches: plan.experiment.drop_all_caches,
         state: RunState::Running,
         environment: environment(plan),
-        model: Some(modelled(plan)),
+        model: Some(modelled(plan, MODEL_VERSION)),
         overhead: None,
         results: Vec::new(),
         notes: plan.notes.clone(),
     }
 }
 
-/// What it takes to make the run again.
-pub(crate) fn modelled(plan: &ModelPlan) -> Modelled {
-    let settings: Vec<String> = plan
-        .settings
-        .iter()
-        .map(|setting| format!("{}={}", setting.path, setting.text))
-        .collect();
+/// What it takes to make the run again, by a model of this version.
+pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
+    let settings = plan.experiment.settings.iter();
+    let settings: Vec<String> = settings.map(Setting::to_string).collect();
     let catalogue: BTreeMap<String, String> = plan
         .computers
         .iter()
         .flat_map(|computer| computer.texts.clone())
         .collect();
     let mut identity = vec![
-        MODEL_VERSION.to_owned(),
+        model_version.to_owned(),
         plan.target.clone(),
-        plan.seed.to_string(),
+        plan.experiment.seed.to_string(),
         plan.drives.to_string(),
-        plan.cache.name().to_owned(),
-        plan.drop_all_caches.to_string(),
+        plan.experiment.cache.name().to_owned(),
+        plan.experiment.drop_all_caches.to_string(),
     ];
     for step in &plan.suite.steps {
         let values = step.program.parameter_values();
@@ -329,7 +327,7 @@ pub(crate) fn modelled(plan: &ModelPlan) -> Modelled {
         identity.extend([name.clone(), text.clone()]);
     }
     Modelled {
-        model_version: MODEL_VERSION.to_owned(),
+        model_version: model_version.to_owned(),
         fingerprint: fingerprint(identity.iter().map(String::as_str)),
         settings,
         configured_drives: plan.computers[0].configured_drives() as u32,

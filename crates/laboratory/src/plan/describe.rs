@@ -2,8 +2,8 @@
 
 use super::{HostPlan, title};
 use crate::pilot;
-use crate::request::SizeChoice;
 use crate::target::Target;
+use diskperf_timeline::SizeChoice;
 use diskperf_timeline::units::{GIB, MIB, format_size};
 
 impl HostPlan {
@@ -25,7 +25,7 @@ impl HostPlan {
         // Between the first of several at once and the last.
         let mut apart_s = 0.0;
         for step in &self.suite.steps {
-            let (most_bytes, size) = match self.size {
+            let (most_bytes, size) = match self.experiment.size {
                 SizeChoice::Bytes(bytes) => (bytes, format_size(bytes)),
                 SizeChoice::Auto => (pilot::LARGEST_BYTES, "size found by a pilot".to_owned()),
             };
@@ -46,7 +46,7 @@ impl HostPlan {
             let bytes = written_bytes.saturating_mul(times);
             text += &format!("  written in all: at most {}\n", format_size(bytes));
         }
-        text += &match self.size {
+        text += &match self.experiment.size {
             // Making files and syncing them takes about as long again.
             SizeChoice::Auto => {
                 let repetitions = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;

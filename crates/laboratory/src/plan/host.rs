@@ -1,21 +1,23 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
-use super::{NO_BLOCK_NULL, apply_repetitions, apply_settings, leave_out, suite};
+use super::workload::{check_programs_alone, of_one_run, stated, suite};
+use super::{NO_BLOCK_NULL, leave_out};
 use crate::error::LaboratoryError;
-use crate::request::{Request, SizeChoice};
 use crate::target::Target;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Step, Suite};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
-use diskperf_timeline::CacheMode;
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice};
 use std::collections::BTreeMap;
 
 /// One run on real storage.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    /// The suite, with the user's settings in its steps.
+    /// What it is made from, and made again.
+    pub experiment: Experiment,
+    /// The suite, without the steps that cannot run.
     pub suite: Suite,
     /// The drives that run each program at once.
     pub targets: Vec<Target>,
@@ -24,65 +26,51 @@ pub struct HostPlan {
     /// File systems to be made anew, one after the other; none means the
     /// target as it is.
     pub fresh: Vec<FreshSpec>,
-    /// Bytes that each program moves.
-    pub size: SizeChoice,
-    /// What is asked of the page cache.
-    pub cache: CacheMode,
-    /// Drop the caches of the whole machine before each repetition.
-    pub drop_all_caches: bool,
-    /// Whether each call is timed.
-    pub time_calls: bool,
     /// What the kernel is told of how files will be read.
     pub read_ahead: ReadAhead,
     /// Whether the block layer's events are recorded, where that can be.
     pub block_events: bool,
-    /// The seed of every random choice.
-    pub seed: u64,
-    /// The user's own name for the run.
-    pub label: Option<String>,
-    /// The command line, word by word.
-    pub command_line: Vec<String>,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
 }
 
 /// The plans of these targets: one for each, or one for all together.
 pub(super) fn plan(
-    request: &Request,
+    experiment: &Experiment,
     paths: &[std::path::PathBuf],
 ) -> Result<Vec<HostPlan>, LaboratoryError> {
-    check_rights(request)?;
-    check_destroyed(request)?;
-    if request.drives.is_some() {
+    check_rights(experiment)?;
+    check_destroyed(experiment)?;
+    if experiment.drives.is_some() {
         return Err(LaboratoryError::request(
             "--drives is of modelled systems, which list their drives: on real storage, give each with --on, and --together",
         ));
     }
     let targets = paths
         .iter()
-        .map(|path| Target::inspect(path, request))
+        .map(|path| Target::inspect(path, experiment))
         .collect::<Result<Vec<_>, _>>()?;
-    if request.together {
+    if experiment.together {
         check_together(&targets)?;
-        return Ok(vec![plan_run(request, targets)?]);
+        return Ok(vec![plan_run(experiment, targets)?]);
     }
     targets
         .into_iter()
-        .map(|target| plan_run(request, vec![target]))
+        .map(|target| plan_run(experiment, vec![target]))
         .collect()
 }
 
 /// What only root may do.
-fn check_rights(request: &Request) -> Result<(), LaboratoryError> {
+fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if is_root() {
         return Ok(());
     }
-    if request.fresh.is_some() {
+    if experiment.fresh.is_some() {
         return Err(LaboratoryError::request(
             "--fresh needs root, since it makes and mounts a file system: use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is",
         ));
     }
-    if request.drop_all_caches {
+    if experiment.drop_all_caches {
         return Err(LaboratoryError::request(
             "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or leave it away: the pages of diskperf's own files are dropped all the same",
         ));
@@ -120,13 +108,13 @@ fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
 }
 
 /// Every device given up must be one that is run on; a slip here costs data.
-fn check_destroyed(request: &Request) -> Result<(), LaboratoryError> {
-    for device in &request.destroy_data_on {
+fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
+    for device in &experiment.destroy_data_on {
         let number = Target::device_number(device);
         let is_target = |target: &std::path::PathBuf| {
             number.is_some() && Target::device_number(target) == number
         };
-        if !request.targets.iter().any(is_target) {
+        if !experiment.targets.iter().any(is_target) {
             return Err(LaboratoryError::Request(format!(
                 "--destroy-data-on {} names no target of this run; it must be the same device as one --on",
                 device.display()
@@ -136,40 +124,34 @@ fn check_destroyed(request: &Request) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-fn plan_run(request: &Request, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
+fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
-    let mut suite = suite(request.what.as_deref(), medium)?;
-    apply_settings(&mut suite, &request.settings)?;
-    apply_repetitions(&mut suite, request.repetitions);
+    check_programs_alone(&experiment.settings)?;
+    let suite = stated(suite(&experiment.workload, medium)?, experiment)?;
+    let typed = targets.iter().map(|target| target.typed.clone()).collect();
     let mut plan = HostPlan {
-        fresh: fresh(request, medium)?,
-        other: request
+        fresh: fresh(experiment, medium)?,
+        other: experiment
             .other
             .as_deref()
-            .map(|path| other(path, request))
+            .map(|path| other(path, experiment))
             .transpose()?,
+        experiment: of_one_run(experiment, typed, &suite),
         suite,
         targets,
-        size: request.size,
-        cache: request.cache,
-        drop_all_caches: request.drop_all_caches,
-        time_calls: request.time_calls,
         read_ahead: ReadAhead::default(),
         block_events: false,
-        seed: request.seed,
-        label: request.label.clone(),
-        command_line: request.command_line.clone(),
-        notes: same_filesystem(request),
+        notes: same_filesystem(experiment),
     };
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;
     Ok(plan)
 }
 
-/// The fresh file systems of a request: of the size that was asked for, or of
+/// The fresh file systems of an experiment: of the size that was asked for, or of
 /// each that the kind has.
-fn fresh(request: &Request, medium: Medium) -> Result<Vec<FreshSpec>, LaboratoryError> {
-    let Some(text) = &request.fresh else {
+fn fresh(experiment: &Experiment, medium: Medium) -> Result<Vec<FreshSpec>, LaboratoryError> {
+    let Some(text) = &experiment.fresh else {
         return Ok(Vec::new());
     };
     let spec: FreshSpec = text.parse().map_err(LaboratoryError::request)?;
@@ -197,8 +179,8 @@ fn fresh(request: &Request, medium: Medium) -> Result<Vec<FreshSpec>, Laboratory
         .collect())
 }
 
-fn other(path: &std::path::Path, request: &Request) -> Result<Target, LaboratoryError> {
-    let target = Target::inspect(path, request)?;
+fn other(path: &std::path::Path, experiment: &Experiment) -> Result<Target, LaboratoryError> {
+    let target = Target::inspect(path, experiment)?;
     if target.medium != Medium::Directory {
         return Err(LaboratoryError::Request(format!(
             "--other {} is not a directory; copies to another file system need one",
@@ -209,10 +191,10 @@ fn other(path: &std::path::Path, request: &Request) -> Result<Target, Laboratory
 }
 
 /// Says where "another file system" is the same one.
-fn same_filesystem(request: &Request) -> Vec<String> {
-    let other = request.other.as_deref().into_iter();
+fn same_filesystem(experiment: &Experiment) -> Vec<String> {
+    let other = experiment.other.as_deref().into_iter();
     let same = other.flat_map(|other| {
-        let targets = request.targets.iter();
+        let targets = experiment.targets.iter();
         targets
             .filter(move |target| Target::same_filesystem(target, other))
             .map(move |target| {
@@ -256,12 +238,12 @@ impl HostPlan {
     /// Why the step's O_DIRECT calls do not work here, if it makes any and
     /// they do not. A fresh file system is asked when its files are opened.
     fn direct_obstacle(&self, step: &Step) -> Option<String> {
-        if step.program.cache_mode(self.cache) != CacheMode::Direct
+        if step.program.cache_mode(self.experiment.cache) != CacheMode::Direct
             || !step.program.touches_target()
         {
             return None;
         }
-        let size_bytes = match self.size {
+        let size_bytes = match self.experiment.size {
             SizeChoice::Bytes(size_bytes) => size_bytes,
             SizeChoice::Auto => self.smallest_size(step),
         };
@@ -286,13 +268,13 @@ impl HostPlan {
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for step in &self.suite.steps {
-            match self.size {
+            match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => step.program.check(size_bytes)?,
                 SizeChoice::Auto => step.program.check(self.smallest_size(step))?,
             }
         }
         for target in &self.targets {
-            match self.size {
+            match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
                 SizeChoice::Auto => {
                     let steps = self.suite.steps.iter();

@@ -3,16 +3,16 @@
 mod obstacle;
 mod size;
 
-use super::{apply_repetitions, apply_settings, named_suite, suite, title};
+use super::title;
+use super::workload::{named_suite, of_one_run, stated, suite};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
-use crate::request::{Request, SizeChoice};
 use diskperf_battery::{Medium, Suite};
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
-use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::format_size;
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -25,14 +25,14 @@ const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 /// One run on a modelled computer.
 #[derive(Clone, Debug)]
 pub struct ModelPlan {
-    /// The suite, with the user's settings in its steps.
+    /// What it is made from, and made again; its settings are those of the system.
+    pub experiment: Experiment,
+    /// The suite, without the steps that cannot run.
     pub suite: Suite,
     /// As the user named it.
     pub target: String,
     /// The catalogue, with the user's folder laid over it.
     pub(crate) catalogue: Catalogue,
-    /// The user's settings of the system.
-    pub(crate) settings: Vec<Setting>,
     /// The system with each of its file systems, one after the other.
     pub(crate) computers: Vec<Computer>,
     /// Drives that run each program at once.
@@ -46,45 +46,33 @@ pub struct ModelPlan {
     pub(crate) usual_sizes_halved: Option<u32>,
     /// Whether the size that was asked for is rounded to whole calls.
     pub(crate) whole_calls: bool,
-    /// What is asked of the buffer cache.
-    pub cache: CacheMode,
-    /// Drop every cache before each repetition.
-    pub drop_all_caches: bool,
     /// What each machine may take.
     pub budget: Budget,
-    /// Whether each call is timed.
-    pub time_calls: bool,
-    /// The seed of every random choice.
-    pub seed: u64,
-    /// The user's own name for the run.
-    pub label: Option<String>,
-    /// The command line, word by word.
-    pub command_line: Vec<String>,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
 }
 
 /// Options that a modelled system has no use for; `alone` where no other
 /// target has.
-pub(super) fn check_options(request: &Request, alone: bool) -> Result<(), LaboratoryError> {
-    if request.together {
+pub(super) fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
+    if experiment.together {
         return Err(LaboratoryError::request(
             "--together is of real storage; the drives of a modelled system run a program at once with --drives 2",
         ));
     }
     let useless = [
         (
-            request.other.is_some(),
+            experiment.other.is_some(),
             "--other",
             "a modelled system copies to its own next drive",
         ),
         (
-            request.fresh.is_some(),
+            experiment.fresh.is_some(),
             "--fresh",
             "a modelled system's file systems always are",
         ),
         (
-            !request.destroy_data_on.is_empty(),
+            !experiment.destroy_data_on.is_empty(),
             "--destroy-data-on",
             "a modelled system has no such device",
         ),
@@ -98,11 +86,11 @@ pub(super) fn check_options(request: &Request, alone: bool) -> Result<(), Labora
 }
 
 /// The plan of one target.
-pub(super) fn plan(request: &Request, target: &Path) -> Result<ModelPlan, LaboratoryError> {
+pub(super) fn plan(experiment: &Experiment, target: &Path) -> Result<ModelPlan, LaboratoryError> {
     let name = target.to_string_lossy().into_owned();
-    let catalogue = load_catalogue(request.catalogue.as_deref())?;
+    let catalogue = load_catalogue(experiment.catalogue.as_deref())?;
     check_name(&catalogue, &name, target)?;
-    plan_on(request, (&catalogue, name), Manner::Run)
+    plan_on(experiment, (&catalogue, name), Manner::Run)
 }
 
 /// What a plan is for.
@@ -117,38 +105,34 @@ enum Manner {
 
 /// The plan of one point of a search.
 pub(crate) fn plan_of_point(
-    request: &Request,
+    experiment: &Experiment,
     catalogue: &Catalogue,
     name: &str,
 ) -> Result<ModelPlan, LaboratoryError> {
-    plan_on(request, (catalogue, name.to_owned()), Manner::Point)
+    plan_on(experiment, (catalogue, name.to_owned()), Manner::Point)
 }
 
 fn plan_on(
-    request: &Request,
+    experiment: &Experiment,
     (catalogue, name): (&Catalogue, String),
     manner: Manner,
 ) -> Result<ModelPlan, LaboratoryError> {
-    let what = request.what.as_deref();
-    let (of_program, of_system): (Vec<String>, Vec<String>) = request
+    let workload = &experiment.workload;
+    let of_system = |setting: &&Setting| setting.of_program().is_none();
+    let settings: Vec<Setting> = experiment
         .settings
         .iter()
+        .filter(of_system)
         .cloned()
-        .partition(|setting| setting.starts_with("program."));
-    let settings = crate::model::settings(&of_system)?;
-    let suite_of = |suite: Suite| -> Result<Suite, LaboratoryError> {
-        let mut suite = suite;
-        apply_settings(&mut suite, &of_program)?;
-        apply_repetitions(&mut suite, request.repetitions);
-        Ok(suite)
-    };
-    let asked = suite_of(match what {
+        .collect();
+    let asked = match workload {
         // What Piziali and Zam 1991 read their drives with.
-        None if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
+        Workload::Usual if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }
-        _ => suite(what, Medium::Directory)?,
-    })?;
+        _ => suite(workload, Medium::Directory)?,
+    };
+    let asked = stated(asked, experiment)?;
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
@@ -157,46 +141,46 @@ fn plan_on(
         }
     };
     let medium = computers[0].medium();
-    let suite = match suite_on(&computers[0], what)? {
-        Some(other) => suite_of(other)?,
+    let suite = match suite_on(&computers[0], workload)? {
+        Some(other) => stated(other, experiment)?,
         None => asked,
     };
     let usual_bytes = size::usual_bytes(&computers[0]);
-    let drives = drives(&computers[0], request.drives)?;
+    let drives = drives(&computers[0], experiment.drives)?;
+    let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
+    if (manner, medium) == (Manner::Point, Medium::Device) {
+        own.cache = CacheMode::Direct;
+    }
     let plan = ModelPlan {
+        budget: Budget::unless(own.no_budget),
+        experiment: own,
         other: drives < computers[0].configured_drives(),
         suite,
         target: name,
         catalogue: catalogue.clone(),
-        settings,
         computers,
         drives,
-        size_bytes: match request.size {
+        size_bytes: match experiment.size {
             SizeChoice::Auto => usual_bytes,
             SizeChoice::Bytes(bytes) => bytes,
         },
-        usual_sizes_halved: (request.size == SizeChoice::Auto).then_some(0),
+        usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
         whole_calls: manner == Manner::Point,
-        cache: match (manner, medium) {
-            (Manner::Point, Medium::Device) => CacheMode::Direct,
-            _ => request.cache,
-        },
-        drop_all_caches: request.drop_all_caches,
-        budget: request.budget,
-        time_calls: request.time_calls,
-        seed: request.seed,
-        label: request.label.clone(),
-        command_line: request.command_line.clone(),
         notes: Vec::new(),
     };
-    plan.made_to_fit(request.size)
+    plan.made_to_fit(experiment.size)
 }
 
 /// What this computer's programs are of another suite than elsewhere, if they are:
 /// those of Minix, and where drives are by themselves, which no program can read
 /// through the buffer cache here.
-fn suite_on(computer: &Computer, what: Option<&str>) -> Result<Option<Suite>, LaboratoryError> {
+fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, LaboratoryError> {
     let medium = computer.medium();
+    let what = match workload {
+        Workload::Usual => None,
+        Workload::Named(name) => Some(name.as_str()),
+        Workload::Steps { .. } => return Ok(None),
+    };
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
         let both = Suite::named_on_both(name);
@@ -318,7 +302,7 @@ impl ModelPlan {
             .then(|| Setting::new("filesystem", &computer.components[&Component::Filesystem]));
         filesystem
             .into_iter()
-            .chain(self.settings.clone())
+            .chain(self.experiment.settings.clone())
             .collect()
     }
 
@@ -357,7 +341,7 @@ impl ModelPlan {
             return 0;
         }
         // A golden-ratio step spreads seeds that follow each other evenly.
-        (self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+        (self.experiment.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
 
     /// What would be run, on what, for how long.

@@ -74,11 +74,7 @@ pub(super) fn card(
     let cells: Vec<Cell> = chosen.iter().flat_map(|cell| filling.cells(cell)).collect();
     let pairs = cells.iter().any(|cell| cell.phases > 1);
     Ok(Card {
-        settings: options
-            .settings
-            .iter()
-            .map(|setting| format!("{}={}", setting.path, setting.text))
-            .collect(),
+        settings: options.settings.iter().map(ToString::to_string).collect(),
         seed: options.seed,
         two_drives,
         parameters: free.into_parameters(&documents, pairs),

@@ -10,14 +10,15 @@ use crate::execute::execute;
 use crate::observer::{Event, Observer};
 use crate::plan::{self, Plan};
 use crate::recorder::Recorder;
-use crate::request::{Request, SizeChoice};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
     Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned,
 };
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{CacheMode, Histogram, ProgramResult, Repetition};
+use diskperf_timeline::{
+    CacheMode, Experiment, Histogram, ProgramResult, Repetition, Setting, SizeChoice,
+};
 use keys::{DeviceSettings, Varied};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,14 +28,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What is tried on a path.
 #[derive(Clone)]
 pub struct HostSearch {
-    /// The suite or program; the target's default suite without one.
-    pub what: Option<String>,
-    /// `program.KEY=VALUE`, the same in every run.
-    pub settings: Vec<String>,
+    /// What is the same in every run.
+    pub experiment: Experiment,
     /// A directory, a file or a block device.
     pub target: PathBuf,
-    /// Bytes that each program moves; found by a pilot if nobody says.
-    pub size: SizeChoice,
     /// `KEY=VALUES`, as typed.
     pub over: Vec<String>,
     /// What is made as good as can be.
@@ -43,8 +40,6 @@ pub struct HostSearch {
     pub repetitions: u32,
     /// Whether the settings of the disk's queue may be changed.
     pub device_settings: bool,
-    /// Of all random choices.
-    pub seed: u64,
     /// Set when the user ends it.
     pub stop: Arc<AtomicBool>,
 }
@@ -63,7 +58,7 @@ pub fn tune_host(
     store: Option<&Path>,
     progress: &dyn Fn(usize, usize),
 ) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
-    let overs = Over::parse_all(&search.over, &search.settings)?;
+    let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let varied: Vec<Varied> = overs
         .iter()
         .map(|over| Varied::of(over, search.device_settings))
@@ -82,7 +77,7 @@ pub fn tune_host(
         overs: &overs,
         varied: &varied,
         recorder: Recorder::of_leftovers(store),
-        size: search.size,
+        size: search.experiment.size,
         settings: DeviceSettings::default(),
         points: BTreeMap::new(),
         impossible: BTreeMap::new(),
@@ -132,9 +127,9 @@ impl Rounds<'_> {
     ) -> Result<(), LaboratoryError> {
         self.settings = DeviceSettings::of(self.varied, &self.search.target)?;
         self.check_values()?;
-        let (set, what) = (&self.search.settings, self.search.what.as_deref());
+        let fixed = &self.search.experiment;
         let own = self.varied.iter();
-        self.own = own.map(|key| key.own(set, what, &self.settings)).collect();
+        self.own = own.map(|key| key.own(fixed, &self.settings)).collect();
         // A pilot, which also warms up.
         let first = self.measure(None)?;
         self.programs = first.iter().map(ProgramResult::title).collect();
@@ -146,7 +141,7 @@ impl Rounds<'_> {
         order.push(None);
         let rounds = self.search.repetitions as usize + 1;
         let of = rounds * order.len();
-        let mut random = Streams::new(self.search.seed).stream("tune");
+        let mut random = Streams::new(self.search.experiment.seed).stream("tune");
         for round in 0..rounds {
             shuffle(&mut order, &mut random);
             for (number, point) in order.iter().enumerate() {
@@ -199,7 +194,7 @@ impl Rounds<'_> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
-        let mut request = self.request();
+        let mut experiment = self.experiment();
         let mut read_ahead = diskperf_system::host::ReadAhead::default();
         // What no point says is as it was.
         self.settings.as_they_were()?;
@@ -207,17 +202,19 @@ impl Rounds<'_> {
         for ((key, over), place) in keys.zip(point.into_iter().flatten()) {
             let value = &over.values[*place];
             match key {
-                Varied::Program(path) => request.settings.push(format!("{path}={value}")),
+                Varied::Program(path) => {
+                    experiment.settings.push(Setting::new(path, value));
+                }
                 Varied::Direct => {
                     if value == "1" {
-                        request.cache = CacheMode::Direct;
+                        experiment.cache = CacheMode::Direct;
                     }
                 }
                 Varied::ReadAhead => read_ahead = keys::read_ahead(value)?,
                 Varied::Device(key) => self.settings.set(*key, value)?,
             }
         }
-        let mut plans = plan::plan(&request)?;
+        let mut plans = plan::plan(&experiment)?;
         for plan in &mut plans {
             if let Plan::Host(plan) = plan {
                 plan.read_ahead = read_ahead;
@@ -239,14 +236,13 @@ impl Rounds<'_> {
         }
     }
 
-    fn request(&self) -> Request {
-        Request {
-            what: self.search.what.clone(),
+    /// One run of the target as it is.
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            targets: vec![self.search.target.clone()],
             size: self.size,
-            settings: self.search.settings.clone(),
             repetitions: Some(1),
-            time_calls: true,
-            ..Request::of(vec![self.search.target.clone()], self.search.seed)
+            ..self.search.experiment.clone()
         }
     }
 
@@ -296,11 +292,10 @@ impl Rounds<'_> {
                 .to_owned(),
         );
         Ok(Tuned {
-            suite: self
-                .search
-                .what
-                .clone()
-                .unwrap_or_else(|| self.programs.join(", ")),
+            suite: match self.search.experiment.workload.name() {
+                Some(name) => name.to_owned(),
+                None => self.programs.join(", "),
+            },
             target: self.search.target.display().to_string(),
             goal,
             programs: self.programs,
@@ -317,7 +312,7 @@ impl Rounds<'_> {
                 budget: MOST,
                 size_bytes: self.sizes,
                 repetitions: (self.search.repetitions + 1, 1),
-                seed: self.search.seed,
+                seed: self.search.experiment.seed,
             },
             spread: None,
             samples: Some(Samples {
@@ -334,6 +329,7 @@ impl Rounds<'_> {
 fn is_of_the_point(error: &LaboratoryError) -> bool {
     match error {
         LaboratoryError::Request(_)
+        | LaboratoryError::Setting(_)
         | LaboratoryError::Parameter(_)
         | LaboratoryError::Budget(_)
         | LaboratoryError::Program { .. } => true,

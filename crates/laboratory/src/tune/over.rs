@@ -1,6 +1,7 @@
 //! What `--over` says: a parameter, and the values to try.
 
 use crate::error::LaboratoryError;
+use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
 /// A parameter with the values to try, in the order of trying.
@@ -48,7 +49,7 @@ impl Over {
     /// All that `--over` says, each parameter once, none of which is set.
     pub(crate) fn parse_all(
         texts: &[String],
-        settings: &[String],
+        settings: &[Setting],
     ) -> Result<Vec<Self>, LaboratoryError> {
         let mut all: Vec<Self> = Vec::new();
         for text in texts {
@@ -59,10 +60,7 @@ impl Over {
                     "--over {path} is given twice; write all its values in one, as --over {path}=1,2,4"
                 )));
             }
-            let set = settings
-                .iter()
-                .any(|setting| setting.split_once('=').is_some_and(|(set, _)| set == path));
-            if set {
+            if settings.iter().any(|setting| setting.path == *path) {
                 return Err(LaboratoryError::Request(format!(
                     "{path} is given to --over and to --set: leave one of them out"
                 )));
@@ -224,6 +222,7 @@ fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::Over;
+    use diskperf_timeline::Setting;
 
     fn values(text: &str) -> Result<String, String> {
         let over = Over::parse(text).map_err(|error| error.to_string())?;
@@ -275,8 +274,9 @@ mod tests {
     #[test]
     fn a_parameter_is_searched_once_and_not_set() {
         let parse = |overs: &[&str], settings: &[&str]| {
-            let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-            let (overs, settings): (Vec<String>, Vec<String>) = (own(overs), own(settings));
+            let overs: Vec<String> = overs.iter().map(|text| (*text).to_owned()).collect();
+            let settings = settings.iter().map(|text| Setting::parse(text));
+            let settings: Vec<Setting> = settings.collect::<Result<_, _>>().unwrap();
             Over::parse_all(&overs, &settings).map_err(|error| error.to_string())
         };
         assert_eq!(parse(&["a=1", "b=2"], &["c=3"]).unwrap().len(), 2);

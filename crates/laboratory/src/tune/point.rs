@@ -8,14 +8,12 @@ use crate::model::bench::{Bench, Usage};
 use crate::model::run::{repetition, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
-use crate::request::{Request, SizeChoice};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Step;
-use diskperf_machine::Budget;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Histogram, Repetition};
+use diskperf_timeline::{Experiment, Histogram, Repetition, Setting, SizeChoice};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -27,15 +25,10 @@ pub(super) const REPETITIONS: (u32, u32) = (3, 1);
 pub(super) struct Subject<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) target: &'a str,
-    /// The suite or program; the target's default without one.
-    pub(super) what: Option<&'a str>,
-    pub(super) settings: &'a [String],
-    pub(super) drives: Option<u32>,
+    /// What is the same in every run.
+    pub(super) experiment: &'a Experiment,
     pub(super) size_bytes: u64,
-    pub(super) seed: u64,
     pub(super) overs: &'a [Over],
-    /// What each machine may take.
-    pub(super) machine_budget: Budget,
     pub(super) stop: &'a Arc<AtomicBool>,
 }
 
@@ -61,26 +54,20 @@ impl Subject<'_> {
     ) -> Result<ModelPlan, LaboratoryError> {
         let values = self.overs.iter().zip(places);
         let setting =
-            |(over, place): (&Over, &usize)| format!("{}={}", over.path, over.values[*place]);
+            |(over, place): (&Over, &usize)| Setting::new(&over.path, &over.values[*place]);
         self.with(values.map(setting).collect(), size_bytes)
     }
 
     /// The plan with these settings beside those of all points.
     pub(super) fn with(
         &self,
-        settings: Vec<String>,
+        settings: Vec<Setting>,
         size_bytes: u64,
     ) -> Result<ModelPlan, LaboratoryError> {
-        let request = Request {
-            what: self.what.map(str::to_owned),
-            drives: self.drives,
-            size: SizeChoice::Bytes(size_bytes),
-            settings: self.settings.iter().cloned().chain(settings).collect(),
-            time_calls: true,
-            budget: self.machine_budget,
-            ..Request::of(Vec::new(), self.seed)
-        };
-        plan_of_point(&request, self.catalogue, self.target)
+        let mut experiment = self.experiment.clone();
+        experiment.settings.extend(settings);
+        experiment.size = SizeChoice::Bytes(size_bytes);
+        plan_of_point(&experiment, self.catalogue, self.target)
     }
 }
 
@@ -105,15 +92,14 @@ pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
         MODEL_VERSION.to_owned(),
         plan.target.clone(),
         format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
-        format!("{REPETITIONS:?} {}", plan.cache.name()),
+        format!("{REPETITIONS:?} {}", plan.experiment.cache.name()),
     ];
     for step in &plan.suite.steps {
         let values = step.program.parameter_values();
         let size_bytes = plan.size(step);
         identity.push(format!("{} {values:?} {size_bytes}", step.program.name()));
     }
-    let settings = plan.settings.iter();
-    identity.extend(settings.map(|setting| format!("{}={}", setting.path, setting.text)));
+    identity.extend(plan.experiment.settings.iter().map(Setting::to_string));
     let computer = &plan.computers[0];
     // Programs without files take a system's files away.
     identity.push(computer.filesystem());
@@ -143,7 +129,7 @@ pub(super) fn run(
 fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, LaboratoryError> {
     let assignments = bench.assignments(Task {
         program: &step.program,
-        cache: step.program.cache_mode(plan.cache),
+        cache: step.program.cache_mode(plan.experiment.cache),
         size_bytes: plan.size(step),
     });
     let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();

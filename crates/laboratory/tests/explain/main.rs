@@ -7,9 +7,10 @@ mod differences;
 mod ledgers;
 
 use diskperf_laboratory::explain::{Means, Subject, explain};
+use diskperf_laboratory::model::settings;
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::timeline::Trace;
-use diskperf_laboratory::{LaboratoryError, Request, SizeChoice};
+use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload};
 use std::sync::Arc;
 
 /// A program, or a suite, on a system, with settings.
@@ -42,15 +43,16 @@ impl Case {
     }
 
     fn subject(&self) -> Result<Subject, LaboratoryError> {
-        let request = Request {
-            what: self.what.map(str::to_owned),
+        let experiment = Experiment {
+            workload: Workload::of(self.what.map(str::to_owned)),
+            targets: vec![self.system.clone().into()],
             drives: Some(self.drives),
             size: self.size,
-            settings: self.settings.clone(),
+            settings: settings(&self.settings)?,
             repetitions: Some(2),
-            ..Request::of(vec![self.system.clone().into()], 1983)
+            ..Experiment::default()
         };
-        let Some(Plan::Model(plan)) = plan(&request)?.pop() else {
+        let Some(Plan::Model(plan)) = plan(&experiment)?.pop() else {
             panic!("{self:?} is no modelled system")
         };
         Ok(Subject {

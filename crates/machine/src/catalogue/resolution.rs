@@ -12,10 +12,11 @@ use super::component::Component;
 use super::names;
 use super::place::{Place, Text};
 use super::problem::{Errors, Problem};
-use super::setting::{self, SETTING_NAME, Setting, is_number};
+use super::setting::{self, SETTING_NAME, is_number};
 use super::shape::{Reading, Shape};
 use super::system::{Layer, Part, Record, System};
 use super::value::{Content, Entry, Table, Value};
+use diskperf_timeline::Setting;
 
 /// Most drives that one system can have configured: the units of a MASSBUS.
 const MOST_DRIVES: u64 = 8;

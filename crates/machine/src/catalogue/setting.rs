@@ -1,74 +1,22 @@
-//! A `--set PATH=VALUE`.
+//! Settings as a layer of a system.
 
 use std::sync::Arc;
 
 use super::component::Component;
 use super::place::{Place, Text};
-use super::problem::{Errors, Problem};
+use super::problem::Problem;
 use super::value::{self, Content, Entry, Table, Value};
-
-/// One change to a system: `filesystem.block_bytes=4096` changes a parameter,
-/// `drive=capricorn` puts another entry of the catalogue in a component's
-/// place, `drive.2=capricorn` in one drive's, and `drives=1` changes how many
-/// are configured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// The path: `filesystem.block_bytes`.
-    pub path: String,
-    /// The value as it was written: `4096`.
-    pub text: String,
-}
+use diskperf_timeline::Setting;
 
 /// What messages call a setting's text, where a file would have its path.
 pub(crate) const SETTING_NAME: &str = "--set";
-
-impl Setting {
-    /// A setting of a path to a value, as TOML or as a bare word.
-    pub fn new(path: &str, text: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
-    }
-
-    /// A setting from the argument `PATH=VALUE`.
-    ///
-    /// # Errors
-    ///
-    /// No `=`, or an empty path or value.
-    pub fn parse(argument: &str) -> Result<Setting, Errors> {
-        let wrong = |title: &str| {
-            let text = Arc::new(Text::new(SETTING_NAME.to_string(), argument.to_string()));
-            let place = Place::new(&text, 0..argument.len());
-            let problem = Problem::new(title)
-                .at(&place, "")
-                .help("write PATH=VALUE, as in `filesystem.block_bytes=4096` or `drive=capricorn`");
-            Errors::none_of(vec![problem])
-        };
-        let Some((path, text)) = argument.split_once('=') else {
-            wrong("a setting without `=`")?;
-            unreachable!("a list with a problem is an error");
-        };
-        let (path, text) = (path.trim(), text.trim());
-        if path.is_empty() || path.split('.').any(|part| part.trim().is_empty()) {
-            wrong("a setting without a path")?;
-        }
-        if text.is_empty() {
-            wrong("a setting without a value")?;
-        }
-        Ok(Setting {
-            path: path.to_string(),
-            text: text.to_string(),
-        })
-    }
-}
 
 /// The settings as one more layer of the system, in the shape of a system file.
 /// Of two settings with the same path, the later one counts.
 pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
-        let content = format!("{}={}", setting.path, setting.text);
+        let content = setting.to_string();
         let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
         let value = value::parse_setting(&text, setting.path.len() + 1);
         if let Err(problem) = insert(&mut root, &spelt_out(&setting.path), &text, value) {

@@ -1,9 +1,9 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem, Histogram, Ledger,
-    Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
-    Statistic, WorkerMeasure, World,
+    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Experiment, Filesystem,
+    Histogram, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition,
+    Residency, Run, RunState, Setting, Statistic, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -43,6 +43,12 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
         seed: u64::MAX,
         started_unix_ms,
         command_line: vec!["diskperf".to_owned(), "run".to_owned(), String::new()],
+        experiment: Some(Experiment {
+            targets: vec!["/var/tmp".into(), "/mnt/données \"two\"\n".into()],
+            settings: vec![Setting::new("program.call_bytes", "512")],
+            seed: u64::MAX,
+            ..Experiment::default()
+        }),
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Running,

@@ -74,6 +74,7 @@ fn possible() -> Run {
         seed: u64::MAX,
         started_unix_ms: 0,
         command_line: Vec::new(),
+        experiment: None,
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Finished,

@@ -42,7 +42,10 @@ pub(super) fn repeat(run: &Run) -> String {
         ));
     }
     let items = super::blocks::list(&lines);
-    format!("<pre>{}</pre>\n{items}", escape::text(&command.join(" ")))
+    match command.is_empty() {
+        true => items,
+        false => format!("<pre>{}</pre>\n{items}", escape::text(&command.join(" "))),
+    }
 }
 
 /// A word as a shell takes it for one.

@@ -10,7 +10,7 @@ use diskperf_timeline::CacheMode;
 impl ModelPlan {
     /// Why a step cannot run here, if it cannot.
     fn obstacle(&self, step: &Step) -> Option<String> {
-        let direct = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        let direct = step.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
         if self.computers[0].is_minix() {
             return self.obstacle_on_minix(step);
@@ -42,7 +42,7 @@ impl ModelPlan {
     fn obstacle_on_minix(&self, step: &Step) -> Option<String> {
         let program = &step.program;
         let files = self.computers[0].medium() == Medium::Directory;
-        let direct = program.cache_mode(self.cache) == CacheMode::Direct;
+        let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
         if !program.is_of_minix() {
             Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
@@ -66,7 +66,7 @@ impl ModelPlan {
 
     /// The same, where programs have the drives by themselves.
     fn obstacle_without_files(&self, step: &Step) -> Option<String> {
-        let raw = step.program.cache_mode(self.cache) == CacheMode::Direct;
+        let raw = step.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         match step.needs(Medium::Device) {
             Needs::OtherMedium => Some(format!(
                 "it works on files, and {} has no file system that is modelled",

@@ -84,7 +84,7 @@ impl ModelPlan {
         let computer = &self.computers[0];
         let unit_bytes = |step: &Step| {
             let program = &step.program;
-            let direct = program.cache_mode(self.cache) == CacheMode::Direct;
+            let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
             let moves_sectors = match computer.medium() {
                 Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
                 Medium::Directory => program.names_its_device() && direct,

@@ -8,6 +8,7 @@ use diskperf_system::host::ReadAhead;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::is_root;
 use diskperf_system::host::queue_settings::{HeldQueue, PutBack, QueueError, QueueKey};
+use diskperf_timeline::Experiment;
 use std::path::Path;
 
 /// The parameters of programs that may be varied: sizes of calls, and how many
@@ -91,21 +92,15 @@ impl Varied {
     }
 
     /// What it is without the search, if that can be told.
-    pub(super) fn own(
-        &self,
-        set: &[String],
-        what: Option<&str>,
-        settings: &DeviceSettings,
-    ) -> Option<String> {
+    pub(super) fn own(&self, fixed: &Experiment, settings: &DeviceSettings) -> Option<String> {
         match self {
             Self::Program(path) => {
-                let mut set = set.iter().filter_map(|setting| setting.split_once('='));
-                let set = set.rfind(|(set, _)| set == path);
+                let set = fixed.settings.iter().rfind(|set| set.path == *path);
                 let of_program = || {
-                    let mut program = Program::named(what?)?.parameter_values();
+                    let mut program = Program::named(fixed.workload.name()?)?.parameter_values();
                     program.remove(path.strip_prefix("program.")?)
                 };
-                set.map(|(_, value)| value.to_owned()).or_else(of_program)
+                set.map(|set| set.text.clone()).or_else(of_program)
             }
             Self::Direct => Some("0".to_owned()),
             Self::ReadAhead => Some(ReadAhead::default().name().to_owned()),

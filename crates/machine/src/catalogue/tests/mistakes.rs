@@ -420,19 +420,6 @@ fn values_of_types_that_were_not_selected_are_checked_too() {
 }
 
 #[test]
-fn a_setting_needs_a_path_and_a_value() {
-    for argument in ["", "=", "a.b", "=3", "a.b=", "a..b=3", ".a=3"] {
-        let error = Setting::parse(argument).expect_err(argument).to_string();
-        says(&error, &["write PATH=VALUE"]);
-    }
-    let setting = Setting::parse("a.b = c=d").expect("the first `=` counts");
-    assert_eq!(
-        (setting.path.as_str(), setting.text.as_str()),
-        ("a.b", "c=d")
-    );
-}
-
-#[test]
 fn a_setting_of_what_nothing_reads_is_refused() {
     let catalogue = Catalogue::embedded();
     let setting = Setting::parse("bus.bytes_per_s=5").expect("a setting");

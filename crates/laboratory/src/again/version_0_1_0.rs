@@ -1,0 +1,121 @@
+//! The command lines of diskperf 0.1.0, which kept nothing else of what a run was
+//! asked to do.
+
+use diskperf_timeline::units::parse_size;
+use diskperf_timeline::{CacheMode, Experiment, Setting, SizeChoice, Workload};
+
+/// What a `diskperf run` asks for; nothing of a command line that is none.
+pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
+    let mut words = words.iter().skip(1);
+    let mut experiment = Experiment::default();
+    let mut is_run = false;
+    while let Some(word) = words.next() {
+        if flag(&mut experiment, word) {
+            continue;
+        }
+        if !word.starts_with('-') {
+            match is_run {
+                true => experiment.workload = Workload::Named(word.clone()),
+                false if word == "run" => is_run = true,
+                false => return None,
+            }
+            continue;
+        }
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, value),
+            None => (word.as_str(), words.next()?.as_str()),
+        };
+        option(&mut experiment, name, value)?;
+    }
+    is_run.then_some(experiment)
+}
+
+/// Takes an option without a value.
+fn flag(experiment: &mut Experiment, word: &str) -> bool {
+    match word {
+        "--together" => experiment.together = true,
+        "--direct" => experiment.cache = CacheMode::Direct,
+        "--drop-caches" => experiment.drop_all_caches = true,
+        "--ignore-signature" => experiment.ignore_signature = true,
+        "--no-budget" => experiment.no_budget = true,
+        "--no-latency" => experiment.time_calls = false,
+        "--quiet" | "-q" | "--" => {}
+        _ => return false,
+    }
+    true
+}
+
+/// Takes an option with its value.
+fn option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
+    let text = || value.to_owned();
+    match name {
+        "--suite" => experiment.workload = Workload::Named(text()),
+        "--on" => experiment.targets.push(value.into()),
+        "--drives" => experiment.drives = Some(value.parse().ok()?),
+        "--catalogue" => experiment.catalogue = Some(value.into()),
+        "--other" => experiment.other = Some(value.into()),
+        "--size" if value == "auto" => experiment.size = SizeChoice::Auto,
+        "--size" => experiment.size = SizeChoice::Bytes(parse_size(value).ok()?),
+        "--set" => experiment.settings.push(Setting::parse(value).ok()?),
+        "--runs" => experiment.repetitions = Some(value.parse().ok()?),
+        "--cache" if value == "warm" => experiment.cache = CacheMode::Warm,
+        "--cache" if value == "cold" => {}
+        "--fresh" => experiment.fresh = Some(text()),
+        "--destroy-data-on" => experiment.destroy_data_on.push(value.into()),
+        "--seed" => experiment.seed = value.parse().ok()?,
+        "--label" => experiment.label = Some(text()),
+        "--store" | "--perfetto" | "--format" => {}
+        _ => return None,
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<Experiment> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        experiment(&words)
+    }
+
+    #[test]
+    fn options_come_in_any_order_and_with_or_without_an_equals_sign() {
+        let line = "diskperf --store s.sqlite run read_8192 --on vax780-sc780-eagle --drives=2 \
+                    --size 64K --runs 2 --set filesystem.rotdelay_ms=4 --set=program.think_ns=9 \
+                    --cache warm --seed=7 --no-latency --label a -q --format json";
+        let expected = Experiment {
+            workload: Workload::Named("read_8192".to_owned()),
+            targets: vec!["vax780-sc780-eagle".into()],
+            drives: Some(2),
+            size: SizeChoice::Bytes(65536),
+            repetitions: Some(2),
+            settings: vec![
+                Setting::new("filesystem.rotdelay_ms", "4"),
+                Setting::new("program.think_ns", "9"),
+            ],
+            cache: CacheMode::Warm,
+            seed: 7,
+            time_calls: false,
+            label: Some("a".to_owned()),
+            ..Experiment::default()
+        };
+        assert_eq!(of(line), Some(expected));
+        assert_eq!(of("diskperf run"), Some(Experiment::default()));
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for line in [
+            "",
+            "diskperf",
+            "diskperf list",
+            "diskperf run --siz 3",
+            "diskperf run --seed",
+            "diskperf run --seed -1",
+            "diskperf run --set drive",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+}

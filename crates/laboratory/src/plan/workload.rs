@@ -1,0 +1,224 @@
+//! Which programs an experiment runs: by name, or by the values that a run keeps.
+
+use crate::error::LaboratoryError;
+use diskperf_battery::program::nearest;
+use diskperf_battery::{Medium, ParameterError, Program, Step, Suite};
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_timeline::{Experiment, Protocol, Setting, StepValues, Workload};
+use std::path::{Path, PathBuf};
+
+/// The suite of a workload on this medium.
+pub(super) fn suite(workload: &Workload, medium: Medium) -> Result<Suite, LaboratoryError> {
+    match workload {
+        Workload::Usual => named_suite(
+            match medium {
+                Medium::Directory => "ffs83",
+                Medium::Device | Medium::File => "seqread89",
+            },
+            medium,
+        ),
+        Workload::Named(name) => named_suite(name, medium),
+        Workload::Steps {
+            name,
+            protocol,
+            steps,
+        } => Ok(Suite {
+            name: name.clone(),
+            protocol: possible(*protocol)?,
+            steps: steps.iter().map(step).collect::<Result<_, _>>()?,
+        }),
+    }
+}
+
+/// The suite or program of this name.
+pub(super) fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
+    if let Some(suite) = Suite::named(name, medium) {
+        return Ok(suite);
+    }
+    if let Some(program) = Program::named(name) {
+        return Ok(Suite::of_program(program));
+    }
+    let is_path = name.contains('/') || Path::new(name).exists();
+    let is_system = Catalogue::embedded()
+        .system_names()
+        .contains(&name.to_owned());
+    if is_path || is_system {
+        let kind = if is_path { "path" } else { "modelled system" };
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a {kind}, and a suite or a program stands here: write `diskperf run --on {name}`"
+        )));
+    }
+    let names: Vec<_> = Suite::all()
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(Program::all().into_iter().map(|(name, _)| name))
+        .collect();
+    Err(LaboratoryError::Request(
+        match nearest(name, names.iter().copied()) {
+            Some(near) => format!("no suite or program is called `{name}`; did you mean `{near}`?"),
+            None => format!(
+                "no suite or program is called `{name}`; there are {}",
+                names.join(", ")
+            ),
+        },
+    ))
+}
+
+/// A protocol that was kept, if it keeps a repetition.
+fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
+    if protocol.discarded < protocol.repetitions {
+        return Ok(protocol);
+    }
+    Err(LaboratoryError::Request(format!(
+        "none of {} repetitions counts where {} are discarded",
+        protocol.repetitions, protocol.discarded
+    )))
+}
+
+/// A step by its values.
+fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
+    let mut program = Program::named(&values.program).ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "no program is called `{}` any more",
+            values.program
+        ))
+    })?;
+    for (name, value) in &values.parameters {
+        program.set(name, value)?;
+    }
+    Ok(Step {
+        program,
+        distinguishing: values.distinguishing.clone(),
+        row: values.row,
+        size_group: values.size_group,
+    })
+}
+
+/// The experiment of one run: by the steps of its suite, which have the settings of
+/// programs and the number of repetitions in them.
+pub(super) fn of_one_run(
+    experiment: &Experiment,
+    targets: Vec<PathBuf>,
+    suite: &Suite,
+) -> Experiment {
+    let values = |step: &Step| StepValues {
+        program: step.program.name().to_owned(),
+        parameters: step.program.parameter_values(),
+        distinguishing: step.distinguishing.clone(),
+        row: step.row,
+        size_group: step.size_group,
+    };
+    let mut experiment = Experiment {
+        workload: Workload::Steps {
+            name: suite.name.clone(),
+            protocol: suite.protocol,
+            steps: suite.steps.iter().map(values).collect(),
+        },
+        targets,
+        repetitions: None,
+        ..experiment.clone()
+    };
+    let of_system = |setting: &Setting| setting.of_program().is_none();
+    experiment.settings.retain(of_system);
+    experiment
+}
+
+/// A suite as an experiment has it run: with its number of repetitions, and with its
+/// settings of programs in every step that has the parameter. Steps that become the
+/// same run once.
+pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, LaboratoryError> {
+    if let Some(repetitions) = experiment.repetitions {
+        suite.protocol.repetitions = repetitions.max(1);
+        suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
+        suite.protocol.stop_below_share = None;
+    }
+    for setting in &experiment.settings {
+        if let Some(name) = setting.of_program() {
+            set(&mut suite, name, &setting.text)?;
+        }
+    }
+    let mut kept: Vec<Step> = Vec::new();
+    for step in suite.steps.drain(..) {
+        if !kept.iter().any(|earlier| earlier.program == step.program) {
+            kept.push(step);
+        }
+    }
+    suite.steps = kept;
+    Ok(suite)
+}
+
+/// Sets a parameter of all programs that have it.
+fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
+    let mut unknown = None;
+    let mut taken = false;
+    for step in &mut suite.steps {
+        match step.program.set(name, value) {
+            Ok(()) => {
+                taken = true;
+                if !step.distinguishing.iter().any(|known| known == name) {
+                    step.distinguishing.push(name.to_owned());
+                }
+            }
+            Err(error @ ParameterError::Unknown { .. }) => {
+                unknown.get_or_insert(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match unknown {
+        Some(error) if !taken => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses settings of a modelled system, which real storage does not have.
+pub(super) fn check_programs_alone(settings: &[Setting]) -> Result<(), LaboratoryError> {
+    let Some(setting) = settings
+        .iter()
+        .find(|setting| setting.of_program().is_none())
+    else {
+        return Ok(());
+    };
+    let path = &setting.path;
+    Err(LaboratoryError::Request(match path.split_once('.') {
+        Some((component, _)) => format!(
+            "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
+        ),
+        None => format!(
+            "--set {path} names no component: write --set program.{path}={}",
+            setting.text
+        ),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_the_same_by_their_values() {
+        for (name, _) in Suite::all() {
+            for medium in [Medium::Directory, Medium::Device, Medium::File] {
+                let Some(suite) = Suite::named(name, medium) else {
+                    continue;
+                };
+                let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+                assert_eq!(super::suite(&kept.workload, medium).unwrap(), suite);
+            }
+        }
+        for (name, _) in Program::all() {
+            let suite = named_suite(name, Medium::Directory).unwrap();
+            let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+            let again = super::suite(&kept.workload, Medium::Directory).unwrap();
+            assert_eq!(again, suite, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_that_keeps_nothing_is_refused() {
+        let mut suite = named_suite("ffs83", Medium::Directory).unwrap();
+        suite.protocol.discarded = suite.protocol.repetitions;
+        let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+        assert!(super::suite(&kept.workload, Medium::Directory).is_err());
+    }
+}

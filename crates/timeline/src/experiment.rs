@@ -1,0 +1,274 @@
+//! What a run is asked to do: the one description from which it is planned, by which
+//! it is kept, and from which it is made again.
+
+use crate::protocol::{CacheMode, Protocol};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Programs, targets, and how the programs are run there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Experiment {
+    /// The programs.
+    pub workload: Workload,
+    /// Directories, files, block devices, and modelled systems: names of the
+    /// catalogue and files that end in `.toml`.
+    pub targets: Vec<PathBuf>,
+    /// All targets at the same time, as one run.
+    pub together: bool,
+    /// A directory on another file system, for copies.
+    pub other: Option<PathBuf>,
+    /// How many drives of a modelled system run each program at once.
+    pub drives: Option<u32>,
+    /// A folder laid over the catalogue.
+    pub catalogue: Option<PathBuf>,
+    /// Parameters of programs and of modelled systems.
+    pub settings: Vec<Setting>,
+    /// Repetitions in place of the protocol's.
+    pub repetitions: Option<u32>,
+    /// Bytes that each program moves.
+    pub size: SizeChoice,
+    /// What is asked of the page cache.
+    pub cache: CacheMode,
+    /// Drop the caches of the whole machine before each repetition.
+    pub drop_all_caches: bool,
+    /// Fresh file systems, as `ext4:block_bytes=1024`.
+    pub fresh: Option<String>,
+    /// Devices that may be overwritten.
+    pub destroy_data_on: Vec<PathBuf>,
+    /// Also where they carry a signature.
+    pub ignore_signature: bool,
+    /// Whether a modelled machine may take all the events, virtual time and memory
+    /// that it needs.
+    pub no_budget: bool,
+    /// Whether each call is timed.
+    pub time_calls: bool,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// The user's own name for the run.
+    pub label: Option<String>,
+}
+
+impl Default for Experiment {
+    /// The usual workload with cold caches, each call timed.
+    fn default() -> Self {
+        Self {
+            workload: Workload::Usual,
+            targets: Vec::new(),
+            together: false,
+            other: None,
+            drives: None,
+            catalogue: None,
+            settings: Vec::new(),
+            repetitions: None,
+            size: SizeChoice::Auto,
+            cache: CacheMode::Cold,
+            drop_all_caches: false,
+            fresh: None,
+            destroy_data_on: Vec::new(),
+            ignore_signature: false,
+            no_budget: false,
+            time_calls: true,
+            seed: 1983,
+            label: None,
+        }
+    }
+}
+
+impl Experiment {
+    /// Whether JSON can hold it: a path need not be UTF-8.
+    pub fn is_text(&self) -> bool {
+        let paths = self.targets.iter().chain(&self.destroy_data_on);
+        let mut paths = paths.chain(&self.other).chain(&self.catalogue);
+        paths.all(|path| path.to_str().is_some())
+    }
+}
+
+/// Which programs run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// The usual suite of the target.
+    Usual,
+    /// The suite or program of this name.
+    Named(String),
+    /// These steps, whatever suites hold today.
+    Steps {
+        /// The suite's name, or the program's.
+        name: String,
+        /// How each step is repeated.
+        protocol: Protocol,
+        /// In the order of running.
+        steps: Vec<StepValues>,
+    },
+}
+
+impl Workload {
+    /// The suite or program of a name; the usual suite without one.
+    pub fn of(name: Option<String>) -> Self {
+        name.map_or(Self::Usual, Self::Named)
+    }
+
+    /// The name of its suite or program; the usual suite depends on the target.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Usual => None,
+            Self::Named(name) | Self::Steps { name, .. } => Some(name),
+        }
+    }
+}
+
+/// One step of a suite, as values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepValues {
+    /// The program's name.
+    pub program: String,
+    /// Its parameters, all of them, in their canonical text.
+    pub parameters: BTreeMap<String, String>,
+    /// The parameters that tell it from its siblings.
+    pub distinguishing: Vec<String>,
+    /// Its place in the table.
+    pub row: u32,
+    /// Steps of one group move the same number of bytes.
+    pub size_group: u32,
+}
+
+/// How many bytes a program moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizeChoice {
+    /// As many as take about half a second, found by a pilot; on a modelled system
+    /// 1983's.
+    Auto,
+    /// This many.
+    Bytes(u64),
+}
+
+/// One change to a program or to a modelled system: `program.call_bytes=512` and
+/// `filesystem.block_bytes=4096` change a parameter, `drive=capricorn` puts another
+/// entry of the catalogue in a component's place, `drive.2=capricorn` in one drive's,
+/// and `drives=1` changes how many are configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Setting {
+    /// The path: `filesystem.block_bytes`.
+    pub path: String,
+    /// The value as it was written: `4096`.
+    pub text: String,
+}
+
+/// A text that is no setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// Nothing is set.
+    #[error(
+        "a setting without `=`: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
+    )]
+    NoValue,
+    /// Nothing before the `=`, or between two dots of it.
+    #[error(
+        "a setting without a path: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
+    )]
+    NoPath,
+    /// Nothing after the `=`.
+    #[error(
+        "a setting without a value: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
+    )]
+    EmptyValue,
+}
+
+impl Setting {
+    /// A setting of a path to a value, as TOML or as a bare word.
+    pub fn new(path: &str, text: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// A setting from `PATH=VALUE`.
+    ///
+    /// # Errors
+    ///
+    /// No `=`, or an empty path or value.
+    pub fn parse(argument: &str) -> Result<Self, SettingError> {
+        let (path, text) = argument.split_once('=').ok_or(SettingError::NoValue)?;
+        let (path, text) = (path.trim(), text.trim());
+        if path.split('.').any(|part| part.trim().is_empty()) {
+            return Err(SettingError::NoPath);
+        }
+        if text.is_empty() {
+            return Err(SettingError::EmptyValue);
+        }
+        Ok(Self::new(path, text))
+    }
+
+    /// The parameter of programs that it sets, if it sets one.
+    pub fn of_program(&self) -> Option<&str> {
+        self.path.strip_prefix("program.")
+    }
+}
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}={}", self.path, self.text)
+    }
+}
+
+impl From<Setting> for String {
+    fn from(setting: Setting) -> Self {
+        setting.to_string()
+    }
+}
+
+impl TryFrom<String> for Setting {
+    type Error = SettingError;
+
+    fn try_from(text: String) -> Result<Self, SettingError> {
+        Self::parse(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_needs_a_path_and_a_value() {
+        use SettingError::{EmptyValue, NoPath, NoValue};
+        for (text, error) in [
+            ("", NoValue),
+            ("=", NoPath),
+            ("a.b", NoValue),
+            ("=3", NoPath),
+            ("a.b=", EmptyValue),
+            ("a..b=3", NoPath),
+            (".a=3", NoPath),
+        ] {
+            assert_eq!(Setting::parse(text), Err(error), "{text}");
+        }
+        // The first `=` counts.
+        assert_eq!(Setting::parse("a.b = c=d"), Ok(Setting::new("a.b", "c=d")));
+    }
+
+    #[test]
+    fn what_json_holds_is_read_back() {
+        let experiment = Experiment {
+            settings: vec![Setting::new("drive.zones", "[[1, 2]]")],
+            workload: Workload::Named("ffs83".to_owned()),
+            size: SizeChoice::Bytes(u64::MAX),
+            targets: vec!["vax780-sc780-eagle".into()],
+            ..Experiment::default()
+        };
+        let text = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Experiment>(&text).unwrap(),
+            experiment
+        );
+        // What a later version adds has a value for what an earlier one wrote.
+        let nothing = serde_json::from_str::<Experiment>("{}").unwrap();
+        assert_eq!(nothing, Experiment::default());
+        assert!(serde_json::from_str::<Setting>("\"drive\"").is_err());
+    }
+}
