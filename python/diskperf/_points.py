@@ -71,7 +71,7 @@ def run_points(
     if len(each) != len(own):
         raise RequestError(f"{len(each)} seeds for {len(own)} points: give one, or one for each")
     shared = {
-        "target": system.name,
+        "targets": [system.name],
         "what": suite,
         "settings": typed({**system.settings, **flat(settings or {})}),
         "drives": drives,

@@ -15,7 +15,7 @@ use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::tune::{BUDGET, Goal};
-use diskperf_laboratory::{Experiment, Setting, SettingError, SizeChoice, Workload};
+use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
 
 /// Measures how fast storage reads and writes, in the manner of the 4.2BSD
@@ -100,7 +100,7 @@ pub(crate) struct RunArguments {
     pub(crate) size: SizeChoice,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Repetitions of each program, in place of the suite's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -225,7 +225,7 @@ pub(crate) struct ReproduceArguments {
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Option<String>,
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Write the card as a page to this file too
     #[arg(long, value_name = "FILE.html")]
@@ -296,7 +296,7 @@ pub(crate) struct TuneArguments {
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Set a parameter of the programs (program.KEY=VALUE) or of the system for all runs
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Drives that run the programs at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
@@ -380,7 +380,7 @@ pub(crate) struct ListArguments {
     #[arg(value_name = "PROGRAM|TARGET")]
     pub(crate) name: Option<String>,
     /// Of `parameters`: with this change of the modelled system
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Lay this folder over the catalogue
     #[arg(long, value_name = "DIR")]
@@ -522,10 +522,6 @@ impl From<OutputFormat> for Format {
 fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
-}
-
-fn setting(text: &str) -> Result<Setting, SettingError> {
-    Setting::parse(text)
 }
 
 fn size(text: &str) -> Result<SizeChoice, String> {

@@ -43,8 +43,7 @@ pub(crate) fn run(
     command_line: Vec<String>,
     store: Option<&Path>,
 ) -> Outcome {
-    let experiment = arguments.experiment();
-    let plans = plan::plan(&experiment)?;
+    let plans = plan::plan(&arguments.experiment())?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
@@ -82,7 +81,7 @@ pub(crate) fn run(
         return Err(error);
     }
     if let Some(output) = trace {
-        explain::trace_again(output, (&plans, &runs), &stop)?;
+        explain::trace_again(output, &runs, &stop)?;
     }
     printed?;
     Ok(match recorder.failure() {

@@ -103,6 +103,11 @@ impl Observer for Progress {
                 let bytes_per_s = repetition.kb_per_s() * KIB as f64;
                 bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
+            Event::SettingTried(setting) => {
+                let what = format!("without --set {setting}");
+                bar.start(printable_line(&what).into_owned());
+                bar.say("does it do the same?");
+            }
             Event::RunStarted(_)
             | Event::BlockLayer(_)
             | Event::StepFinished(_)

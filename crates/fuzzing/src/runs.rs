@@ -3,7 +3,7 @@
 use crate::{Body, Target};
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
-use diskperf_laboratory::{Event, Experiment, Observer, Recorder, SizeChoice, Workload, runs};
+use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload, runs};
 use diskperf_store::Store;
 use diskperf_timeline::Run;
 use rusqlite::Connection;
@@ -177,10 +177,6 @@ fn store_rows() -> Body {
 
 /// A run of two repetitions.
 fn sample() -> Run {
-    struct Silent;
-    impl Observer for Silent {
-        fn event(&mut self, _: Event<'_>) {}
-    }
     let experiment = Experiment {
         workload: Workload::Named("read_8192".to_owned()),
         targets: vec![PathBuf::from("vax780-sc780-eagle")],
@@ -191,7 +187,7 @@ fn sample() -> Run {
     };
     let plans = plan(&experiment).expect("a plan");
     let mut recorder = Recorder::of_nothing();
-    let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
+    let executed = execute(&plans[0], &Arc::default(), &mut Nobody, &mut recorder);
     let mut run = executed.run;
     // Texts of the catalogue are most of a document.
     if let Some(model) = &mut run.model {

@@ -3,25 +3,12 @@
 mod version_0_1_0;
 
 use crate::error::LaboratoryError;
+use crate::explain::Subject;
 use crate::model::run::modelled;
 use crate::model::version::MODEL_VERSION;
-use crate::plan::{self, ModelPlan, Plan};
+use crate::plan::ModelPlan;
 use diskperf_timeline::{Experiment, Modelled, Nanoseconds, Run, World};
-
-/// The plan of the one modelled system of this name.
-///
-/// # Errors
-///
-/// A name of real storage.
-pub fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryError> {
-    let models = plans.into_iter().filter_map(|plan| match plan {
-        Plan::Model(plan) if plan.target == name => Some(*plan),
-        Plan::Model(_) | Plan::Host(_) => None,
-    });
-    models
-        .last()
-        .ok_or_else(|| LaboratoryError::Request(format!("`{name}` is no modelled system")))
-}
+use std::collections::BTreeSet;
 
 /// The plan that makes a stored run again. Another version of the model that does
 /// the same makes it too: what is made is compared with what was stored.
@@ -31,7 +18,7 @@ pub fn only_model(plans: Vec<Plan>, name: &str) -> Result<ModelPlan, LaboratoryE
 /// What has changed since, and a run that was not made on a model.
 pub fn plan_of(run: &Run) -> Result<ModelPlan, LaboratoryError> {
     let stored = model_of(run)?;
-    let plan = only_model(plan::plan(&experiment(run)?)?, &run.target)?;
+    let plan = Subject::of(run.target.clone(), &experiment(run)?)?.plan;
     let now = modelled(&plan, &stored.model_version);
     match now.fingerprint == stored.fingerprint {
         true => Ok(plan),
@@ -102,15 +89,9 @@ fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
 /// Files of the catalogue that are not as they were.
 fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
     let names = stored.catalogue.keys().chain(now.catalogue.keys());
-    let mut names: Vec<&String> = names.collect();
-    names.sort_unstable();
-    names.dedup();
-    let differs = |name: &&&String| stored.catalogue.get(**name) != now.catalogue.get(**name);
-    names
-        .iter()
-        .filter(differs)
-        .map(|name| (*name).clone())
-        .collect()
+    let names: BTreeSet<&String> = names.collect();
+    let differs = |name: &&String| stored.catalogue.get(*name) != now.catalogue.get(*name);
+    names.into_iter().filter(differs).cloned().collect()
 }
 
 /// Makes sure that what was made again took as long as a repetition that counts,
@@ -145,13 +126,13 @@ pub(crate) fn check_elapsed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::run::new_run;
+    use crate::model::run::{new_run, stand, work};
     use diskperf_timeline::Workload;
 
     /// A run of another build of the model, whose version is another.
     fn of_another_build(experiment: &Experiment) -> Run {
-        let plan = only_model(plan::plan(experiment).unwrap(), "vax780-sc780-eagle").unwrap();
-        let mut run = new_run(&plan, ("0123456789".to_owned(), 0));
+        let plan = Subject::of(String::new(), experiment).unwrap().plan;
+        let mut run = new_run(&plan);
         run.model = Some(modelled(&plan, "0.1.0+feed"));
         run
     }
@@ -173,11 +154,10 @@ mod tests {
         assert_eq!(again.experiment.workload, workload);
         assert_eq!(again.suite.protocol.repetitions, 2);
         // Whether it does the same is told by what it makes.
-        run.results.push(crate::model::run::new_result(
-            &again,
-            &again.suite.steps[0],
-            &again.computers[0],
-        ));
+        let step = &again.suite.steps[0];
+        let stand = stand(&again, &again.computers[0]);
+        run.results
+            .push(work(&again, step, "").result(step, &stand));
         let wrong = check_elapsed(&run, [(0, Nanoseconds(1))].into_iter());
         let words = wrong.unwrap_err().to_string();
         assert!(words.contains("made by model 0.1.0+feed"), "{words}");

@@ -10,17 +10,17 @@ pub mod storage;
 
 pub use difference::differences;
 
-use crate::again::check_elapsed;
+use crate::again::{check_elapsed, plan_of};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use crate::plan::{ModelPlan, title};
+use crate::plan::{self, ModelPlan, Plan, title};
 use crate::reproduce::jobs::Workshop;
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::Step;
 use diskperf_machine::{Budget, WhatIf};
-use diskperf_timeline::{Nanoseconds, Run, Trace};
+use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
 use rerun::{Outcome, Variant};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,6 +33,40 @@ pub struct Subject {
     pub plan: ModelPlan,
     /// The run that was stored, if it is one: what is made again must be it.
     pub run: Option<Run>,
+}
+
+impl Subject {
+    /// A modelled system with an experiment that is for it alone.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the experiment, and a name of real storage.
+    pub fn of(name: String, experiment: &Experiment) -> Result<Self, LaboratoryError> {
+        let mut plans = plan::plan(experiment)?;
+        match plans.pop() {
+            Some(Plan::Model(plan)) => Ok(Self {
+                name,
+                plan: *plan,
+                run: None,
+            }),
+            _ => Err(LaboratoryError::Request(format!(
+                "`{name}` is no modelled system"
+            ))),
+        }
+    }
+
+    /// A stored run, as it is made again.
+    ///
+    /// # Errors
+    ///
+    /// As [`plan_of`].
+    pub fn again(run: Run) -> Result<Self, LaboratoryError> {
+        Ok(Self {
+            name: format!("{} (run {})", run.target, run.id),
+            plan: plan_of(&run)?,
+            run: Some(run),
+        })
+    }
 }
 
 /// How it is explained.

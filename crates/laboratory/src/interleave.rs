@@ -3,6 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::model::computer::{Computer, by_itself};
 use crate::reproduce::jobs::{Figure, Job, Workshop};
+use crate::rig::ONCE;
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
 use diskperf_machine::Budget;
@@ -129,7 +130,7 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(Job {
-        repetitions: (1, 0),
+        protocol: ONCE,
         ..Job::of(Arc::new(computer), program, size_bytes, seed)
     })
 }

@@ -31,19 +31,20 @@ pub mod recorder;
 mod repetition;
 pub mod report;
 pub mod reproduce;
+mod rig;
 pub mod runs;
 mod steady;
 mod target;
 pub mod tune;
 
 pub use error::LaboratoryError;
-pub use observer::{Event, Observer};
+pub use observer::{Event, Nobody, Observer};
 pub use output::Output;
 pub use plan::Plan;
 pub use recorder::Recorder;
 
 pub use diskperf_system::host::limits::why_not_started;
-pub use diskperf_timeline::{Experiment, Setting, SettingError, SizeChoice, Workload};
+pub use diskperf_timeline::{Experiment, Setting, SizeChoice, Workload};
 
 pub use diskperf_analysis as analysis;
 pub use diskperf_battery as battery;

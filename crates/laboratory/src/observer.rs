@@ -1,6 +1,6 @@
 //! What happens during a run, for whoever shows progress.
 
-use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run};
+use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Setting};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -39,6 +39,9 @@ pub enum Event<'a> {
     RepetitionFinished(&'a Repetition),
     /// A program ended.
     StepFinished(&'a ProgramResult),
+    /// All programs ran on a modelled system, and now run without one of its settings,
+    /// as far as they do the same.
+    SettingTried(&'a Setting),
     /// A program was left out, or something else that a user should know now.
     Note(&'a str),
     /// Something went wrong that a user must know now, and the run goes on.
@@ -51,4 +54,11 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: Event<'_>);
+}
+
+/// Watches nothing.
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn event(&mut self, _event: Event<'_>) {}
 }

@@ -1,11 +1,15 @@
 //! Finds the size at which a repetition lasts about half a second.
 
+use crate::error::LaboratoryError;
 use crate::measured::Task;
 use crate::observer::{Event, Observer};
-use crate::repetition::Bench;
-use diskperf_battery::ProgramError;
+use crate::plan::title;
+use crate::repetition::HostRig;
+use crate::rig::{ONCE, Work, repeat};
+use diskperf_battery::Step;
 use diskperf_timeline::units::{GIB, MIB};
-use diskperf_timeline::{Nanoseconds, Repetition, WorkerMeasure};
+use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
+use std::collections::BTreeMap;
 
 /// 1983's size: no repetition moves less.
 pub(crate) const SMALLEST_BYTES: u64 = 8 * MIB;
@@ -19,41 +23,96 @@ const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
 /// A pilot that is too short is followed by one of this many times its size.
 const GROWTH: u64 = 8;
 
-/// The size for a task, whose own size is not looked at. `fits` tells whether
-/// every program that will move as much has the room for it.
-pub(crate) fn size(
-    bench: &Bench<'_>,
-    task: Task<'_>,
-    fits: impl Fn(u64) -> bool,
+/// The sizes of steps on a rig, each found once for its group.
+#[derive(Default)]
+pub(crate) struct Sizes(BTreeMap<u32, u64>);
+
+impl Sizes {
+    /// The size that was asked for, or the program's own, or what a pilot finds.
+    pub(crate) fn of(
+        &mut self,
+        rig: &HostRig<'_>,
+        step: &Step,
+        observer: &mut dyn Observer,
+    ) -> Result<u64, LaboratoryError> {
+        let plan = rig.plan;
+        let call_bytes = step.program.call_bytes();
+        if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
+            return Ok(size_bytes);
+        }
+        if let Some(usual_bytes) = step.program.usual_bytes() {
+            let mut size_bytes = usual_bytes;
+            while size_bytes > call_bytes && step.program.file_bytes(size_bytes) > rig.pilot_bytes()
+            {
+                size_bytes /= 2;
+            }
+            return Ok(size_bytes.max(call_bytes));
+        }
+        let size_bytes = match self.0.get(&step.size_group) {
+            Some(size_bytes) => *size_bytes,
+            None => {
+                let found = found(rig, step, observer)?;
+                self.0.insert(step.size_group, found);
+                found
+            }
+        };
+        Ok(whole_calls(size_bytes, call_bytes))
+    }
+}
+
+/// The size of a step's group, which that of the program in its middle is.
+fn found(
+    rig: &HostRig<'_>,
+    step: &Step,
     observer: &mut dyn Observer,
-) -> Result<u64, ProgramError> {
-    let whole_calls = |bytes: u64| {
-        let call_bytes = task.program.call_bytes();
-        bytes.max(call_bytes) / call_bytes * call_bytes
+) -> Result<u64, LaboratoryError> {
+    let plan = rig.plan;
+    let steps = plan.suite.steps.iter();
+    let group: Vec<&Step> = steps
+        .filter(|other| other.size_group == step.size_group)
+        .collect();
+    let program = &group[group.len() / 2].program;
+    let call_bytes = program.call_bytes();
+    let fits = |size_bytes| {
+        let mut programs = group.iter().map(|step| &step.program);
+        programs.all(|program| program.file_bytes(size_bytes) <= rig.pilot_bytes())
     };
-    let mut size_bytes = SMALLEST_BYTES.max(task.program.call_bytes());
+    let mut size_bytes = SMALLEST_BYTES.max(call_bytes);
     // A file of the user's may be smaller than that.
-    while size_bytes > task.program.call_bytes() && !fits(size_bytes) {
+    while size_bytes > call_bytes && !fits(size_bytes) {
         size_bytes /= 2;
     }
     loop {
         observer.event(Event::Pilot { size_bytes });
-        let tried = Task {
-            size_bytes: whole_calls(size_bytes),
-            ..task
+        let tried = Work {
+            title: &title(step),
+            task: Task {
+                program,
+                cache: step.program.cache_mode(plan.experiment.cache),
+                size_bytes: whole_calls(size_bytes, call_bytes),
+            },
+            protocol: ONCE,
         };
-        let elapsed = longest(&bench.repetition(tried, (0, 1), observer)?);
+        let mut tries = Vec::new();
+        let on = |_: &Repetition, _: &mut dyn Observer| true;
+        repeat(rig, &tried, &mut tries, observer, on)?;
+        let elapsed = longest(&tries[0]);
         let grown = size_bytes * GROWTH;
         if elapsed < TELLING && grown <= LARGEST_BYTES && fits(grown) {
             size_bytes = grown;
             continue;
         }
         let mut best = extrapolated(size_bytes, elapsed);
-        while best > task.program.call_bytes() && !fits(best) {
+        while best > call_bytes && !fits(best) {
             best /= 2;
         }
-        return Ok(whole_calls(best));
+        return Ok(whole_calls(best, call_bytes));
     }
+}
+
+/// The most bytes up to these that are whole calls, at least one.
+fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
+    bytes.max(call_bytes) / call_bytes * call_bytes
 }
 
 /// How long the slowest worker took, until its data was durable: the time that

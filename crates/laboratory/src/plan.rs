@@ -56,6 +56,18 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     Ok(plans)
 }
 
+/// The plan of an experiment that is for one target of real storage alone.
+///
+/// # Errors
+///
+/// As [`plan`], and a modelled system.
+pub fn on_storage(experiment: &Experiment) -> Result<Box<HostPlan>, LaboratoryError> {
+    match plan(experiment)?.pop() {
+        Some(Plan::Host(plan)) => Ok(plan),
+        _ => Err(LaboratoryError::request("it is no real storage")),
+    }
+}
+
 fn boxed_host(plan: HostPlan) -> Plan {
     Plan::Host(Box::new(plan))
 }

@@ -8,14 +8,15 @@
 use crate::error::LaboratoryError;
 use crate::model::bench::Bench;
 use crate::model::counts::Counts;
-use crate::model::run::{new_result, repetition, task, usage};
+use crate::model::run::{stand, usage, work};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, title};
+use crate::rig::repeat_unobserved;
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Step;
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Nanoseconds, Repetition, Setting, World};
+use diskperf_timeline::{Experiment, Nanoseconds, ProgramResult, Repetition, Setting, World};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -151,27 +152,27 @@ impl Study {
         step: &Step,
         (point, bench): (&Point, &Bench),
     ) -> Result<ProgramFigures, LaboratoryError> {
-        let mut result = new_result(plan, step, &plan.computers[0]);
-        let assignments = bench.assignments(task(plan, step));
-        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+        let title = title(&without(step, &point.settings));
+        let work = work(plan, step, &title);
         let mut kept: Vec<(Repetition, Counts)> = Vec::new();
-        for number in 0..result.protocol.repetitions {
-            let before = Counts::of(bench);
-            let mut one = repetition(plan, step, bench, (&assignments, &moved))?;
-            one.discarded = number < result.protocol.discarded;
+        let mut before = Counts::of(bench);
+        let repetitions = repeat_unobserved(bench, &work, |one| {
+            let now = Counts::of(bench);
             if !one.discarded {
-                kept.push((one.clone(), Counts::of(bench).since(&before)));
+                kept.push((one.clone(), now.since(&before)));
             }
-            result.repetitions.push(one);
-            if crate::execute::is_sure(&result, &result.protocol) {
-                break;
-            }
-        }
+            before = now;
+            true
+        })?;
+        let result = ProgramResult {
+            repetitions,
+            ..work.result(step, &stand(plan, &plan.computers[0]))
+        };
         kept.sort_by_key(|(one, _)| one.elapsed());
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
         let summary = Summary::in_world(World::Model, &result);
         Ok(ProgramFigures {
-            program: title(&without(step, &point.settings)),
+            program: title.clone(),
             filesystem: result.filesystem,
             drives: result.drives,
             kept: summary.kept as u32,

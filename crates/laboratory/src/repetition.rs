@@ -1,73 +1,179 @@
-//! One repetition: every worker in its own thread, with its own `System`.
+//! The rig of real storage: every worker in its own thread, with its own `System`.
 
 use crate::drive::Drive;
+use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::observer::{Event, Observer};
+use crate::plan::HostPlan;
+use crate::recorder::Recorder;
+use crate::rig::{Rig, Stand};
+use crate::target::Target;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
-use diskperf_system::host::device::{Counters, TrafficMeter};
+use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
+use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::limits::why_not_started;
-use diskperf_system::host::{Clock, Control, Host, Ports, ReadAhead, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
-use diskperf_timeline::{DeviceTraffic, Repetition};
+use diskperf_timeline::{DeviceTraffic, Repetition, SizeChoice};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 
-/// What all repetitions of a run share.
-pub(crate) struct Bench<'a> {
-    /// Set when the user ends the run.
-    pub(crate) stop: Arc<AtomicBool>,
+/// The targets of a run on real storage, while they are open.
+pub(crate) struct HostRig<'a> {
+    pub(crate) plan: &'a HostPlan,
     /// The clock that times single calls.
     pub(crate) clock: Clock,
-    /// Whether each call is timed.
-    pub(crate) time_calls: bool,
-    /// Drop the caches of the whole machine before each repetition.
-    pub(crate) drop_all_caches: bool,
-    /// The drives that run the program at once.
-    pub(crate) drives: &'a [Drive],
-    /// The mount that stands for another file system.
-    pub(crate) other: Option<&'a Drive>,
-    /// The run's seed.
-    pub(crate) seed: u64,
-    /// What the kernel is told of every file.
-    pub(crate) read_ahead: ReadAhead,
+    /// Set when the user ends the run.
+    pub(crate) stop: &'a Arc<AtomicBool>,
+    /// Those that run each program at once, then the one to copy to.
+    pub(crate) opened: Vec<Drive>,
     /// Where what the block layer does is recorded.
-    pub(crate) block_events: Option<&'a BlockEvents>,
+    pub(crate) block_events: Option<BlockEvents>,
 }
 
-impl Bench<'_> {
-    /// Runs the program once on all drives.
-    pub(crate) fn repetition(
+/// Set up and torn down.
+impl HostRig<'_> {
+    /// Opens the targets as they are, or fresh file systems there, and at last the one
+    /// to copy to.
+    pub(crate) fn open(
+        &mut self,
+        fresh: Option<&FreshSpec>,
+        recorder: &mut Recorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        let needed_bytes = match self.plan.experiment.size {
+            SizeChoice::Bytes(size_bytes) => Some(self.plan.files_bytes(size_bytes)),
+            SizeChoice::Auto => None,
+        };
+        let targets = self.plan.targets.iter().map(|target| (target, fresh));
+        let other = self.plan.other.iter().map(|target| (target, None));
+        for (target, fresh) in targets.chain(other) {
+            let drive = Drive::open(target, fresh, needed_bytes, recorder, left)?;
+            self.opened.push(drive);
+        }
+        Ok(())
+    }
+
+    /// Listens to the disks of the drives, where the plan has it and the system lets
+    /// it; where not, says why.
+    pub(crate) fn listen(&mut self, observer: &mut dyn Observer) {
+        if !self.plan.block_events {
+            return;
+        }
+        let mut disks: Vec<BlockDevice> = Vec::new();
+        for disk in self.opened.iter().flat_map(Drive::queues) {
+            if !disks.contains(disk) {
+                disks.push(disk.clone());
+            }
+        }
+        match BlockEvents::of(&disks) {
+            Ok(events) => self.block_events = Some(events),
+            Err(error) => observer.event(Event::Note(&format!(
+                "no block-layer events: {error}; what is told comes from the kernel's counters"
+            ))),
+        }
+    }
+
+    /// Removes what was made, and checks fresh file systems.
+    pub(crate) fn close(
+        self,
+        recorder: &mut Recorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
+            left.push(format!("{error}; `diskperf clean` removes it"));
+        }
+        let mut closed = Ok(());
+        for drive in self.opened {
+            closed = closed.and(drive.close(recorder, left));
+        }
+        closed
+    }
+
+    /// The drives that run each program at once.
+    fn drives(&self) -> &[Drive] {
+        &self.opened[..self.plan.targets.len()]
+    }
+
+    /// What the results on it have in common.
+    pub(crate) fn stand(&self) -> Stand {
+        let notes = self.drives().iter().flat_map(|drive| drive.notes.clone());
+        Stand {
+            drives: self.drives().len() as u32,
+            filesystem: self.drives()[0].filesystem.clone(),
+            notes: notes.collect(),
+        }
+    }
+
+    /// The most that files may take whose size a pilot finds.
+    pub(crate) fn pilot_bytes(&self) -> u64 {
+        let bytes = self.opened.iter().map(|drive| drive.pilot_bytes);
+        bytes.min().unwrap_or(0)
+    }
+}
+
+impl Rig for HostRig<'_> {
+    fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+        let ground = Ground {
+            drives: self.drives().iter().map(Drive::medium).collect(),
+            folder: "",
+            other: self.plan.other.as_ref().map(|_| Other {
+                number: self.directories(),
+                medium: Medium::Directory,
+            }),
+            seed: self.plan.experiment.seed,
+            drop_all_caches: self.plan.experiment.drop_all_caches,
+        };
+        ground.assignments(task)
+    }
+
+    fn run(
         &self,
-        task: Task<'_>,
-        of: (u32, u32),
+        title: &str,
+        (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
+        observer: &mut dyn Observer,
+    ) -> Result<Repetition, LaboratoryError> {
+        self.repetition(assignments, moved_bytes, observer)
+            .map_err(|error| LaboratoryError::program(title, &self.names(), &error))
+    }
+}
+
+/// One repetition.
+impl HostRig<'_> {
+    /// What the user calls the workers' mounts and drives.
+    fn names(&self) -> Names {
+        let targets = || self.plan.targets.iter();
+        let is_directory = |target: &&Target| target.medium == Medium::Directory;
+        let directories = targets().filter(is_directory).chain(&self.plan.other);
+        Names {
+            targets: targets().map(Target::name).collect(),
+            mounts: directories.map(Target::name).collect(),
+            drives: targets()
+                .filter(|target| !is_directory(target))
+                .map(Target::name)
+                .collect(),
+        }
+    }
+
+    fn repetition(
+        &self,
+        assignments: &[Assignment],
+        moved_bytes: &[Arc<AtomicU64>],
         observer: &mut dyn Observer,
     ) -> Result<Repetition, ProgramError> {
-        let assignments = self.ground().assignments(task);
-        let moved_bytes: Vec<_> = assignments
-            .iter()
-            .map(|_| Arc::new(AtomicU64::new(0)))
-            .collect();
-        let total_bytes = task.size_bytes * assignments.len() as u64 * task.program.passes();
-        let (number, of) = of;
-        observer.event(Event::RepetitionStarted {
-            number,
-            of,
-            total_bytes,
-            moved_bytes: &moved_bytes,
-        });
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
         let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
-        let ends = pipe_ends(&assignments)?;
+        let ends = pipe_ends(assignments)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut refused = None;
-            for ((assignment, moved), end) in assignments.iter().zip(&moved_bytes).zip(ends) {
+            for ((assignment, moved), end) in assignments.iter().zip(moved_bytes).zip(ends) {
                 let control = self.control(moved, &rendezvous, &abandoned);
                 // Also where it cannot be started, the others must not wait for it.
                 let absence = Absence::of(&control);
@@ -99,25 +205,12 @@ impl Bench<'_> {
         abandoned: &Arc<AtomicBool>,
     ) -> Control {
         Control {
-            stop: Arc::clone(&self.stop),
+            stop: Arc::clone(self.stop),
             abandoned: Arc::clone(abandoned),
             moved_bytes: Arc::clone(moved),
             rendezvous: Arc::clone(rendezvous),
-            time_calls: self.time_calls,
+            time_calls: self.plan.experiment.time_calls,
             clock: self.clock,
-        }
-    }
-
-    fn ground(&self) -> Ground {
-        Ground {
-            drives: self.drives.iter().map(Drive::medium).collect(),
-            folder: "",
-            other: self.other.map(|_| Other {
-                number: self.directories(),
-                medium: Medium::Directory,
-            }),
-            seed: self.seed,
-            drop_all_caches: self.drop_all_caches,
         }
     }
 
@@ -131,6 +224,7 @@ impl Bench<'_> {
     ) -> (Option<u32>, Result<Outcome, ProgramError>) {
         let thread = self
             .block_events
+            .as_ref()
             .and_then(|events| events.watch_this_thread().ok());
         let outcome = self.measure(assignment, control, pipe_end);
         absence.came = outcome.is_ok();
@@ -156,7 +250,7 @@ impl Bench<'_> {
     /// other file system's.
     fn directories(&self) -> u32 {
         let directories = self
-            .drives
+            .drives()
             .iter()
             .filter(|drive| drive.medium() == Medium::Directory);
         directories.count() as u32
@@ -164,10 +258,10 @@ impl Bench<'_> {
 
     fn ports(&self) -> std::io::Result<Ports> {
         let mut ports = Ports {
-            read_ahead: self.read_ahead,
+            read_ahead: self.plan.read_ahead,
             ..Ports::default()
         };
-        for drive in self.drives.iter().chain(self.other) {
+        for drive in &self.opened {
             drive.plug_into(&mut ports)?;
         }
         Ok(ports)
@@ -176,7 +270,7 @@ impl Bench<'_> {
     /// The meters of the disks underneath all drives, each disk once.
     fn meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
-        for meter in self.drives.iter().chain(self.other).flat_map(Drive::meters) {
+        for meter in self.opened.iter().flat_map(Drive::meters) {
             if !meters.iter().any(|known| known.device() == meter.device()) {
                 meters.push(meter);
             }
@@ -196,7 +290,7 @@ impl Bench<'_> {
         let parts: Option<Vec<_>> = parts
             .map(|(thread, outcome)| Some(outcome.as_ref().ok()?.timed_part((*thread)?)))
             .collect();
-        let (Some(events), Some(parts)) = (self.block_events, parts) else {
+        let (Some(events), Some(parts)) = (&self.block_events, parts) else {
             return;
         };
         match events.end(parts) {
@@ -220,12 +314,12 @@ impl Bench<'_> {
             Meeting::CachesReady,
             Meeting::Start,
         ] {
-            if rendezvous.wait(&self.stop).is_err() {
+            if rendezvous.wait(self.stop).is_err() {
                 break;
             }
             if meeting == Meeting::CachesReady {
                 before = meters.iter().map(|meter| meter.read().ok()).collect();
-                if let Some(Err(error)) = self.block_events.map(BlockEvents::begin) {
+                if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
                     observer.event(Event::Note(&error.to_string()));
                 }
             }

@@ -42,7 +42,9 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
 ///
 /// What a machine fails with.
 pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
-    crate::model::run::traced(plan, &worth_a_picture(run), |trace| Picture::of(&trace))
+    crate::model::run::traced(plan, (run, &worth_a_picture(run)), |trace| {
+        Picture::of(&trace)
+    })
 }
 
 /// What was printed of the system as it is in the catalogue: a changed one is

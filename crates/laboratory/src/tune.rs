@@ -100,11 +100,8 @@ pub fn tune(
     check_name(catalogue, &search.target, Path::new(&search.target))?;
     let subject = Subject {
         catalogue,
-        target: &search.target,
-        experiment: &search.experiment,
-        size_bytes: search.size_bytes(),
+        search,
         overs: &overs,
-        stop: &search.stop,
     };
     let today = subject.today()?;
     for over in &overs {
@@ -225,7 +222,10 @@ fn check_key(subject: &Subject<'_>, today: &ModelPlan, over: &Over) -> Result<()
     let mut first = None;
     let apart = over.values.len().div_ceil(TRIED_VALUES);
     for value in over.values.iter().step_by(apart) {
-        match subject.with(vec![Setting::new(&over.path, value)], subject.size_bytes) {
+        match subject.with(
+            vec![Setting::new(&over.path, value)],
+            subject.search.size_bytes(),
+        ) {
             Ok(_) => return Ok(()),
             Err(error) => drop(first.get_or_insert(error)),
         }
@@ -441,7 +441,7 @@ impl Tuner<'_> {
         if let Some(figures) = self.kept.find(&fingerprint, plan.suite.steps.len()) {
             return Ok((figures, true));
         }
-        let figures = point::run(&plan, wanted.turn, self.subject.stop)?;
+        let figures = point::run(&plan, wanted.turn, &self.search.stop)?;
         self.kept.keep(fingerprint, &figures);
         Ok((figures, false))
     }

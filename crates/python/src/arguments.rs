@@ -13,7 +13,8 @@ use std::path::PathBuf;
 pub(crate) const MOST_DRIVES: u32 = 8;
 pub(crate) const MOST_REPETITIONS: u32 = 100_000;
 
-/// The keywords of a run, as `python/diskperf/_run.py` gathers them.
+/// The keywords of a run, as `python/diskperf/_run.py` gathers them, or those of all
+/// points of a study, as `_points.py` does.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -21,18 +22,27 @@ pub(crate) struct Options {
     targets: Vec<PathBuf>,
     settings: Vec<String>,
     drives: Option<u32>,
+    #[pyo3(default)]
     catalogue: Option<PathBuf>,
+    #[pyo3(default)]
     together: bool,
+    #[pyo3(default)]
     other: Option<PathBuf>,
     size: Option<Size>,
     repetitions: Option<u32>,
     cache: String,
+    #[pyo3(default)]
     drop_caches: bool,
+    #[pyo3(default)]
     fresh: Option<String>,
+    #[pyo3(default)]
     destroy_data_on: Vec<PathBuf>,
+    #[pyo3(default)]
     ignore_signature: bool,
     time_calls: bool,
+    #[pyo3(default)]
     seed: u64,
+    #[pyo3(default)]
     label: Option<String>,
     no_budget: bool,
 }

@@ -6,14 +6,13 @@ use crate::errors::exception;
 use crate::interruptible::interruptible;
 use crate::run::Run;
 use crate::spans::spans;
-use diskperf_laboratory::again::only_model;
 use diskperf_laboratory::analysis::explanation::Explanation as Found;
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{self, Trace};
-use diskperf_laboratory::{Experiment, LaboratoryError, Setting, plan};
+use diskperf_laboratory::{Experiment, LaboratoryError, Setting};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,47 +28,32 @@ pub(crate) enum Explained<'py> {
 
 /// The same, for a thread without the interpreter.
 enum Wanted {
-    Run(Arc<timeline::Run>, Box<plan::ModelPlan>),
+    Run(Arc<timeline::Run>),
     Asked(Box<Experiment>),
 }
 
 impl Explained<'_> {
     fn wanted(self, py: Python<'_>) -> PyResult<Wanted> {
-        match self {
-            Self::Run(run) => {
-                let plan = run.plan().map_err(|error| exception(py, &error))?;
-                Ok(Wanted::Run(Arc::clone(&run.run), Box::new(plan)))
-            }
-            Self::Asked(options) => Ok(Wanted::Asked(Box::new(options.experiment(py)?))),
-        }
+        Ok(match self {
+            Self::Run(run) => Wanted::Run(Arc::clone(&run.run)),
+            Self::Asked(options) => Wanted::Asked(Box::new(options.experiment(py)?)),
+        })
     }
 }
 
 impl Wanted {
     fn subject(self) -> Result<Subject, LaboratoryError> {
         match self {
-            Self::Run(run, plan) => Ok(Subject {
-                name: format!("{} (run {})", run.target, run.id),
-                plan: *plan,
-                run: Some(timeline::Run::clone(&run)),
-            }),
+            Self::Run(run) => Subject::again(timeline::Run::clone(&run)),
             Self::Asked(experiment) => {
-                let [target] = experiment.targets.as_slice() else {
-                    unreachable!("one system is asked about");
-                };
-                let name = target.to_string_lossy().into_owned();
-                let changes = experiment.settings.iter();
-                let changes: Vec<String> = changes.map(Setting::to_string).collect();
-                let plan = only_model(plan::plan(&experiment)?, &name)?;
-                let name = match changes.is_empty() {
-                    true => name,
-                    false => format!("{name} with {}", changes.join(", ")),
-                };
-                Ok(Subject {
-                    name,
-                    plan,
-                    run: None,
-                })
+                let target = experiment.targets[0].to_string_lossy();
+                let mut subject = Subject::of(target.into_owned(), &experiment)?;
+                let changes = experiment.settings.iter().map(Setting::to_string);
+                let changes: Vec<String> = changes.collect();
+                if !changes.is_empty() {
+                    subject.name += &format!(" with {}", changes.join(", "));
+                }
+                Ok(subject)
             }
         }
     }

@@ -1,33 +1,18 @@
 //! Many points of one system and suite in one call.
 
-use crate::arguments::{self, Size};
+use crate::arguments::Options;
 use crate::catalogue::Catalogue;
 use crate::columns::Columns;
 use crate::errors::{exception, words};
 use crate::interruptible::interruptible;
 use crate::table::{Table, whole};
+use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::model::settings;
 use diskperf_laboratory::points::{Point, ProgramFigures, Study};
 use diskperf_laboratory::tune;
-use diskperf_laboratory::{Experiment, LaboratoryError, Workload};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What all points share, as `python/diskperf/_points.py` gathers it.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Shared {
-    target: String,
-    what: Option<String>,
-    settings: Vec<String>,
-    drives: Option<u32>,
-    size: Option<Size>,
-    repetitions: Option<u32>,
-    cache: String,
-    time_calls: bool,
-    no_budget: bool,
-}
 
 /// Programs of points, or why a point has none; each with its point's number.
 type Row = (usize, Result<ProgramFigures, String>);
@@ -39,29 +24,15 @@ type Row = (usize, Result<ProgramFigures, String>);
 pub(crate) fn run_points(
     py: Python<'_>,
     catalogue: &Catalogue,
-    shared: Shared,
+    shared: Options,
     points: Vec<(Vec<String>, u64)>,
     keep_errors: bool,
 ) -> PyResult<Columns> {
+    let experiment = shared.experiment(py)?;
     let study = Study {
         catalogue: catalogue.catalogue.clone(),
-        target: shared.target,
-        experiment: Experiment {
-            workload: Workload::of(shared.what),
-            settings: settings(&shared.settings).map_err(|error| exception(py, &error))?,
-            drives: arguments::counted(py, "drives", shared.drives, arguments::MOST_DRIVES)?,
-            size: arguments::size(py, shared.size)?,
-            repetitions: arguments::counted(
-                py,
-                "repetitions",
-                shared.repetitions,
-                arguments::MOST_REPETITIONS,
-            )?,
-            cache: arguments::cache(py, &shared.cache)?,
-            time_calls: shared.time_calls,
-            no_budget: shared.no_budget,
-            ..Experiment::default()
-        },
+        target: experiment.targets[0].to_string_lossy().into_owned(),
+        experiment,
     };
     let mut parsed = Vec::with_capacity(points.len());
     for (number, (own, seed)) in points.into_iter().enumerate() {

@@ -5,14 +5,13 @@ use crate::columns::Columns;
 use crate::errors::exception;
 use crate::figures;
 use crate::interruptible::interruptible;
-use diskperf_laboratory::again::plan_of;
 use diskperf_laboratory::analysis::report::{self, Format, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::plan::{ModelPlan, Plan, plan};
+use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::timeline::{self, RunState, World};
-use diskperf_laboratory::{Event, Experiment, LaboratoryError, Observer, Recorder, runs};
+use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, runs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,26 +21,6 @@ use std::sync::atomic::AtomicBool;
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Run {
     pub(crate) run: Arc<timeline::Run>,
-    /// Of a modelled run that was made here, its plan.
-    pub(crate) plan: Option<Arc<ModelPlan>>,
-}
-
-impl Run {
-    /// A stored run.
-    pub(crate) fn stored(run: timeline::Run) -> Self {
-        Self {
-            run: Arc::new(run),
-            plan: None,
-        }
-    }
-
-    /// The plan by which it is made again.
-    pub(crate) fn plan(&self) -> Result<ModelPlan, LaboratoryError> {
-        match &self.plan {
-            Some(plan) => Ok(ModelPlan::clone(plan)),
-            None => plan_of(&self.run),
-        }
-    }
 }
 
 #[pymethods]
@@ -149,13 +128,6 @@ pub(crate) enum Keeping {
     Store(PathBuf),
 }
 
-/// Whoever watches a run from Python sees it when it has ended.
-struct Silent;
-
-impl Observer for Silent {
-    fn event(&mut self, _event: Event<'_>) {}
-}
-
 /// Carries out what is asked for: a run for each target, and what went wrong with
 /// the store, if anything did.
 #[pyfunction]
@@ -193,7 +165,7 @@ fn carry_out(
     let mut failure = None;
     for plan in plans {
         let mut recorder = recorder(store, &plan);
-        let executed = execute(&plan, stop, &mut Silent, &mut recorder);
+        let executed = execute(&plan, stop, &mut Nobody, &mut recorder);
         if let Some(why) = recorder.failure() {
             let saved = recorder.unstored().map(|(_, place)| match place {
                 Ok(path) => format!("they are saved in {}", path.display()),
@@ -210,10 +182,6 @@ fn carry_out(
         }
         made.push(Run {
             run: Arc::new(executed.run),
-            plan: match plan {
-                Plan::Model(plan) => Some(Arc::new(*plan)),
-                Plan::Host(_) => None,
-            },
         });
     }
     Ok((made, failure))

@@ -8,6 +8,7 @@ use diskperf_laboratory::runs;
 use diskperf_laboratory::timeline::{RunState, World};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The runs of a store, the newest first; of the user's own without a path.
 #[pyfunction]
@@ -52,5 +53,6 @@ pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> Py
     let path = path.as_deref();
     let loaded = py.detach(|| runs::load(path.map(Path::new), name));
     let loaded = loaded.map_err(|error| exception(py, &error))?;
-    Ok(loaded.into_iter().map(Run::stored).collect())
+    let runs = loaded.into_iter().map(Arc::new);
+    Ok(runs.map(|run| Run { run }).collect())
 }

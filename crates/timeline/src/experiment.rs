@@ -77,11 +77,13 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// Whether JSON can hold it: a path need not be UTF-8.
-    pub fn is_text(&self) -> bool {
+    /// As a run keeps it, if JSON can hold it: a path need not be UTF-8.
+    pub fn kept(&self) -> Option<Self> {
         let paths = self.targets.iter().chain(&self.destroy_data_on);
         let mut paths = paths.chain(&self.other).chain(&self.catalogue);
-        paths.all(|path| path.to_str().is_some())
+        paths
+            .all(|path| path.to_str().is_some())
+            .then(|| self.clone())
     }
 }
 
@@ -159,24 +161,9 @@ pub struct Setting {
 }
 
 /// A text that is no setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingError {
-    /// Nothing is set.
-    #[error(
-        "a setting without `=`: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
-    )]
-    NoValue,
-    /// Nothing before the `=`, or between two dots of it.
-    #[error(
-        "a setting without a path: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
-    )]
-    NoPath,
-    /// Nothing after the `=`.
-    #[error(
-        "a setting without a value: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
-    )]
-    EmptyValue,
-}
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` sets nothing: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn")]
+pub struct SettingError(pub String);
 
 impl Setting {
     /// A setting of a path to a value, as TOML or as a bare word.
@@ -193,13 +180,10 @@ impl Setting {
     ///
     /// No `=`, or an empty path or value.
     pub fn parse(argument: &str) -> Result<Self, SettingError> {
-        let (path, text) = argument.split_once('=').ok_or(SettingError::NoValue)?;
+        let (path, text) = argument.split_once('=').unwrap_or((argument, ""));
         let (path, text) = (path.trim(), text.trim());
-        if path.split('.').any(|part| part.trim().is_empty()) {
-            return Err(SettingError::NoPath);
-        }
-        if text.is_empty() {
-            return Err(SettingError::EmptyValue);
+        if text.is_empty() || path.split('.').any(|part| part.trim().is_empty()) {
+            return Err(SettingError(argument.to_owned()));
         }
         Ok(Self::new(path, text))
     }
@@ -236,17 +220,8 @@ mod tests {
 
     #[test]
     fn a_setting_needs_a_path_and_a_value() {
-        use SettingError::{EmptyValue, NoPath, NoValue};
-        for (text, error) in [
-            ("", NoValue),
-            ("=", NoPath),
-            ("a.b", NoValue),
-            ("=3", NoPath),
-            ("a.b=", EmptyValue),
-            ("a..b=3", NoPath),
-            (".a=3", NoPath),
-        ] {
-            assert_eq!(Setting::parse(text), Err(error), "{text}");
+        for text in ["", "=", "a.b", "=3", "a.b=", "a..b=3", ".a=3"] {
+            assert!(Setting::parse(text).is_err(), "{text}");
         }
         // The first `=` counts.
         assert_eq!(Setting::parse("a.b = c=d"), Ok(Setting::new("a.b", "c=d")));

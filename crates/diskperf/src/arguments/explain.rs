@@ -1,6 +1,6 @@
 //! The arguments of `diskperf explain`.
 
-use super::{Cache, MachinesArguments, cache_mode, setting, size};
+use super::{Cache, MachinesArguments, cache_mode, size};
 use clap::Args;
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
@@ -34,10 +34,10 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     pub(crate) fresh: Option<String>,
     /// Of a TARGET: set a parameter of the programs or of the system
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Explain what this change does to the TARGET: the second is the first with it
-    #[arg(long = "change", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "change", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) changes: Vec<Setting>,
     /// Do not try what would make it faster
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! The options of `diskperf calculate format`.
 
-use super::{OutputFormat, setting};
+use super::OutputFormat;
 use clap::Args;
 use diskperf_laboratory::Setting;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) struct FormatArguments {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) passes: u32,
     /// Set a parameter of the system
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Lay this folder over the catalogue
     #[arg(long, value_name = "DIR")]

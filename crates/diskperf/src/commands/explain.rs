@@ -5,7 +5,6 @@ use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::again::{only_model, plan_of};
 use diskperf_laboratory::analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report;
@@ -13,10 +12,10 @@ use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::explain::storage::{self, Told};
 use diskperf_laboratory::explain::{self, Means, Subject};
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::plan::{self, HostPlan, ModelPlan, Plan};
+use diskperf_laboratory::plan::{self, HostPlan, Plan};
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{Run, Trace, World};
-use diskperf_laboratory::{Experiment, LaboratoryError, Output, Setting, SizeChoice, runs};
+use diskperf_laboratory::{LaboratoryError, Output, Setting, SizeChoice, runs};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -147,7 +146,7 @@ pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, Laborato
 /// system's name.
 pub(super) fn trace_again(
     output: Output,
-    (plans, made): (&[Plan], &[Run]),
+    made: &[Run],
     stop: &Arc<AtomicBool>,
 ) -> Result<(), LaboratoryError> {
     let means = Means {
@@ -157,16 +156,11 @@ pub(super) fn trace_again(
         progress: &|_, _| {},
     };
     let mut named: Vec<(String, Trace)> = Vec::new();
-    for (plan, run) in plans.iter().zip(made) {
-        let Plan::Model(plan) = plan else { continue };
-        let subject = Subject {
-            name: plan.target.clone(),
-            plan: ModelPlan::clone(plan),
-            run: Some(run.clone()),
-        };
+    for run in made {
+        let subject = Subject::again(run.clone())?;
         let (found, traces) = explain::explain(&subject, &means)?;
         let names = found.programs.iter();
-        let names = names.map(|one| format!("{} {} {}", plan.target, one.program, one.filesystem));
+        let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
         named.extend(names.zip(traces));
     }
     let all: Vec<(String, &Trace)> = named
@@ -232,11 +226,10 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
                 "--change is of one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
             ));
         }
-        sides.push(Side::Model(Box::new(Subject {
-            name: format!("{} with {}", names[0], listed(&arguments.changes)),
-            plan: planned(arguments, &names[0], &arguments.changes, 1).map_err(of_change)?,
-            run: None,
-        })));
+        let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
+        let mut changed = changed.map_err(of_change)?;
+        changed.name = format!("{} with {}", names[0], listed(&arguments.changes));
+        sides.push(Side::Model(Box::new(changed)));
     }
     if let ([first, second, ..], [Side::Model(subject)]) = (&arguments.drives[..], &mut sides[..]) {
         let on = |drives: u32| {
@@ -244,11 +237,8 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
             format!("{} on {drives} drive{plural}", names[0])
         };
         subject.name = on(*first);
-        let other = Subject {
-            name: on(*second),
-            plan: planned(arguments, &names[0], &[], 1)?,
-            run: None,
-        };
+        let mut other = modelled(arguments, (&names[0], 1), &[])?;
+        other.name = on(*second);
         sides.push(Side::Model(Box::new(other)));
     }
     Ok(sides)
@@ -266,17 +256,15 @@ fn side(
     (name, number): (&str, usize),
 ) -> Result<Side, LaboratoryError> {
     if is_system(arguments, name)? {
-        return Ok(Side::Model(Box::new(Subject {
-            name: name.to_owned(),
-            plan: planned(arguments, name, &[], number)?,
-            run: None,
-        })));
+        let subject = modelled(arguments, (name, number), &[])?;
+        return Ok(Side::Model(Box::new(subject)));
     }
     let path = Path::new(name);
     // A file may be an exported run, or data to be read.
     let exported = path.is_file() && (name.ends_with(".json") || !name.contains('/'));
     if (name.contains('/') || path.is_dir()) && !exported && !is_export(path) {
-        return Ok(Side::Storage(Box::new(stored_on(arguments, name)?)));
+        let plan = plan::on_storage(&arguments.experiment((name, 0)))?;
+        return Ok(Side::Storage(plan));
     }
     let mut loaded = runs::load(store, name).map_err(|error| match error {
         LaboratoryError::Store(_) => LaboratoryError::Request(format!(
@@ -293,27 +281,13 @@ fn side(
     let run = loaded.remove(0);
     match run.world {
         World::Host => Ok(Side::Run(Box::new(run))),
-        World::Model => Ok(Side::Model(Box::new(Subject {
-            name: format!("{} (run {})", run.target, run.id),
-            plan: plan_of(&run)?,
-            run: Some(run),
-        }))),
+        World::Model => Ok(Side::Model(Box::new(Subject::again(run)?))),
     }
 }
 
 /// Whether a file is one of `diskperf export`, whatever it is called.
 fn is_export(path: &Path) -> bool {
     path.is_file() && runs::load(None, &path.to_string_lossy()).is_ok()
-}
-
-/// The plan for a path, as `run` makes it.
-fn stored_on(arguments: &ExplainArguments, name: &str) -> Result<HostPlan, LaboratoryError> {
-    let plans = plan::plan(&arguments.experiment((name, 0)))?;
-    let plan = plans.into_iter().find_map(|plan| match plan {
-        Plan::Host(plan) => Some(*plan),
-        Plan::Model(_) => None,
-    });
-    plan.ok_or_else(|| LaboratoryError::Request(format!("`{name}` is no real storage")))
 }
 
 fn of_target(arguments: &ExplainArguments) -> bool {
@@ -336,22 +310,18 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
     Ok(known.system_names().iter().any(|system| system == base))
 }
 
-fn planned(
+/// A modelled system as it is asked for, with changes.
+fn modelled(
     arguments: &ExplainArguments,
-    name: &str,
+    (name, number): (&str, usize),
     changes: &[Setting],
-    number: usize,
-) -> Result<ModelPlan, LaboratoryError> {
+) -> Result<Subject, LaboratoryError> {
     if arguments.fresh.is_some() || arguments.direct {
         return Err(LaboratoryError::Request(format!(
             "--fresh and --direct are of real storage, and {name} is a modelled system; leave them away"
         )));
     }
-    let mut experiment = Experiment {
-        // What happens is recorded, call by call.
-        time_calls: false,
-        ..arguments.experiment((name, number))
-    };
+    let mut experiment = arguments.experiment((name, number));
     experiment.settings.extend(changes.iter().cloned());
-    only_model(plan::plan(&experiment)?, name)
+    Subject::of(name.to_owned(), &experiment)
 }

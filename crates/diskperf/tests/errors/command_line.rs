@@ -181,7 +181,7 @@ fn names() {
         ),
         (
             "run write_8192 --on ./target --set program.call_bytes",
-            &["a setting without `=`", "program.call_bytes=512"],
+            &["sets nothing", "program.call_bytes=512"],
         ),
         (
             "run write_8192 --on ./target --set call_bytes=512",

@@ -6,12 +6,14 @@ use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::settings;
+use crate::observer::Nobody;
+use crate::rig::Rig as _;
 use diskperf_battery::Medium;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::parts::PartSpecification;
 use diskperf_machine::parts::vme::Caching;
 use diskperf_machine::specification::Specification;
-use diskperf_timeline::{CacheMode, Repetition};
+use diskperf_timeline::CacheMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,17 +65,8 @@ impl Rig {
         let mut specification = self.computer.specification.clone();
         choose(&mut specification, chooser);
         let usage = Usage {
-            drives: self.workload.volumes(),
             other: self.workload.other,
-            seed: MACHINE_SEED,
-            phase: 0,
-            speed_difference: 0.0,
-            time_calls: false,
-            drop_all_caches: false,
-            trace: false,
-            what_if: diskperf_machine::WhatIf::default(),
-            budget: diskperf_machine::Budget::USUAL,
-            stop: Arc::clone(&self.stop),
+            ..Usage::of((SYSTEM, self.workload.volumes()), MACHINE_SEED, &self.stop)
         };
         let bench = Bench::build(&specification, usage)?;
         let mut passes_s = [0.0; 2];
@@ -104,9 +97,7 @@ impl Rig {
             assignments.extend(all.filter(|one| one.worker.drive as usize == volume));
         }
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        let repetition: Repetition = bench
-            .repetition(assignments, &moved)?
-            .map_err(LaboratoryError::work)?;
+        let repetition = bench.run("a workload", (&assignments, &moved), &mut Nobody)?;
         Ok(repetition.elapsed().seconds())
     }
 }

@@ -3,10 +3,12 @@
 use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
-use crate::model::run::{new_result, repetition, task, usage};
-use crate::plan::ModelPlan;
+use crate::model::run::{usage, work};
+use crate::plan::model::phase;
+use crate::plan::{ModelPlan, title};
+use crate::rig::{Work, repeat_unobserved};
 use diskperf_machine::{Exceeded, WhatIf};
-use diskperf_timeline::{Nanoseconds, Repetition, Trace};
+use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -52,12 +54,12 @@ pub(super) fn rerun(
     variant: &Variant<'_>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
-    let rig = Rig::of(plan, variant, stop)?;
-    let steps = 0..rig.plan.suite.steps.len();
+    let variation = Variation::of(plan, variant, stop)?;
+    let steps = 0..plan.suite.steps.len();
     let outcomes = steps
-        .map(|number| rig.middle(number))
+        .map(|number| variation.middle(number))
         .collect::<Result<_, _>>()?;
-    rig.bench.check()?;
+    variation.bench.check()?;
     Ok(outcomes)
 }
 
@@ -71,13 +73,13 @@ pub(super) fn rerun_like(
     like: &[Outcome],
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
-    let rig = Rig::of(plan, variant, stop)?;
+    let variation = Variation::of(plan, variant, stop)?;
     let steps = repetitions(like).into_iter().enumerate();
     let outcomes = steps
-        .map(|(step, (wanted, enough))| rig.numbered(step, wanted, enough))
+        .map(|(step, (wanted, enough))| variation.numbered(step, wanted, enough))
         .collect::<Result<_, _>>()?;
     // What was ended in the middle of something is no whole file system.
-    rig.bench.check()?;
+    variation.bench.check()?;
     Ok(outcomes)
 }
 
@@ -95,52 +97,42 @@ pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
 }
 
 /// A variant, and what is needed to run programs on it.
-struct Rig<'c> {
-    plan: ModelPlan,
-    computer: &'c Computer,
+struct Variation<'p> {
+    plan: &'p ModelPlan,
     bench: Bench,
 }
 
-impl<'c> Rig<'c> {
+impl<'p> Variation<'p> {
     fn of(
-        plan: &ModelPlan,
-        variant: &Variant<'c>,
+        plan: &'p ModelPlan,
+        variant: &Variant<'_>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, LaboratoryError> {
-        let mut plan = ModelPlan {
+        let usage = Usage {
             drives: variant.drives,
             other: plan.other && variant.drives < variant.computer.configured_drives(),
-            ..plan.clone()
-        };
-        plan.experiment.seed = variant.seed;
-        let usage = Usage {
+            seed: variant.seed,
+            phase: phase(variant.drives, variant.seed),
             trace: variant.trace,
             what_if: variant.what_if,
-            ..usage(&plan, stop)
+            ..usage(plan, stop)
         };
         Ok(Self {
             bench: Bench::build(&variant.computer.specification, usage)?,
-            computer: variant.computer,
             plan,
         })
     }
 
     /// See [`rerun`].
-    fn middle(&self, number: usize) -> Result<Outcome, LaboratoryError> {
-        let mut result = new_result(&self.plan, &self.plan.suite.steps[number], self.computer);
-        let protocol = result.protocol;
+    fn middle(&self, step: usize) -> Result<Outcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
         let most = self.plan.budget.bytes;
-        self.repeat(number, |number, mut repetition, outcome| {
-            repetition.discarded = number < protocol.discarded;
-            if !repetition.discarded {
+        let repetitions = self.repeat((step, self.plan.suite.protocol), |one, outcome| {
+            if !one.discarded {
                 recorded += outcome.trace.as_ref().map_or(0, Trace::bytes);
                 kept.push(outcome);
             }
-            result.repetitions.push(repetition);
-            number + 1 == protocol.repetitions
-                || recorded > most
-                || crate::execute::is_sure(&result, &protocol)
+            recorded <= most
         })?;
         if recorded > most {
             return Err(LaboratoryError::Budget(Exceeded::Memory {
@@ -151,7 +143,7 @@ impl<'c> Rig<'c> {
         kept.sort_by_key(|outcome: &Outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
         Ok(Outcome {
-            repetitions: result.repetitions.len() as u32,
+            repetitions,
             ..kept.swap_remove(middle)
         })
     }
@@ -164,11 +156,16 @@ impl<'c> Rig<'c> {
         repetitions: u32,
     ) -> Result<Outcome, LaboratoryError> {
         let mut found = None;
-        self.repeat(step, |number, _, outcome| {
-            if number == wanted {
+        let protocol = Protocol {
+            repetitions,
+            stop_below_share: None,
+            ..self.plan.suite.protocol
+        };
+        self.repeat((step, protocol), |_, outcome| {
+            if outcome.number == wanted {
                 found = Some(outcome);
             }
-            number + 1 == repetitions
+            true
         })?;
         Ok(Outcome {
             repetitions,
@@ -176,29 +173,31 @@ impl<'c> Rig<'c> {
         })
     }
 
-    /// Repeats a program until `enough` says so.
+    /// Repeats a step by a protocol, as long as `goes_on` says so; how often it was.
     fn repeat(
         &self,
-        step: usize,
-        mut enough: impl FnMut(u32, Repetition, Outcome) -> bool,
-    ) -> Result<(), LaboratoryError> {
+        (step, protocol): (usize, Protocol),
+        mut goes_on: impl FnMut(&Repetition, Outcome) -> bool,
+    ) -> Result<u32, LaboratoryError> {
         let step = &self.plan.suite.steps[step];
-        let assignments = self.bench.assignments(task(&self.plan, step));
-        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        for number in 0.. {
-            // What came before it is nobody's.
-            self.bench.take_trace();
-            let repetition = repetition(&self.plan, step, &self.bench, (&assignments, &moved))?;
+        let title = title(step);
+        let work = Work {
+            protocol,
+            ..work(self.plan, step, &title)
+        };
+        // What came before it is nobody's.
+        self.bench.take_trace();
+        let mut number = 0;
+        let made = repeat_unobserved(&self.bench, &work, |one| {
             let outcome = Outcome {
                 number,
                 repetitions: number + 1,
-                elapsed: repetition.elapsed(),
+                elapsed: one.elapsed(),
                 trace: self.bench.take_trace(),
             };
-            if enough(number, repetition, outcome) {
-                break;
-            }
-        }
-        Ok(())
+            number += 1;
+            goes_on(one, outcome)
+        })?;
+        Ok(made.len() as u32)
     }
 }

@@ -1,8 +1,10 @@
 //! One modelled machine, and programs repeated on it.
 
-use crate::error::LaboratoryError;
+use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
+use crate::observer::Observer;
+use crate::rig::Rig;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
 use diskperf_machine::hardware::cache::CacheStatistics;
@@ -26,14 +28,17 @@ const FOLDER: &str = "foo/";
 /// How a machine is used.
 #[derive(Clone)]
 pub(crate) struct Usage {
+    /// What the user calls the computer.
+    pub(crate) system: String,
     /// How many of the drives run a program at once.
     pub(crate) drives: usize,
     /// Whether one more has a file system, for copies to another one.
     pub(crate) other: bool,
     /// Of all random choices, the machine's and the programs'.
     pub(crate) seed: u64,
-    /// How far each drive is turned against the one before it at the start,
-    /// in parts of 2^32 of a revolution.
+    /// How far the first drive is turned at the start, and each other against the one
+    /// before it, in parts of 2^32 of a revolution.
+    pub(crate) first_phase: u32,
     pub(crate) phase: u32,
     /// Share by which each drive turns slower than the one before it.
     pub(crate) speed_difference: f64,
@@ -49,6 +54,27 @@ pub(crate) struct Usage {
     pub(crate) budget: Budget,
     /// Set when the user ends the run.
     pub(crate) stop: Arc<AtomicBool>,
+}
+
+impl Usage {
+    /// Some drives of a system, each at its own speed, with the usual budget.
+    pub(crate) fn of((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
+        Self {
+            system: system.to_owned(),
+            drives,
+            other: false,
+            seed,
+            first_phase: 0,
+            phase: 0,
+            speed_difference: 0.0,
+            time_calls: false,
+            drop_all_caches: false,
+            trace: false,
+            what_if: WhatIf::default(),
+            budget: Budget::USUAL,
+            stop: Arc::clone(stop),
+        }
+    }
 }
 
 /// A machine with fresh file systems. Its clock goes on from repetition to
@@ -82,25 +108,11 @@ impl Bench {
         specification: &Specification,
         usage: Usage,
     ) -> Result<Self, LaboratoryError> {
-        Self::build_turned(specification, usage, 0)
-    }
-
-    /// The same, with the first drive turned this far at the start, in parts
-    /// of 2^32 of a revolution.
-    ///
-    /// # Errors
-    ///
-    /// A machine that takes more than it may, or comes to a standstill.
-    pub(crate) fn build_turned(
-        specification: &Specification,
-        usage: Usage,
-        first_phase: u32,
-    ) -> Result<Self, LaboratoryError> {
         let circumstances = Circumstances {
             seed: usage.seed,
             volumes: usage.drives + usize::from(usage.other),
             phase: usage.phase,
-            first_phase,
+            first_phase: usage.first_phase,
             speed_difference: usage.speed_difference,
             trace: usage.trace,
             what_if: usage.what_if,
@@ -146,7 +158,7 @@ impl Bench {
             }
             system.end().await;
         });
-        self.run()?;
+        self.run_machine()?;
         match failed.take() {
             Some(diskperf_system::Error::Interrupted) => Err(LaboratoryError::Interrupted),
             Some(error) => Err(LaboratoryError::work(error)),
@@ -172,7 +184,7 @@ impl Bench {
         }
     }
 
-    fn run(&self) -> Result<(), LaboratoryError> {
+    fn run_machine(&self) -> Result<(), LaboratoryError> {
         let outcome = self.machine.run_unless(&self.usage.stop);
         outcome.map_err(|standstill| match standstill {
             Standstill::Stopped => LaboratoryError::Interrupted,
@@ -180,9 +192,10 @@ impl Bench {
             other => LaboratoryError::work(other),
         })
     }
+}
 
-    /// The workers that a program has here.
-    pub(crate) fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+impl Rig for Bench {
+    fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
         let ground = Ground {
             drives: vec![self.medium; self.usage.drives],
             folder: FOLDER,
@@ -196,23 +209,18 @@ impl Bench {
         ground.assignments(task)
     }
 
-    /// Runs a program once on all drives in use. `moved_bytes` has a place for
-    /// each worker.
-    ///
-    /// # Errors
-    ///
-    /// What the first worker failed with, and a machine that comes to a
-    /// standstill.
-    pub(crate) fn repetition(
+    fn run(
         &self,
-        assignments: Vec<Assignment>,
-        moved_bytes: &[Arc<AtomicU64>],
-    ) -> Result<Result<Repetition, ProgramError>, LaboratoryError> {
+        title: &str,
+        (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
+        _observer: &mut dyn Observer,
+    ) -> Result<Repetition, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
         let mut pipes = Pipes::default();
-        for (number, (assignment, moved)) in assignments.into_iter().zip(moved_bytes).enumerate() {
+        for (number, (assignment, moved)) in assignments.iter().zip(moved_bytes).enumerate() {
+            let assignment = assignment.clone();
             let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
             let ports = self.ports(&meeting, moved, end.into_iter().collect());
             let kernel = Rc::clone(self.machine.kernel());
@@ -237,21 +245,24 @@ impl Bench {
             });
         }
         let caches = self.machine.caches();
-        self.run()?;
+        self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        let mut repetition = collect(outcomes.collect());
-        if let Ok(one) = &mut repetition {
-            // Workers count volumes; rates are of drives, of which several
-            // volumes may be parts.
-            for worker in &mut one.workers {
-                worker.drive = self.drive_of_volume[worker.drive as usize];
-            }
-            one.controller_caches = self.caches_since(&caches);
+        let mut repetition = collect(outcomes.collect()).map_err(|error| {
+            let names = Names::of_model(&self.usage.system, self.usage.drives);
+            LaboratoryError::program(title, &names, &error)
+        })?;
+        // Workers count volumes; rates are of drives, of which several volumes may be
+        // parts.
+        for worker in &mut repetition.workers {
+            worker.drive = self.drive_of_volume[worker.drive as usize];
         }
+        repetition.controller_caches = self.caches_since(&caches);
         Ok(repetition)
     }
+}
 
+impl Bench {
     /// What happened since the machine was built, or since this was asked last;
     /// nothing unless [`Usage::trace`].
     pub(crate) fn take_trace(&self) -> Option<Trace> {

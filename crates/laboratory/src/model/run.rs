@@ -1,164 +1,32 @@
-//! Carries the plan of a modelled run out.
+//! What a plan of a modelled run comes to: how its machines are used, what is repeated
+//! on them, and what a run says of itself.
 
 use super::bench::{Bench, Usage};
 use super::computer::Computer;
 use super::version::{MODEL_VERSION, fingerprint};
-use crate::error::{LaboratoryError, Names};
-use crate::execute::kept;
-use crate::measured::{Assignment, Task, stagger_note};
-use crate::observer::{Event, Observer};
+use crate::again::check_elapsed;
+use crate::error::LaboratoryError;
+use crate::execute::empty_run;
+use crate::measured::Task;
 use crate::plan::{ModelPlan, title};
-use crate::recorder::Recorder;
 use crate::reproduce::two_drives;
+use crate::rig::{Stand, Work, repeat_unobserved};
 use diskperf_battery::Step;
-use diskperf_machine::WhatIf;
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
-    Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, RunState,
-    Setting, Trace, World,
+    Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, Setting,
+    Trace, World,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// A modelled run under way.
-pub(crate) struct Execution<'a> {
-    pub(crate) plan: &'a ModelPlan,
-    pub(crate) stop: &'a Arc<AtomicBool>,
-    pub(crate) run: Run,
-    pub(crate) observer: &'a mut dyn Observer,
-    pub(crate) recorder: &'a mut Recorder,
-}
-
-impl Execution<'_> {
-    /// All programs on all file systems, then what the settings did.
-    pub(crate) fn carry_out(&mut self) -> Result<(), LaboratoryError> {
-        self.recorder.begin_run(&self.run);
-        self.recorder.tell(self.observer);
-        self.observer.event(Event::RunStarted(&self.run));
-        for note in &self.plan.notes {
-            self.observer.event(Event::Note(note));
-        }
-        for computer in &self.plan.computers {
-            self.on_computer(computer)?;
-        }
-        for note in self.idle_settings()? {
-            self.observer.event(Event::Note(&note));
-            self.run.notes.push(note);
-        }
-        Ok(())
-    }
-
-    fn on_computer(&mut self, computer: &Computer) -> Result<(), LaboratoryError> {
-        let bench = Bench::build(&computer.specification, self.usage())?;
-        let steps = self.plan.suite.steps.len();
-        let before = self.run.results.len();
-        for (number, step) in self.plan.suite.steps.iter().enumerate() {
-            self.observer.event(Event::StepStarted {
-                title: &title(step),
-                number: before + number,
-                of: steps * self.plan.computers.len(),
-            });
-            self.step(step, computer, &bench)?;
-        }
-        bench.check()
-    }
-
-    fn usage(&self) -> Usage {
-        usage(self.plan, self.stop)
-    }
-
-    fn step(
-        &mut self,
-        step: &Step,
-        computer: &Computer,
-        bench: &Bench,
-    ) -> Result<(), LaboratoryError> {
-        let mut result = new_result(self.plan, step, computer);
-        self.recorder.begin_result(&result);
-        self.recorder.tell(self.observer);
-        let outcome = self.repeat(&mut result, step, bench);
-        result.notes.extend(stagger_note(&step.program, &result));
-        self.recorder.finish_result(&result);
-        self.recorder.tell(self.observer);
-        self.observer.event(Event::StepFinished(&result));
-        self.run.results.push(result);
-        outcome
-    }
-
-    fn repeat(
-        &mut self,
-        result: &mut ProgramResult,
-        step: &Step,
-        bench: &Bench,
-    ) -> Result<(), LaboratoryError> {
-        let protocol = result.protocol;
-        let assignments = bench.assignments(task(self.plan, step));
-        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        let workers = assignments.len() as u64;
-        for number in 0..protocol.repetitions {
-            self.observer.event(Event::RepetitionStarted {
-                number,
-                of: protocol.repetitions,
-                total_bytes: result.size_bytes * workers * step.program.passes(),
-                moved_bytes: &moved,
-            });
-            let mut repetition = repetition(self.plan, step, bench, (&assignments, &moved))?;
-            repetition.discarded = number < protocol.discarded;
-            self.recorder.add_repetition(&repetition);
-            self.recorder.tell(self.observer);
-            self.observer.event(Event::RepetitionFinished(&repetition));
-            result.repetitions.push(repetition);
-            if crate::execute::is_sure(result, &protocol) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The settings of the system that changed nothing in this run: each is
-    /// left away in turn, and the repetitions compared.
-    fn idle_settings(&self) -> Result<Vec<String>, LaboratoryError> {
-        let mut notes = Vec::new();
-        for (number, setting) in self.plan.experiment.settings.iter().enumerate() {
-            let mut without = self.plan.experiment.settings.clone();
-            without.remove(number);
-            let same = same_without(self.plan, &without, self.stop, &self.run.results)?;
-            if same {
-                notes.push(format!(
-                    "--set {setting} had no effect in this run: without it every repetition is the same"
-                ));
-            }
-        }
-        Ok(notes)
-    }
-}
-
-/// A plan's program once on a bench.
-///
-/// # Errors
-///
-/// What the program fails with, by the plan's names, and a machine that comes to
-/// a standstill.
-pub(crate) fn repetition(
-    plan: &ModelPlan,
-    step: &Step,
-    bench: &Bench,
-    (assignments, moved): (&[Assignment], &[Arc<AtomicU64>]),
-) -> Result<Repetition, LaboratoryError> {
-    let outcome = bench.repetition(assignments.to_vec(), moved)?;
-    outcome.map_err(|error| {
-        let names = Names::of_model(&plan.target, plan.drives);
-        LaboratoryError::program(&title(step), &names, &error)
-    })
-}
+use std::sync::atomic::AtomicBool;
 
 /// Does what a plan says again, as far as it takes for the first repetition that
 /// counts of the wanted results, each by its number; keeps what `of` makes of
 /// these.
 pub(crate) fn traced<T>(
     plan: &ModelPlan,
-    wanted: &[usize],
+    (run, wanted): (&Run, &[usize]),
     of: impl Fn(Trace) -> Option<T>,
 ) -> Result<Vec<(usize, T)>, LaboratoryError> {
     let steps = &plan.suite.steps;
@@ -176,14 +44,18 @@ pub(crate) fn traced<T>(
         let bench = Bench::build(&computer.specification, usage)?;
         // What runs before has left its files.
         for (step, number) in steps[..=last].iter().zip(first..) {
-            let assignments = bench.assignments(task(plan, step));
-            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-            for _ in 0..=plan.suite.protocol.discarded {
-                bench.take_trace();
-                let repetition = bench.repetition(assignments.clone(), &moved)?;
-                repetition.map_err(LaboratoryError::work)?;
-            }
-            let trace = bench.take_trace().filter(|_| wanted.contains(&number));
+            let title = title(step);
+            let mut work = work(plan, step, &title);
+            work.protocol.repetitions = work.protocol.discarded + 1;
+            let mut trace = None;
+            bench.take_trace();
+            let repetitions = repeat_unobserved(&bench, &work, |_| {
+                trace = bench.take_trace();
+                true
+            })?;
+            let elapsed = repetitions.last().map(Repetition::elapsed);
+            check_elapsed(run, elapsed.into_iter().map(|elapsed| (number, elapsed)))?;
+            let trace = trace.filter(|_| wanted.contains(&number));
             kept.extend(trace.and_then(&of).map(|found| (number, found)));
         }
     }
@@ -192,37 +64,49 @@ pub(crate) fn traced<T>(
 
 pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
-        drives: plan.drives,
         other: plan.other,
-        seed: plan.experiment.seed,
         phase: plan.phase(),
         speed_difference: two_drives().speed_difference_share,
         time_calls: plan.experiment.time_calls,
         drop_all_caches: plan.experiment.drop_all_caches,
-        trace: false,
-        what_if: WhatIf::default(),
         budget: plan.budget,
-        stop: Arc::clone(stop),
+        ..Usage::of((&plan.target, plan.drives), plan.experiment.seed, stop)
     }
 }
 
-pub(crate) fn task<'s>(plan: &ModelPlan, step: &'s Step) -> Task<'s> {
-    Task {
-        program: &step.program,
-        cache: step.program.cache_mode(plan.experiment.cache),
-        size_bytes: plan.size(step),
+/// A step of a plan, by the plan's protocol.
+pub(crate) fn work<'a>(plan: &ModelPlan, step: &'a Step, title: &'a str) -> Work<'a> {
+    Work {
+        title,
+        task: Task {
+            program: &step.program,
+            cache: step.program.cache_mode(plan.experiment.cache),
+            size_bytes: plan.size(step),
+        },
+        protocol: plan.suite.protocol,
     }
 }
 
-/// Whether a run with these settings does the same. One that is not possible
-/// without the setting is not.
-fn same_without(
+/// What the results of a plan on one of its computers have in common.
+pub(crate) fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
+    Stand {
+        drives: plan.drives as u32,
+        filesystem: computer.filesystem(),
+        notes: Vec::new(),
+    }
+}
+
+/// Whether a run does the same without one of the settings of its system. What is not
+/// possible without it is not the same.
+pub(crate) fn is_idle(
     plan: &ModelPlan,
-    settings: &[Setting],
+    setting: usize,
     stop: &Arc<AtomicBool>,
     results: &[ProgramResult],
 ) -> Result<bool, LaboratoryError> {
-    let Ok(computers) = plan.computers_with(settings) else {
+    let mut settings = plan.experiment.settings.clone();
+    settings.remove(setting);
+    let Ok(computers) = plan.computers_with(&settings) else {
         return Ok(false);
     };
     let enough =
@@ -237,62 +121,41 @@ fn same_without(
             let Some(result) = of_run.next() else {
                 return Ok(false);
             };
-            let assignments = bench.assignments(task(plan, step));
-            let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-            for repetition in &result.repetitions {
-                let Ok(other) = bench.repetition(assignments.clone(), &moved)? else {
-                    return Ok(false);
-                };
-                let other = Repetition {
-                    discarded: repetition.discarded,
-                    ..other
-                };
-                if other != *repetition {
-                    return Ok(false);
-                }
+            if !is_same(&bench, &work(plan, step, &title(step)), &result.repetitions)? {
+                return Ok(false);
             }
         }
     }
     Ok(true)
 }
 
-pub(crate) fn new_result(plan: &ModelPlan, step: &Step, computer: &Computer) -> ProgramResult {
-    ProgramResult {
-        program: step.program.name().to_owned(),
-        parameters: step.program.parameter_values(),
-        distinguishing: step.distinguishing.clone(),
-        row: step.row,
-        drives: plan.drives as u32,
-        filesystem: computer.filesystem(),
-        size_bytes: plan.size(step),
-        cache: step.program.cache_mode(plan.experiment.cache),
-        protocol: plan.suite.protocol,
-        repetitions: Vec::new(),
-        notes: Vec::new(),
+/// Whether a program's repetitions are those of before.
+fn is_same(bench: &Bench, work: &Work<'_>, before: &[Repetition]) -> Result<bool, LaboratoryError> {
+    let mut expected = before.iter();
+    let mut same = true;
+    let made = repeat_unobserved(bench, work, |one| {
+        same &= expected.next() == Some(one);
+        same
+    });
+    match made {
+        Ok(made) => Ok(same && made.len() == before.len()),
+        Err(LaboratoryError::Program { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 /// A modelled run with nothing measured yet.
-pub(crate) fn new_run(plan: &ModelPlan, (id, started_unix_ms): (String, u64)) -> Run {
+pub(crate) fn new_run(plan: &ModelPlan) -> Run {
+    let model = modelled(plan, MODEL_VERSION);
     Run {
-        id,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        suite: plan.suite.name.clone(),
-        target: plan.target.clone(),
+        model: Some(model),
         world: World::Model,
-        label: plan.experiment.label.clone(),
-        seed: plan.experiment.seed,
-        started_unix_ms,
-        command_line: Vec::new(),
-        experiment: kept(&plan.experiment),
-        cache: plan.experiment.cache,
-        dropped_all_caches: plan.experiment.drop_all_caches,
-        state: RunState::Running,
-        environment: environment(plan),
-        model: Some(modelled(plan, MODEL_VERSION)),
-        overhead: None,
-        results: Vec::new(),
         notes: plan.notes.clone(),
+        ..empty_run(
+            &plan.experiment,
+            &plan.suite,
+            (plan.target.clone(), environment(plan)),
+        )
     }
 }
 

@@ -273,6 +273,15 @@ fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryEr
     )))
 }
 
+/// How far each of several drives is turned against the one before it at the start.
+pub(crate) fn phase(drives: usize, seed: u64) -> u32 {
+    if drives < 2 {
+        return 0;
+    }
+    // A golden-ratio step spreads seeds that follow each other evenly.
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
 impl ModelPlan {
     /// Without the steps that cannot run, and in sizes for which there is room.
     fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
@@ -337,11 +346,7 @@ impl ModelPlan {
 
     /// How far each drive is turned against the one before it at the start.
     pub(crate) fn phase(&self) -> u32 {
-        if self.drives < 2 {
-            return 0;
-        }
-        // A golden-ratio step spreads seeds that follow each other evenly.
-        (self.experiment.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+        phase(self.drives, self.experiment.seed)
     }
 
     /// What would be run, on what, for how long.

@@ -7,8 +7,10 @@ use super::interleave::DOCUMENT;
 use super::jobs::Job;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use crate::rig::THREE_RUNS;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::{Medium, Program};
+use diskperf_timeline::Protocol;
 use std::sync::Arc;
 
 const SYSTEM: &str = "pcat-st251";
@@ -221,7 +223,10 @@ fn job(asking: &Asking<'_>, case: &Case) -> Result<Job, LaboratoryError> {
             .expect("read_files has these");
     }
     Ok(Job {
-        repetitions: (2, 1),
+        protocol: Protocol {
+            repetitions: 2,
+            ..THREE_RUNS
+        },
         ..Job::of(computer, program, case.load.size_bytes, asking.seed)
     })
 }

@@ -1,14 +1,15 @@
 //! Programs on machines, many at a time: one machine on each thread.
 
-use crate::error::{LaboratoryError, Names};
+use crate::error::LaboratoryError;
 use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::counts::Counts;
 use crate::parallel::in_parallel;
+use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::{Budget, WhatIf};
-use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Repetition};
+use diskperf_machine::Budget;
+use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Protocol, Repetition};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -29,8 +30,8 @@ pub(crate) struct Job {
     pub(crate) programs: Vec<Program>,
     /// Bytes that each of them moves on each drive.
     pub(crate) size_bytes: u64,
-    /// Repetitions of each, and how many of the first do not count.
-    pub(crate) repetitions: (u32, u32),
+    /// How each of them is repeated.
+    pub(crate) protocol: Protocol,
     /// Of all random choices.
     pub(crate) seed: u64,
 }
@@ -127,7 +128,7 @@ impl Job {
             speed_difference: 0.0,
             programs: vec![program],
             size_bytes,
-            repetitions: (3, 1),
+            protocol: THREE_RUNS,
             seed,
         }
     }
@@ -139,17 +140,11 @@ impl Job {
         stop: &Arc<AtomicBool>,
     ) -> Result<Vec<Figure>, LaboratoryError> {
         let usage = Usage {
-            drives: self.drives,
             other: self.other,
-            seed: self.seed,
             phase: self.phase,
             speed_difference: self.speed_difference,
-            time_calls: false,
-            drop_all_caches: false,
-            trace: false,
-            what_if: WhatIf::default(),
             budget,
-            stop: Arc::clone(stop),
+            ..Usage::of((&self.computer.name, self.drives), self.seed, stop)
         };
         let bench = Bench::build(&self.computer.specification, usage)?;
         self.programs
@@ -164,29 +159,23 @@ impl Job {
             Medium::Device => CacheMode::Direct,
             Medium::Directory | Medium::File => CacheMode::Cold,
         };
-        let task = Task {
-            program,
-            cache: program.cache_mode(asked),
-            size_bytes: self.size_bytes,
+        let work = Work {
+            title: program.name(),
+            task: Task {
+                program,
+                cache: program.cache_mode(asked),
+                size_bytes: self.size_bytes,
+            },
+            protocol: self.protocol,
         };
-        let assignments = bench.assignments(task);
-        let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        let (repetitions, discarded) = self.repetitions;
-        let mut kept: Vec<Repetition> = Vec::new();
         let mut before = Counts::of(bench);
-        for number in 0..repetitions {
-            if number == discarded {
+        let mut kept = repeat_unobserved(bench, &work, |one| {
+            if one.discarded {
                 before = Counts::of(bench);
             }
-            let outcome = bench.repetition(assignments.clone(), &moved)?;
-            let repetition = outcome.map_err(|error| {
-                let names = Names::of_model(&self.computer.name, self.drives);
-                LaboratoryError::program(program.name(), &names, &error)
-            })?;
-            if number >= discarded {
-                kept.push(repetition);
-            }
-        }
+            true
+        })?;
+        kept.retain(|one| !one.discarded);
         let spent = Counts::of(bench).since(&before);
         Ok(Figure {
             kb_per_s: middle(&kept, Repetition::kb_per_s),

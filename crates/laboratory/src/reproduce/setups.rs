@@ -3,6 +3,7 @@
 use super::jobs::{Figure, Job, Workshop};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use crate::rig::THREE_RUNS;
 use diskperf_analysis::accuracy::{Spread, TwoDrives};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::catalogue::{Catalogue, Cell, Setting};
@@ -141,7 +142,7 @@ pub(crate) fn figures(
                 speed_difference: two_drives.speed_difference_share,
                 programs: programs.clone(),
                 size_bytes: SIZE_BYTES,
-                repetitions: (3, 1),
+                protocol: THREE_RUNS,
                 seed: seed.wrapping_add(u64::from(more)),
             });
         }

@@ -9,6 +9,7 @@ use super::asking::{Asking, Values};
 use super::jobs::{Figure, Job};
 use crate::error::LaboratoryError;
 use crate::formatting::formatting;
+use crate::rig::ONCE;
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
 use diskperf_machine::catalogue::{BlockSize, Cell, Setting};
@@ -342,7 +343,7 @@ impl Command {
         Ok(Job {
             drives,
             other: matches!(self, Self::DumpRestore { .. }),
-            repetitions: (1, 0),
+            protocol: ONCE,
             ..asking.job(&target, &own, program, content_kb << 10)?
         })
     }

@@ -5,10 +5,11 @@
 mod keys;
 
 use super::over::Over;
+use super::point::call_p99_ms;
 use crate::error::LaboratoryError;
 use crate::execute::execute;
 use crate::observer::{Event, Observer};
-use crate::plan::{self, Plan};
+use crate::plan::{Plan, on_storage};
 use crate::recorder::Recorder;
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
@@ -16,9 +17,7 @@ use diskperf_analysis::tuning::{
 };
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{
-    CacheMode, Experiment, Histogram, ProgramResult, Repetition, Setting, SizeChoice,
-};
+use diskperf_timeline::{CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice};
 use keys::{DeviceSettings, Varied};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -214,22 +213,14 @@ impl Rounds<'_> {
                 Varied::Device(key) => self.settings.set(*key, value)?,
             }
         }
-        let mut plans = plan::plan(&experiment)?;
-        for plan in &mut plans {
-            if let Plan::Host(plan) = plan {
-                plan.read_ahead = read_ahead;
-            }
-        }
-        let plan = plans
-            .first()
-            .ok_or_else(|| LaboratoryError::request("no plan"))?;
-        if let Plan::Host(plan) = plan
-            && self.notes.is_empty()
-        {
+        let mut plan = on_storage(&experiment)?;
+        plan.read_ahead = read_ahead;
+        if self.notes.is_empty() {
             self.notes.clone_from(&plan.notes);
         }
+        let plan = Plan::Host(plan);
         let mut observer = Warnings(&mut self.warnings);
-        let executed = execute(plan, &self.search.stop, &mut observer, &mut self.recorder);
+        let executed = execute(&plan, &self.search.stop, &mut observer, &mut self.recorder);
         match executed.error {
             Some(error) => Err(error),
             None => Ok(executed.run.results),
@@ -357,11 +348,6 @@ fn of_one(repetition: &Repetition) -> Figures {
 fn summed(repetitions: &[Repetition]) -> Figures {
     let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();
-    let mut calls = Histogram::new();
-    for worker in repetitions.iter().flat_map(|one| &one.workers) {
-        calls.merge(&worker.read_latency);
-        calls.merge(&worker.write_latency);
-    }
     let cpu = |one: &Repetition| {
         let mib = one.payload_bytes() as f64 / MIB as f64;
         one.total(|worker| worker.cpu.0) as f64 / 1e6 / mib
@@ -369,7 +355,7 @@ fn summed(repetitions: &[Repetition]) -> Figures {
     let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
     Figures {
         kb_per_s: median(&rates).unwrap_or(0.0),
-        call_p99_ms: (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6),
+        call_p99_ms: call_p99_ms(repetitions),
         cpu_ms_per_mib: median(&costs),
     }
 }

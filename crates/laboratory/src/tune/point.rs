@@ -1,35 +1,31 @@
 //! One point of a search on a modelled system: from the values to a plan, from
 //! the plan to figures.
 
+use super::Search;
 use super::over::Over;
 use crate::error::LaboratoryError;
-use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
-use crate::model::run::{repetition, usage};
+use crate::model::run::{usage, work};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
+use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Step;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Experiment, Histogram, Repetition, Setting, SizeChoice};
+use diskperf_timeline::{Histogram, Repetition, Setting, SizeChoice};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Repetitions of each program, and how many of the first do not count: 1983's
-/// protocol.
-pub(super) const REPETITIONS: (u32, u32) = (3, 1);
+/// Repetitions of each program, and how many of the first do not count.
+pub(super) const REPETITIONS: (u32, u32) = (THREE_RUNS.repetitions, THREE_RUNS.discarded);
 
 /// What a search is about.
 pub(super) struct Subject<'a> {
     pub(super) catalogue: &'a Catalogue,
-    pub(super) target: &'a str,
-    /// What is the same in every run.
-    pub(super) experiment: &'a Experiment,
-    pub(super) size_bytes: u64,
+    pub(super) search: &'a Search,
     pub(super) overs: &'a [Over],
-    pub(super) stop: &'a Arc<AtomicBool>,
 }
 
 /// What is different from run to run of the same settings.
@@ -43,7 +39,7 @@ pub(super) struct Turn {
 impl Subject<'_> {
     /// The plan of the target as it is.
     pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
-        self.with(Vec::new(), self.size_bytes)
+        self.with(Vec::new(), self.search.size_bytes())
     }
 
     /// The plan of one combination at this size.
@@ -64,10 +60,10 @@ impl Subject<'_> {
         settings: Vec<Setting>,
         size_bytes: u64,
     ) -> Result<ModelPlan, LaboratoryError> {
-        let mut experiment = self.experiment.clone();
+        let mut experiment = self.search.experiment.clone();
         experiment.settings.extend(settings);
         experiment.size = SizeChoice::Bytes(size_bytes);
-        plan_of_point(&experiment, self.catalogue, self.target)
+        plan_of_point(&experiment, self.catalogue, &self.search.target)
     }
 }
 
@@ -115,54 +111,52 @@ pub(super) fn run(
 ) -> Result<Vec<Figures>, LaboratoryError> {
     let usage = Usage {
         seed: turn.seed,
+        first_phase: turn.phase,
         phase: plan.phase().wrapping_add(turn.phase),
-        time_calls: true,
-        drop_all_caches: false,
         ..usage(plan, stop)
     };
-    let specification = &plan.computers[0].specification;
-    let bench = Bench::build_turned(specification, usage, turn.phase)?;
+    let bench = Bench::build(&plan.computers[0].specification, usage)?;
     let steps = plan.suite.steps.iter();
     steps.map(|step| figures(plan, step, &bench)).collect()
 }
 
 fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, LaboratoryError> {
-    let assignments = bench.assignments(Task {
-        program: &step.program,
-        cache: step.program.cache_mode(plan.experiment.cache),
-        size_bytes: plan.size(step),
-    });
-    let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-    let (repetitions, discarded) = REPETITIONS;
-    let mut kept: Vec<Repetition> = Vec::new();
+    let title = title(step);
+    let work = Work {
+        protocol: THREE_RUNS,
+        ..work(plan, step, &title)
+    };
     let mut busy_before = bench.machine.processor_busy().0;
-    for number in 0..repetitions {
-        if number == discarded {
+    let mut kept = repeat_unobserved(bench, &work, |one| {
+        if one.discarded {
             busy_before = bench.machine.processor_busy().0;
         }
-        let repetition = repetition(plan, step, bench, (&assignments, &moved))?;
-        if number >= discarded {
-            kept.push(repetition);
-        }
-    }
+        true
+    })?;
+    kept.retain(|one| !one.discarded);
     let busy_ns = bench.machine.processor_busy().0.0 - busy_before.0;
     Ok(summed(&kept, busy_ns))
+}
+
+/// The response time that 99 % of all calls stayed under, where any were timed.
+pub(super) fn call_p99_ms(repetitions: &[Repetition]) -> Option<f64> {
+    let mut calls = Histogram::new();
+    for worker in repetitions.iter().flat_map(|one| &one.workers) {
+        calls.merge(&worker.read_latency);
+        calls.merge(&worker.write_latency);
+    }
+    (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
 }
 
 /// The median rate; of the calls and of the processor, all repetitions
 /// together.
 fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
     let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
-    let mut calls = Histogram::new();
-    for worker in kept.iter().flat_map(|repetition| &repetition.workers) {
-        calls.merge(&worker.read_latency);
-        calls.merge(&worker.write_latency);
-    }
     let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
     let mib = payload_bytes as f64 / MIB as f64;
     Figures {
         kb_per_s: median(&rates).expect("at least one repetition is kept"),
-        call_p99_ms: (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6),
+        call_p99_ms: call_p99_ms(kept),
         cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
     }
 }
