@@ -1,5 +1,5 @@
 //! The controller that adapts beside every fixed setting: prints the page
-//! `bench/adaptive.md`, which `bench/adaptive` keeps. It takes some minutes.
+//! `bench/results/adaptive.md`, which `bench/adaptive` keeps. It takes some minutes.
 //!
 //!     cargo run --release -p diskperf-laboratory --example adaptive
 //!

@@ -3,7 +3,7 @@
 //! on random ones and across changes in mid-run.
 //!
 //! Here some of the settings are tried, on some of the workloads; `bench/adaptive`
-//! searches all of both, and keeps what it finds in `bench/adaptive.md`, where one of
+//! searches all of both, and keeps what it finds in `bench/results/adaptive.md`, where one of
 //! the twenty random workloads that nobody had looked at misses its 10 % by one.
 
 use diskperf_laboratory::adaptive::{

@@ -1,0 +1,88 @@
+"""What the benchmarks share: the program that they run, what a process takes, sides that
+take turns, and where results go.
+
+DISKPERF names a program that is built already, DISKPERF_PYTHON an interpreter that has
+the package; without them both are built with the profile of a release."""
+
+import os
+import pathlib
+import subprocess
+import time
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+ENVIRONMENT = ROOT / "target" / "python" / "bin"
+
+
+class Results:
+    """Lines that are printed and kept in `bench/results/NAME.txt`."""
+
+    def __init__(self, name):
+        RESULTS.mkdir(exist_ok=True)
+        self._file = open(RESULTS / f"{name}.txt", "w")
+
+    def add(self, line):
+        print(line, flush=True)
+        print(line, file=self._file, flush=True)
+
+
+class Taken(NamedTuple):
+    """What a process took, and what it printed."""
+
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+    output: str
+
+
+def built(*words):
+    """Builds a target with the profile of a release, and gives the folder that it is in."""
+    subprocess.run(["cargo", "build", "--release", "--quiet", *words], check=True, cwd=ROOT)
+    return ROOT / "target" / "release"
+
+
+def program():
+    """The path of diskperf."""
+    return os.environ.get("DISKPERF") or built() / "diskperf"
+
+
+def interpreter():
+    """A Python that has diskperf and what the tests need."""
+    if "DISKPERF_PYTHON" in os.environ:
+        return os.environ["DISKPERF_PYTHON"]
+    subprocess.run([ROOT / "tools" / "setup-python"], check=True)
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--force-reinstall"]
+    # pip calls maturin by its name.
+    path = {**os.environ, "PATH": f"{ENVIRONMENT}:{os.environ['PATH']}"}
+    subprocess.run([ENVIRONMENT / "pip", "install", *quiet, str(ROOT)], check=True, env=path)
+    return str(ENVIRONMENT / "python")
+
+
+def run(command):
+    """Runs a command to its end."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with process.stdout as stream:
+        output = stream.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))} ended with {process.returncode}")
+    # Kilobytes on Linux.
+    return Taken(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output)
+
+
+def in_turns(sides, rounds):
+    """Calls each side once a round, so that what else the machine does disturbs all alike;
+    gives for each side what it returned."""
+    found = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            found[name].append(side())
+    return found
+
+
+def ratio(found, of, over):
+    """How much larger the least of one side is than that of the other: 0.1 is 10 %."""
+    return min(found[of]) / min(found[over]) - 1
