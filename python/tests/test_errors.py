@@ -120,8 +120,8 @@ def test_stores_and_files(tmp_path):
     ("suite", "options", "words"),
     [
         ("read_8192", {"on": VAX, "drives": 5}, "drives=5: .*configure more with setting drives=5"),
-        ("read_8192", {"on": VAX, "together": True}, "together=True is of real storage.*with drives=2"),
-        ("copy", {"on": VAX, "other": "/tmp"}, "other is of real storage"),
+        ("read_8192", {"on": VAX, "together": True}, "together=True applies to real storage.*with drives=2"),
+        ("copy", {"on": VAX, "other": "/tmp"}, "other applies to real storage"),
         ("read_8192", {"on": ".", "drives": 2}, "give each with `on`, and together=True"),
         ("read_8192", {"on": ".", "together": True}, r"on=\[DIR1, DIR2\], together=True"),
         ("read_8192", {"on": ".", "size": 0}, 'give size="8M"'),

@@ -89,7 +89,7 @@ def test_differences_are_those_of_the_command_line(command_line_json):
 
 
 def test_a_run_takes_no_settings(run):
-    with pytest.raises(diskperf.RequestError, match="made again as it was"):
+    with pytest.raises(diskperf.RequestError, match="repeated exactly"):
         diskperf.explain(run, suite="ffs83")
 
 

@@ -79,7 +79,7 @@ impl CacheVerdict {
         match self {
             Self::NotApplicable => "nothing was read from storage",
             Self::AsAsked => "cached as asked",
-            Self::Unknown => "this system does not tell whether the bytes came from the device",
+            Self::Unknown => "the kernel does not report whether the bytes came from the device",
             Self::WarmButNotResident => {
                 "meant to be warm, but part of the file was not in memory: \
                  this figure includes the device"

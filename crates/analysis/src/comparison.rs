@@ -106,8 +106,10 @@ pub struct RunName {
     pub label: Option<String>,
     /// Its suite.
     pub suite: String,
-    /// Its target.
+    /// Its target, as the user named it.
     pub target: String,
+    /// The absolute paths of real storage, or the modelled system.
+    pub measured: String,
     /// Host or model.
     pub world: World,
     /// How far it came.
@@ -234,9 +236,9 @@ impl Comparison {
     }
 
     /// What a run (an index of [`Comparison::runs`]) is called among the
-    /// others: its label or its target, with its id where that is not unique.
+    /// others: its label or what was measured, with its id where that is not unique.
     pub fn run_name(&self, run: usize) -> String {
-        let of = |run: &RunName| run.label.clone().unwrap_or_else(|| run.target.clone());
+        let of = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
         let wanted = &self.runs[run];
         let name = of(wanted);
         if self.runs.iter().filter(|one| of(one) == name).count() == 1 {
@@ -315,6 +317,7 @@ fn name(run: &Run) -> RunName {
         label: run.label.clone(),
         suite: run.suite.clone(),
         target: run.target.clone(),
+        measured: run.measured(),
         world: run.world,
         state: run.state.clone(),
     }

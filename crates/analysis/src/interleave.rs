@@ -48,10 +48,10 @@ pub struct Interleave {
     /// The time in which a sector passes.
     pub sector_ms: f64,
     /// The parts of the service time, at the processor's speed.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ServicePart>,
     /// Their sum, which is Bass's interlace time.
     pub service_ms: f64,
-    /// The same in sectors.
+    /// The service time in sectors.
     pub service_sectors: f64,
     /// The mean time of a service with its interruptions.
     pub mean_service_ms: f64,
@@ -109,7 +109,7 @@ impl Interleave {
 
 /// A part of the service time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct ServicePart {
     /// What it is.
     pub name: &'static str,
     /// How long it takes.
@@ -127,7 +127,7 @@ pub struct FactorResult {
     pub lost_revolutions: f64,
     /// The mean rate in units of 1024 bytes.
     pub kb_per_s: f64,
-    /// The same of the modelled machine, where the case was run on it.
+    /// KB/s of the modelled machine, if the case was run on it.
     pub modelled_kb_per_s: Option<f64>,
 }
 
@@ -181,7 +181,7 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
         revolution_ms: inputs.track.revolution_ms(),
         sector_ms,
         parts: parts
-            .map(|(name, ms)| Part {
+            .map(|(name, ms)| ServicePart {
                 name,
                 ms: ms / inputs.cpu_speed,
             })

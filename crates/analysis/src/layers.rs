@@ -5,12 +5,12 @@
 //!
 //! | part | from | what it is |
 //! |---|---|---|
-//! | [`Part::Call`] | `null` | entry into the kernel and back, the way to the driver, the timing and the program's loop; `/dev/null` returns no byte |
-//! | [`Part::Clear`] | `zero` - `null` | filling the buffer. `/dev/zero` clears memory and reads none, so this is *not* the copy; it is a floor under it |
-//! | [`Part::LookUpAndCopy`] | `cached` - `null` | finding the pages in the cache and copying them out. The two happen in turn, page by page, and no layer separates them |
-//! | [`Part::MissHandling`] | CPU of `dropped` - CPU of `cached` | what a miss costs the CPU: page allocation, read-ahead, file system map, block layer, driver |
-//! | [`Part::KernelPath`] | CPU of the layer - CPU of `null` | the same for a layer that no cached layer stands below: all that the kernel does beyond the bare call |
-//! | [`Part::DeviceWait`] | elapsed - CPU, less the same of the layer below | waiting for the device. Read-ahead hides part of the device's time behind the CPU's, so this is what is left to wait for, not the device's service time |
+//! | [`CallPart::Call`] | `null` | entry into the kernel and back, the way to the driver, the timing and the program's loop; `/dev/null` returns no byte |
+//! | [`CallPart::Clear`] | `zero` - `null` | filling the buffer. `/dev/zero` clears memory and reads none, so this is *not* the copy; it is a floor under it |
+//! | [`CallPart::LookUpAndCopy`] | `cached` - `null` | finding the pages in the cache and copying them out. The two happen in turn, page by page, and no layer separates them |
+//! | [`CallPart::MissHandling`] | CPU of `dropped` - CPU of `cached` | what a miss costs the CPU: page allocation, read-ahead, file system map, block layer, driver |
+//! | [`CallPart::KernelPath`] | CPU of the layer - CPU of `null` | the same for a layer that no cached layer stands below: all that the kernel does beyond the bare call |
+//! | [`CallPart::DeviceWait`] | elapsed - CPU, less the same of the layer below | waiting for the device. Read-ahead hides part of the device's time behind the CPU's, so this is what is left to wait for, not the device's service time |
 //!
 //! Means are used and not medians because means add: the parts of a row sum to
 //! its total. Interrupts are charged to whoever runs when they come, so on a
@@ -40,9 +40,9 @@ pub enum Layer {
     Zero,
     /// A file in the page cache.
     Cached,
-    /// The same file, its pages dropped.
+    /// A cached file after its pages were dropped.
     Dropped,
-    /// The same file with O_DIRECT.
+    /// A file with O_DIRECT.
     Direct,
     /// A block device through the page cache.
     Device,
@@ -98,7 +98,7 @@ impl Serialize for Layer {
 /// A part of a call's time; the module says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum CallPart {
     /// The bare call.
     Call,
     /// Filling the buffer with zeros.
@@ -117,7 +117,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The part.
-    pub part: Part,
+    pub part: CallPart,
     /// Mean nanoseconds per call; negative where the noise exceeds the part.
     pub ns: f64,
     /// Half the width of its 95 % interval; absent of single repetitions.
@@ -128,7 +128,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    fn new(part: Part, ns: f64, half_width_ns: Option<f64>) -> Self {
+    fn new(part: CallPart, ns: f64, half_width_ns: Option<f64>) -> Self {
         Self {
             part,
             ns,
@@ -138,14 +138,14 @@ impl Estimate {
     }
 
     /// The mean of one sample. `None` of no values.
-    fn of(part: Part, sample: &[f64]) -> Option<Self> {
+    fn of(part: CallPart, sample: &[f64]) -> Option<Self> {
         let half_width = mean_interval(sample, CONFIDENCE)
             .map(|(center, _, high)| (high - center) * drift::widening(&[sample]));
         Some(Self::new(part, mean(sample)?, half_width))
     }
 
     /// The difference of two means. `None` if either has no values.
-    fn difference(part: Part, upper: &[f64], lower: &[f64]) -> Option<Self> {
+    fn difference(part: CallPart, upper: &[f64], lower: &[f64]) -> Option<Self> {
         let half_width = welch_interval(lower, upper, CONFIDENCE)
             .map(|(center, _, high)| (high - center) * drift::widening(&[lower, upper]));
         Some(Self::new(part, mean(upper)? - mean(lower)?, half_width))
@@ -163,7 +163,7 @@ pub struct Decomposition {
     pub filesystem: String,
     /// Mean nanoseconds per call, which the parts sum to.
     pub total_ns: f64,
-    /// The parts, in the order of [`Part`].
+    /// The parts, in the order of [`CallPart`].
     pub parts: Vec<Estimate>,
 }
 
@@ -231,25 +231,25 @@ impl<'a> Sample<'a> {
 
     fn decompose(&self, samples: &[Self]) -> Option<Decomposition> {
         let null = self.beside(samples, Layer::Null)?;
-        let mut parts = vec![Estimate::of(Part::Call, &null.elapsed)?];
+        let mut parts = vec![Estimate::of(CallPart::Call, &null.elapsed)?];
         let cached = self.beside(samples, Layer::Cached);
-        let mut part = |part: Part, upper: &[f64], lower: &[f64]| {
+        let mut part = |part: CallPart, upper: &[f64], lower: &[f64]| {
             parts.push(Estimate::difference(part, upper, lower)?);
             Some(())
         };
         match (self.layer, cached) {
             (Layer::Null, _) => return None,
-            (Layer::BlockNull, _) => part(Part::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
-            (Layer::Zero, _) => part(Part::Clear, &self.elapsed, &null.elapsed)?,
-            (Layer::Cached, _) => part(Part::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
+            (Layer::BlockNull, _) => part(CallPart::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
+            (Layer::Zero, _) => part(CallPart::Clear, &self.elapsed, &null.elapsed)?,
+            (Layer::Cached, _) => part(CallPart::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
             (Layer::Dropped, Some(cached)) => {
-                part(Part::LookUpAndCopy, &cached.elapsed, &null.elapsed)?;
-                part(Part::MissHandling, &self.cpu, &cached.cpu)?;
-                part(Part::DeviceWait, &self.waiting, &cached.waiting)?;
+                part(CallPart::LookUpAndCopy, &cached.elapsed, &null.elapsed)?;
+                part(CallPart::MissHandling, &self.cpu, &cached.cpu)?;
+                part(CallPart::DeviceWait, &self.waiting, &cached.waiting)?;
             }
             (Layer::Dropped | Layer::Direct | Layer::Device | Layer::DeviceDirect, _) => {
-                part(Part::KernelPath, &self.cpu, &null.cpu)?;
-                part(Part::DeviceWait, &self.waiting, &null.waiting)?;
+                part(CallPart::KernelPath, &self.cpu, &null.cpu)?;
+                part(CallPart::DeviceWait, &self.waiting, &null.waiting)?;
             }
         }
         Some(Decomposition {

@@ -77,7 +77,7 @@ pub struct Summary {
     /// of a minimum, for which no resampling gives an honest one (the
     /// bootstrap of an extreme is inconsistent: Bickel and Freedman 1981).
     pub interval: Option<Interval>,
-    /// The same of `durable_kb_per_s`.
+    /// The interval of `durable_kb_per_s`.
     pub durable_interval: Option<Interval>,
     /// Read and write calls.
     pub calls: f64,

@@ -18,17 +18,17 @@ use diskperf_laboratory::tune::{BUDGET, Goal};
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
 
-/// Measures how fast storage reads and writes, in the manner of the 4.2BSD
-/// disk tests of 1983, and keeps, shows and compares what it measured.
+/// Measures storage and modelled computers with the same I/O programs, and stores, compares
+/// and explains the results.
 #[derive(Parser)]
 #[command(
     name = "diskperf",
     version,
     propagate_version = true,
-    after_help = "Studies of many points, on all cores or a cluster: `python -m diskperf sweep STUDY.toml`"
+    after_help = "For parameter studies, on all cores or a cluster: `python -m diskperf sweep STUDY.toml`"
 )]
 pub(crate) struct Arguments {
-    /// Keep results in this file [default: runs.sqlite in the user's data directory]
+    /// Store results in this file [default: runs.sqlite in the user's data directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
     #[command(subcommand)]
@@ -41,21 +41,21 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
-    /// Say where a run's time went and, of a modelled one, what would change it, or why two differ
+    /// Show where the time went and, for a model, what would change it; of two, why they differ
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
-    /// Find better settings of a modelled system: the best, the cliff beside it, and the safe ones
+    /// Find the best settings of a modelled system or of real storage, and how near a cliff is
     Tune(TuneArguments),
-    /// Write runs as one HTML file: tables, charts, and how to repeat them
+    /// Write runs as one HTML file with tables, charts, and the commands that repeat them
     Report(ReportArguments),
-    /// Calculate an interleave factor from a few times, or how long formatting takes
+    /// Calculate an interleave factor from service times, or the time to format a drive
     Calculate(CalculateArguments),
-    /// List suites, programs, runs, parameters, and what the catalogue has
+    /// List suites, programs, runs, parameters, or catalogue entries
     List(ListArguments),
-    /// Show a stored run, a suite, a program, or an entry of the catalogue
+    /// Show a stored run, a suite, a program, or a catalogue entry
     Show(ShowArguments),
-    /// Write runs to a file that stands wherever a run does
+    /// Write runs to a file, which other commands accept in place of a run
     Export(ExportArguments),
     /// Remove what killed runs left
     Clean(CleanArguments),
@@ -74,18 +74,18 @@ pub(crate) struct RunArguments {
     /// directory, seqread89 on a device]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
-    /// The same as WHAT
+    /// Alternative to the argument WHAT
     #[arg(long, value_name = "WHAT", conflicts_with = "what")]
     pub(crate) suite: Option<String>,
     /// A directory, a file, a block device, a modelled system (see `diskperf list systems`) or a
-    /// FILE.toml that describes one; several run one after the other [default: . and, with nothing
-    /// else asked for, vax780-sc780-eagle]
+    /// FILE.toml that describes one; several targets run one after the other [default: . and,
+    /// without WHAT and options of one world, vax780-sc780-eagle]
     #[arg(long = "on", value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
-    /// How many drives of a modelled system run each program at once
+    /// Number of drives of a modelled system that run each program at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) drives: Option<u32>,
-    /// Lay this folder over the catalogue of modelled systems
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Run on all targets at the same time and report the sums
@@ -94,21 +94,21 @@ pub(crate) struct RunArguments {
     /// A directory on another file system, for copies from one to the other
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
-    /// Bytes that each program moves: 8M as in 1983, or auto for half a second (on a modelled
-    /// system, for 8M)
+    /// Bytes that each program moves, as 8M; auto is about half a second's worth, and 8M on a
+    /// modelled system
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Repetitions of each program, in place of the suite's
+    /// Repetitions of each program [default: those of the suite]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
-    /// Whether reads find their bytes in the page cache
+    /// State of the page cache before each repetition
     #[arg(long, value_enum, default_value = "cold")]
     pub(crate) cache: Cache,
-    /// Read and write with O_DIRECT, past the page cache
+    /// Bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
     /// Drop the caches of the whole machine before each repetition (root)
@@ -120,32 +120,32 @@ pub(crate) struct RunArguments {
     /// Allow programs to overwrite this block device, which must be a target
     #[arg(long, value_name = "DEV")]
     pub(crate) destroy_data_on: Vec<PathBuf>,
-    /// Overwrite it even if it carries a file system, a partition table or the like
+    /// Overwrite the device even if it has a file system, a partition table or another signature
     #[arg(long, requires = "destroy_data_on")]
     pub(crate) ignore_signature: bool,
-    /// Also write what happened on modelled systems as a trace for Perfetto (ui.perfetto.dev); of
-    /// real storage, `diskperf explain PATH --perfetto FILE` does
+    /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
+    /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Let modelled systems take as many events, and as much virtual time and memory, as they need
+    /// Remove the limits on events, virtual time and memory of modelled systems
     #[arg(long)]
     pub(crate) no_budget: bool,
-    /// Do not time single calls: no latencies, a little less overhead
+    /// Do not time single calls: no latencies, and slightly less overhead
     #[arg(long)]
     pub(crate) no_latency: bool,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// A name of your own for the run
+    /// Name of the run, for use in other commands
     #[arg(long)]
     pub(crate) label: Option<String>,
-    /// Say what would be written where, how much and for how long; do nothing
+    /// Print what would be written, where, and how long it would take; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How results are printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
-    /// No progress on the terminal
+    /// Do not show progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -202,13 +202,14 @@ impl RunArguments {
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`; the first is the base
+    /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`; the first is the
+    /// base
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
     /// Exit with code 1 if anything is slower than the base by more than this
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_over: Option<f64>,
-    /// How the comparison is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
 }
@@ -218,7 +219,7 @@ pub(crate) struct ReproduceArguments {
     /// Documents: kridle-mckusick-1983, speck-bass-1984, piziali-zam-1991 [default: all that have models]
     #[arg(value_name = "PUBLISHED")]
     pub(crate) documents: Vec<String>,
-    /// Only cells whose id fits this pattern, in which * stands for any characters and ? for one
+    /// Only cells whose id matches this pattern: * matches any characters, ? one character
     #[arg(long, value_name = "GLOB")]
     pub(crate) cell: Option<String>,
     /// Only cells of this table, as T2
@@ -227,32 +228,32 @@ pub(crate) struct ReproduceArguments {
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Write the card as a page to this file too
+    /// Also write the card as an HTML page to this file
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachinesArguments,
 }
 
-/// What all commands take that run many modelled machines.
+/// Options of all commands that run many modelled machines.
 #[derive(Args)]
 pub(crate) struct MachinesArguments {
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Machines at a time [default: as many as there are processors]
+    /// Machines that run at the same time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Let each machine take as many events, and as much virtual time and memory, as it needs
+    /// Remove the limits on events, virtual time and memory of each machine
     #[arg(long)]
     pub(crate) no_budget: bool,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// How the result is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
-    /// No progress on the terminal
+    /// Do not show progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -268,51 +269,51 @@ impl MachinesArguments {
 #[derive(Args)]
 pub(crate) struct TuneArguments {
     /// A modelled system (see `diskperf list systems`), a file that describes one, or a directory,
-    /// a file or a device of real storage, where only what is safe is varied
+    /// file or device of real storage, on which tune varies only safe settings
     #[arg(value_name = "TARGET")]
     pub(crate) target: Option<String>,
-    /// A suite or a program; of a suite the geometric mean over its programs counts [default: the
-    /// target's default suite]
+    /// A suite or a program; a suite is scored by the geometric mean over its programs [default: the
+    /// default suite of the target]
     #[arg(long, value_name = "WHAT")]
     pub(crate) suite: Option<String>,
-    /// The same as TARGET; what stands in its place is then the suite or program
+    /// The target; the argument TARGET is then the suite or program
     #[arg(long, value_name = "TARGET")]
     pub(crate) on: Option<String>,
-    /// A parameter and the values to try: KEY=LOW..HIGH, KEY=LOW..HIGH:STEP or KEY=X,Y,Z, as
-    /// filesystem.rotdelay_ms=0..10:0.5; of several, every combination
+    /// A parameter and its values: KEY=LOW..HIGH, KEY=LOW..HIGH:STEP or KEY=X,Y,Z, as
+    /// filesystem.rotdelay_ms=0..10:0.5; several give every combination
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) over: Vec<String>,
-    /// What is made as good as can be: KB/s, the response time of 99 % of calls, or the processor
-    /// time for each MiB
+    /// Goal of the search: KB/s, the 99th percentile of the response time, or the processor time
+    /// per MiB
     #[arg(long, value_enum, default_value = "throughput")]
     pub(crate) goal: TuneGoal,
-    /// The most combinations that are run; of more, coordinate descent chooses
+    /// Most combinations to run; coordinate descent chooses among more
     #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) budget: u64,
-    /// Seeds that the best and today's settings are run with, each at 4 spindle phases; 0 for none
+    /// Seeds to compare the best settings with today's, each at 4 spindle phases; 0 for none
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) seeds: u32,
-    /// Run all points, also those that the store has from before
+    /// Run all points again, also those in the store
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Set a parameter of the programs (program.KEY=VALUE) or of the system for all runs
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Drives that run the programs at once
+    /// Number of drives that run the programs at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) drives: Option<u32>,
-    /// Bytes that each program moves on each drive, as 8M, or auto; rounded down to whole calls
-    /// [auto: 2M on a modelled system, half a second's worth on real storage]
+    /// Bytes that each program moves on each drive, as 8M, rounded down to whole calls; auto is 2M on
+    /// a modelled system, and half a second's worth on real storage
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
-    /// Of a path: how often each point is measured, after a round that does not count
+    /// For a path: repetitions of each point, after a round that does not count
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: u32,
-    /// Write what was found as a page to this file too
+    /// Also write the result as an HTML page to this file
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Of a path, as root: let device.read_ahead_kb and device.scheduler of its disk be varied,
-    /// which are put back at the end
+    /// For a path, as root: allow changes of device.read_ahead_kb and device.scheduler of its disk,
+    /// which are restored at the end
     #[arg(long)]
     pub(crate) change_device_settings: bool,
     #[command(flatten)]
@@ -336,11 +337,11 @@ impl TuneArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum TuneGoal {
-    /// The most KB/s
+    /// Highest KB/s
     Throughput,
-    /// The shortest response time of 99 of 100 calls
+    /// Lowest 99th percentile of the response time
     Latency,
-    /// The least processor time for each MiB
+    /// Least processor time per MiB
     Cpu,
 }
 
@@ -364,10 +365,10 @@ pub(crate) struct CalculateArguments {
 pub(crate) enum Calculation {
     /// The interleave factor that fits a service time: John Bass's calculation of 1984
     ///
-    /// After a sector is read, the processor works for the service time before it can ask for the
-    /// next one. Give the parts of that time, as measured, and what interrupts it.
+    /// After a sector is read, the processor works for the service time before it can request the
+    /// next one. Give the measured parts of that time, and the interrupts that extend it.
     Interleave(InterleaveArguments),
-    /// How long a modelled controller takes to format a drive and verify it, track by track
+    /// The time that a modelled controller takes to format and verify a drive, track by track
     Format(FormatArguments),
 }
 
@@ -376,29 +377,29 @@ pub(crate) struct ListArguments {
     /// What to list [default: suites and programs]
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
-    /// Of `parameters`: a program, or a modelled system
+    /// For `parameters`: a program or a modelled system
     #[arg(value_name = "PROGRAM|TARGET")]
     pub(crate) name: Option<String>,
-    /// Of `parameters`: with this change of the modelled system
+    /// For `parameters`: apply this change to the modelled system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// How the list is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
-    /// Programs in order, with a protocol
+    /// Sequences of programs, with a protocol
     Suites,
     /// I/O programs
     Programs,
     /// Stored runs, newest first
     Runs,
-    /// What can be set of a program, or of a modelled system
+    /// Parameters of a program or of a modelled system
     Parameters,
     /// Modelled systems, with their variants
     Systems,
@@ -422,13 +423,13 @@ pub(crate) enum Listed {
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
-    /// A run (id, unique prefix, `last`, file), a suite, a program, or an entry of the catalogue
+    /// A run (id, unique prefix, label, `last`, file), a suite, a program, or a catalogue entry
     #[arg(value_name = "RUN|NAME", default_value = "last")]
     pub(crate) name: String,
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// How it is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
 }
@@ -438,7 +439,7 @@ pub(crate) struct ExportArguments {
     /// Runs: ids, unique prefixes, labels, or `last`
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
-    /// The file; - is standard output
+    /// Output file; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
@@ -448,23 +449,23 @@ pub(crate) struct ReportArguments {
     /// Runs: ids, unique prefixes, labels, `last`, or files of `diskperf export`
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
-    /// The page, which needs nothing beside it; - is standard output
+    /// Output file; - is standard output
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct CleanArguments {
-    /// Look in these directories too, beside those that the store knows of
+    /// Also look in this directory, besides those that the store lists
     #[arg(long = "on", value_name = "DIR", default_value = ".")]
     pub(crate) directories: Vec<PathBuf>,
-    /// Say what would be removed and put back, and change nothing
+    /// Print what would be removed or restored, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Forget folders on file systems that are not mounted now, and will not be
+    /// Forget directories on file systems that are not mounted and will not be
     #[arg(long)]
     pub(crate) forget_unmounted: bool,
 }
@@ -485,9 +486,9 @@ pub(crate) struct ManArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Cache {
-    /// Synced and dropped before each repetition
+    /// Synced and dropped
     Cold,
-    /// Read in, and proven to be there, before each repetition
+    /// Read in, and checked to be resident
     Warm,
 }
 

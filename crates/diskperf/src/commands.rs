@@ -58,7 +58,7 @@ pub(crate) fn run(
     let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
         say(&format!(
-            "{failure}; until it takes them, the results are kept in a file"
+            "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
     let mut progress = Progress::new(arguments.quiet, &stop);
@@ -114,7 +114,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
                 path.display()
             )),
             Err(why) => say(&format!(
-                "those of run {} are kept nowhere, no file could be written either: {why}",
+                "the results of run {} are lost, no file could be written either: {why}",
                 run.id
             )),
         }
@@ -123,7 +123,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
         let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
             say(&format!(
-                "stored as run {}; `diskperf show {}` shows all of it",
+                "stored as run {}; `diskperf show {}` prints the details",
                 run.id, run.id
             ));
         }
@@ -138,7 +138,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
     }
     if compared.len() < 2 {
         return Err(LaboratoryError::Request(
-            "compare takes two runs or more: `diskperf list runs` shows what there is".to_owned(),
+            "compare takes two runs or more: `diskperf list runs` lists them".to_owned(),
         ));
     }
     let comparison = comparison::compare(&compared);
@@ -348,7 +348,7 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
 pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
     let mut opened = runs::open_store(store);
     if let Err(error) = &opened {
-        say(&format!("looking only where --on says: {error}"));
+        say(&format!("looking only in the directories of --on: {error}"));
     }
     let cleaning = Cleaning {
         directories: arguments.directories.clone(),

@@ -269,7 +269,7 @@ fn a_killed_search_goes_on_where_it_was() {
     process.signal(Signal::INT);
     process
         .finish()
-        .expect(130, &["the same command goes on from there"]);
+        .expect(130, &["the same command resumes from there"]);
     let after_interrupt = kept();
     assert!(after_kill > 0 && after_interrupt > after_kill);
     let resumed = user.run(&words(SEARCH)).expect(0, &[]).json();

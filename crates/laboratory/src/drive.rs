@@ -262,7 +262,7 @@ fn cached_below(device: &BlockDevice) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} is a loop device: its file {} is cached too, so what is cold here may come from memory there; `losetup --direct-io=on` ends that",
+        "{} is a loop device: its file {} is cached too, so a cold read here may come from memory there; `losetup --direct-io=on` prevents that",
         device.name(),
         file.display()
     ))

@@ -189,11 +189,11 @@ fn remedy(error: &str) -> &'static str {
     } else if error.contains("EFBIG") {
         "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
     } else if error.contains("drop_caches") {
-        "; only root may drop the caches of the whole machine: use sudo, or leave --drop-caches away"
+        "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
     } else if error.contains("O_DIRECT") {
         "; leave --direct out"
     } else if error.contains("EINVAL") {
-        "; O_DIRECT wants calls in multiples of the device's block: leave --direct out, or set program.call_bytes"
+        "; O_DIRECT needs calls in multiples of the device's block: omit --direct, or set program.call_bytes"
     } else if ["os error 103", "os error 107"]
         .iter()
         .any(|code| error.contains(code))

@@ -67,7 +67,7 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
     }
     enter_private_mounts().map_err(|error| {
         LaboratoryError::Request(format!(
-            "{error}; use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
+            "{error}; use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory"
         ))
     })
 }
@@ -238,7 +238,7 @@ impl Execution<'_> {
         for spec in &plan.fresh {
             if !self.left.is_empty() {
                 return Err(LaboratoryError::work(
-                    "the other fresh file systems are left out, since their room may be taken",
+                    "the other fresh file systems are skipped, because their space may be taken",
                 ));
             }
             self.on_filesystem(rig(), Some(spec))?;

@@ -62,7 +62,7 @@ impl Subject {
     /// As [`plan_of`].
     pub fn again(run: Run) -> Result<Self, LaboratoryError> {
         Ok(Self {
-            name: format!("{} (run {})", run.target, run.id),
+            name: format!("{} (run {})", run.measured(), run.id),
             plan: plan_of(&run)?,
             run: Some(run),
         })
@@ -132,7 +132,7 @@ pub fn explain(
     }
     let mut notes = plan.notes.clone();
     if ended {
-        notes.push("INTERRUPTED: what would change it was not found out; --no-counterfactuals leaves it out from the start".to_owned());
+        notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
     } else if means.counterfactuals {
         notes.push("gain: how much less time the program would take with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
     }

@@ -23,7 +23,7 @@ pub fn formatting(
     let times = maintain(&computer.specification, place).map_err(|error| {
         LaboratoryError::Request(match error {
             NoMaintenance::Unknown(drive) => format!(
-                "nothing is known of how the controller of drive {drive} of {target} formats: its file does not give `maintenance_track_ms`, as that of sun3-rimfire-2344 does"
+                "the entry of the controller of drive {drive} of {target} does not say how it formats: it has no `maintenance_track_ms`, as that of sun3-rimfire-2344 has"
             ),
             NoMaintenance::NoDrive => format!(
                 "--drive {drive}: {target} has {} configured",

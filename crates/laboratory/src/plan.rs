@@ -64,7 +64,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
 pub fn on_storage(experiment: &Experiment) -> Result<Box<HostPlan>, LaboratoryError> {
     match plan(experiment)?.pop() {
         Some(Plan::Host(plan)) => Ok(plan),
-        _ => Err(LaboratoryError::request("it is no real storage")),
+        _ => Err(LaboratoryError::request("it is not real storage")),
     }
 }
 

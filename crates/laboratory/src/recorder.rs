@@ -351,7 +351,7 @@ impl Recorder {
     fn say_moved(&mut self) {
         if let Some(path) = self.store.path() {
             self.news.push(format!(
-                "the result store {} was replaced by another while it was in use: what is measured goes into the one that is there now, this run from its beginning",
+                "the result store {} was replaced by another while it was in use: results go into the new store, and this run completely",
                 path.display()
             ));
         }

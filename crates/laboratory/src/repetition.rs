@@ -72,7 +72,7 @@ impl HostRig<'_> {
         match BlockEvents::of(&disks) {
             Ok(events) => self.block_events = Some(events),
             Err(error) => observer.event(Event::Note(&format!(
-                "no block-layer events: {error}; what is told comes from the kernel's counters"
+                "no block-layer events: {error}; the kernel's counters are used instead"
             ))),
         }
     }

@@ -162,7 +162,7 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
     };
     if path.is_dir() {
         return Err(error(
-            "is a directory, and a run stands here: measure it with `diskperf run --on` first"
+            "is a directory, and a run is expected here: measure it with `diskperf run --on` first"
                 .to_owned(),
         ));
     }
@@ -171,7 +171,7 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
     let is_special = path.metadata().is_ok_and(|status| !status.is_file());
     if is_special && !path.starts_with("/dev/fd") {
         return Err(error(
-            "is no regular file, and a run stands here: name a file of `diskperf export`"
+            "is not a regular file, and a run is expected here: name a file of `diskperf export`"
                 .to_owned(),
         ));
     }

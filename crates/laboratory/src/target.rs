@@ -235,7 +235,7 @@ impl Target {
         let name = self.name();
         match self.medium {
             Medium::Device => format!(
-                "it writes, and the data on {name} is not given up: add --destroy-data-on {name} if nobody needs it"
+                "it writes, and would destroy the data on {name}: add --destroy-data-on {name} if nobody needs the data"
             ),
             Medium::Directory | Medium::File => {
                 format!("it writes, and {name} is a file of yours: give a directory")
@@ -291,7 +291,7 @@ impl Target {
         let alignment_bytes = alignment_bytes.filter(|bytes| *bytes > 0)?;
         (!call_bytes.is_multiple_of(alignment_bytes)).then(|| {
             format!(
-                "O_DIRECT on {name} wants calls in multiples of {alignment_bytes} bytes, and these are of {call_bytes}"
+                "O_DIRECT on {name} needs calls in multiples of {alignment_bytes} bytes, and the calls have {call_bytes}"
             )
         })
     }

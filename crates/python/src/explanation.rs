@@ -26,7 +26,7 @@ pub(crate) enum Explained<'py> {
     Asked(Options),
 }
 
-/// The same, for a thread without the interpreter.
+/// What to explain, for a thread without the interpreter.
 enum Wanted {
     Run(Arc<timeline::Run>),
     Asked(Box<Experiment>),

@@ -249,7 +249,7 @@ impl<E> Sim<E> {
         self.current.get().expect("only a task may ask which it is")
     }
 
-    /// The same; none while hardware is served.
+    /// The running task; none while hardware is served.
     #[inline]
     pub(crate) fn current_task(&self) -> Option<TaskId> {
         self.current.get()

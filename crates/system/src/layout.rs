@@ -51,7 +51,7 @@ pub struct LaidOut {
 /// A part of a file's contents, in order; indirect blocks are in between, where
 /// they have to be read to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FileSegment {
     /// An indirect block.
     Indirect(Extent),
     /// Contents.
@@ -238,15 +238,17 @@ impl Layout {
     /// # Panics
     ///
     /// If there is no such inode.
-    pub fn parts(&self, inode: u32) -> Vec<Part> {
+    pub fn parts(&self, inode: u32) -> Vec<FileSegment> {
         let blocks = self.file_system.dump_blocks(InodeNumber(inode)).into_iter();
         blocks
             .map(|block| match block {
                 DumpBlock::Indirect { address, bytes } => {
-                    Part::Indirect(self.extent(address, bytes))
+                    FileSegment::Indirect(self.extent(address, bytes))
                 }
-                DumpBlock::Data { address, bytes } => Part::Data(self.extent(address, bytes)),
-                DumpBlock::Hole { bytes } => Part::Hole {
+                DumpBlock::Data { address, bytes } => {
+                    FileSegment::Data(self.extent(address, bytes))
+                }
+                DumpBlock::Hole { bytes } => FileSegment::Hole {
                     length_bytes: bytes,
                 },
             })

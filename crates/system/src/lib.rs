@@ -34,7 +34,9 @@ mod options;
 
 pub use buffer::Buffer;
 pub use error::{Call, Errno, Error, Failure, Result};
-pub use layout::{Extent, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Part, Shape};
+pub use layout::{
+    Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
+};
 pub use options::{Open, Whence};
 
 pub use diskperf_machine::Written;
@@ -71,7 +73,7 @@ macro_rules! on_each_world {
     };
 }
 
-/// The same for what takes no time in either world.
+/// Dispatches a call that takes no time in either world.
 macro_rules! at_once_on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {

@@ -47,7 +47,7 @@ impl Open {
         ..Self::WRITE
     };
 
-    /// The same, with O_CREAT.
+    /// Adds O_CREAT.
     pub const fn create(self) -> Self {
         Self {
             create: true,
@@ -55,7 +55,7 @@ impl Open {
         }
     }
 
-    /// The same, with O_CREAT and O_EXCL.
+    /// Adds O_CREAT and O_EXCL.
     pub const fn create_new(self) -> Self {
         Self {
             create: true,
@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// The same, with or without O_DIRECT.
+    /// Sets or clears O_DIRECT.
     pub const fn direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }

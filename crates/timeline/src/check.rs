@@ -28,7 +28,7 @@ impl Impossible {
         }
     }
 
-    /// The same of something that contains what was checked.
+    /// Prefixes the path with the name of the containing object.
     pub fn within(mut self, outer: &str) -> Self {
         self.path = format!("{outer}.{}", self.path);
         self

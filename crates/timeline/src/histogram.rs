@@ -24,7 +24,7 @@ pub struct LatencyRecorder {
 #[derive(Clone, Debug)]
 enum Counts {
     Fixed(Hdr<u64>),
-    /// The same buckets by the highest latency of each.
+    /// Buckets by the highest latency of each.
     Growing(BTreeMap<u64, u64>),
 }
 

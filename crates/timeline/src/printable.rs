@@ -17,7 +17,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The same on one line, as a cell of a table or a name within a sentence.
+/// Text made printable on one line, for a table cell or a name within a sentence.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     shown(text, |_, _| false)
 }

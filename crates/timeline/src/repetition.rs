@@ -15,8 +15,8 @@ pub struct WorkerMeasure {
     pub started: Nanoseconds,
     /// From the first timed call until the last one returned.
     pub elapsed: Nanoseconds,
-    /// The same, until fsync of all that was written returned as well. Absent
-    /// where nothing was written.
+    /// Until fsync of all written data returned as well. Absent if nothing was
+    /// written.
     pub durable: Option<Nanoseconds>,
     /// CPU time of the worker, in user mode and in the kernel, to the
     /// resolution of the kernel's scheduler.
@@ -179,7 +179,7 @@ impl Repetition {
         span(self.workers.iter(), WorkerMeasure::ended)
     }
 
-    /// The same until everything written was synced; absent where nothing was
+    /// The elapsed time until all written data was synced; absent if nothing was
     /// written.
     pub fn durable(&self) -> Option<Nanoseconds> {
         let any = self.workers.iter().any(|worker| worker.durable.is_some());

@@ -163,3 +163,16 @@ pub struct Run {
     /// What a reader must know about the whole run.
     pub notes: Vec<String>,
 }
+
+impl Run {
+    /// What was measured, independent of the directory that the user was in: the
+    /// absolute paths of real storage, or the name of the modelled system.
+    pub fn measured(&self) -> String {
+        let places = self.environment.places.iter();
+        let paths: Vec<_> = places.map(|place| place.path.as_str()).collect();
+        match self.world {
+            World::Host if !paths.is_empty() => paths.join(" + "),
+            World::Host | World::Model => self.target.clone(),
+        }
+    }
+}

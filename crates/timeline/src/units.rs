@@ -19,7 +19,7 @@ impl Nanoseconds {
         Self(milliseconds * 1_000_000)
     }
 
-    /// The same span in seconds, for rates and for people.
+    /// The span in seconds, for rates and for display.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -83,8 +83,7 @@ impl fmt::Display for Failure {
                 repetitions,
             } => write!(
                 f,
-                "{pair}: seems slower by {:.1} %, which is over {:.1} %, and the repetitions do \
-                 not tell for sure; run both again with `--runs {repetitions}`",
+                "{pair}: seems slower by {:.1} %, which is over {:.1} %, but the repetitions do not decide; run both again with `--runs {repetitions}`",
                 100.0 * slowdown,
                 100.0 * limit
             ),

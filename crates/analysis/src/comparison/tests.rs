@@ -280,7 +280,7 @@ fn failures(base: &[(&str, &[f64])], other: &Run, limit: f64) -> Vec<String> {
 fn a_limit_must_be_seen_to_be_kept() {
     const SLOWER: &[f64] = &[900.0, 902.0, 898.0, 901.0, 899.0, 900.0];
     const NOISY: &[f64] = &[500.0, 900.0, 1400.0, 800.0];
-    const UNDECIDED: &str = "and the repetitions do not tell for sure; run both again with";
+    const UNDECIDED: &str = "but the repetitions do not decide; run both again with";
     for (base, other, limit, expected) in [
         (CALM, CALM, 0.05, None),
         (SLOWER, CALM, 0.0, None),

@@ -55,12 +55,12 @@ fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Opt
     let (size, evidence) = if moved > common * MOVED {
         (
             moved / common,
-            "the same sectors lie at other places of the drive",
+            "the same sectors are at other positions on the drive",
         )
     } else if common == 0.0 && !one_numbering(a.0, b.0, number) {
         (
             1.0,
-            "sectors are numbered in another way over tracks and cylinders",
+            "sectors are numbered differently over tracks and cylinders",
         )
     } else {
         return None;

@@ -27,7 +27,7 @@ pub(super) fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
     });
     let same: f64 = shares.sum();
     if common == 0.0 && same > SAME_STEPS {
-        let evidence = "the same blocks, as far apart, lie elsewhere on the drive".to_owned();
+        let evidence = "the same blocks, equally spaced, are elsewhere on the drive".to_owned();
         return Some(cause(Suspect::Drive, (Rank::Layout, 1.0), evidence));
     }
     let usual = |of: &Measures| {
@@ -38,12 +38,12 @@ pub(super) fn layout(a: &Measures, b: &Measures) -> Option<Cause> {
     };
     let evidence = if usual(a) == usual(b) {
         format!(
-            "the files are laid out in another way: {:.0} of {all:.0} blocks lie elsewhere",
+            "the files are laid out differently: {:.0} of {all:.0} blocks are elsewhere",
             elsewhere * all
         )
     } else {
         format!(
-            "the files are laid out in another way: most blocks are of {} in one run, and of {} in the other",
+            "the files are laid out differently: most blocks are of {} in one run, and of {} in the other",
             usual(a),
             usual(b)
         )

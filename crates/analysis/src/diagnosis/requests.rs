@@ -30,7 +30,7 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
             let evidence = if differs(Some(mean(&one)), Some(mean(&other))).is_some() {
                 each(&words::stage(stage), Some(mean(&one)), Some(mean(&other)))
             } else {
-                format!("{} varies in another way", words::stage(stage))
+                format!("{} has a different distribution", words::stage(stage))
             };
             // A move over the bus lasts as its neighbours let it.
             let rank = match stage {

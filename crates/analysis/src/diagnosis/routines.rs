@@ -214,7 +214,7 @@ fn contention(a: &Routines, b: &Routines) -> Option<Cause> {
     (clear >= CLEAR && above >= ABOVE).then(|| {
         let told = |thousandths: u64| words::percent(thousandths as f64 / 1000.0);
         let evidence = format!(
-            "what the processor does while data moves takes up to {} longer in one run and {} in the other",
+            "work of the processor during transfers takes up to {} longer in one run and {} in the other",
             told(one),
             told(other)
         );

@@ -126,7 +126,10 @@ pub(super) fn searches(a: &Measures, b: &Measures) -> Vec<Cause> {
     // Where it is the slot that decides, the distance tells nothing.
     let (places, what) = match same_slot {
         Some(places) => (places, "with the head over the same sector"),
-        None => (same_distance.unwrap_or(0), "with the sector as far away"),
+        None => (
+            same_distance.unwrap_or(0),
+            "with the sector at the same distance",
+        ),
     };
     if places > 0 {
         let evidence = format!(

@@ -39,7 +39,7 @@ pub struct Difference {
     pub diagnosis: Option<Diagnosis>,
     /// What each change from the first to the second accounts for: they sum to
     /// the difference. Empty where nothing is known to be changed.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Contribution>,
     /// How these were found.
     pub method: Option<Method>,
 }
@@ -64,7 +64,7 @@ impl StageDifference {
 
 /// What one change, or several that go together, accounts for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct Contribution {
     /// `controller.data_late_per_sector: 0 to 0.0007`.
     pub changes: Vec<String>,
     /// How much longer the second run takes for it; less than nothing where it

@@ -85,8 +85,8 @@ fn divided(ledger: &Ledger, division: Option<Division>) -> Ledger {
     Ledger::from_table(&table)
 }
 
-/// The same by the layers of `seqread`, which tell parts of so many calls; what
-/// they leave is not attributed.
+/// Divides the processor time by the layers of `seqread`, which give the parts of one
+/// call; the rest is unattributed.
 pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u64) {
     let own = account.programs.iter_mut().map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
@@ -114,7 +114,7 @@ pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u6
 pub fn note(result: &ProgramResult) -> Option<String> {
     Division::of(result).is_none().then(|| {
         format!(
-            "{}: the processor's time is too short for the kernel's ticks to divide it into user and system; it is unattributed. A larger --size, or more --runs, tells",
+            "{}: the CPU time is too short for the kernel's ticks to divide it into user and system time, and is unattributed; use a larger --size or more --runs",
             result.title()
         )
     })

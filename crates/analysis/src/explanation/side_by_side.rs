@@ -30,7 +30,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
         let (other, b_bytes) = (&b.explanation.programs[place], b.sizes_bytes[place]);
         if *a_bytes != b_bytes {
             notes.push(format!(
-                "{}: A moved {a_bytes} bytes and B {b_bytes}; B's times are those of as many bytes as A's",
+                "{}: A moved {a_bytes} bytes and B {b_bytes}; B's times are scaled to the bytes of A",
                 one.program
             ));
         }
@@ -46,7 +46,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
         }
     }
     notes.push(
-        "what differs is listed, not tried out: the difference is taken apart by stages alone"
+        "the changes are listed and not modelled: the difference is divided by stages alone"
             .to_owned(),
     );
     Some(Differences {
@@ -58,7 +58,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
     })
 }
 
-/// The same program, if possible on the same file system.
+/// Finds the same program, if possible on the same file system.
 fn partner(of: &ProgramExplanation, among: &[ProgramExplanation], taken: &[bool]) -> Option<usize> {
     let free = |place: &usize| !taken[*place] && among[*place].program == of.program;
     let places = || (0..among.len()).filter(free);

@@ -10,7 +10,7 @@
 
 use super::processor::{Division, lines};
 use super::{Account, DeviceAccount, Utilisation};
-use crate::layers::{Decomposition, Estimate, Layer, Part};
+use crate::layers::{CallPart, Decomposition, Estimate, Layer};
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
 
 /// The account of a result; none where no repetition counts. `layers` are those
@@ -131,11 +131,11 @@ pub(super) fn stage(part: &Estimate) -> Stage {
     match part.part {
         // What the kernel does beyond the bare call, where no layer divides it,
         // is of the call.
-        Part::Call | Part::KernelPath => Stage::SystemCall,
-        Part::Clear => Stage::Clear,
-        Part::LookUpAndCopy => Stage::Copy,
-        Part::MissHandling => Stage::CacheLookup,
-        Part::DeviceWait => Stage::Device,
+        CallPart::Call | CallPart::KernelPath => Stage::SystemCall,
+        CallPart::Clear => Stage::Clear,
+        CallPart::LookUpAndCopy => Stage::Copy,
+        CallPart::MissHandling => Stage::CacheLookup,
+        CallPart::DeviceWait => Stage::Device,
     }
 }
 
@@ -165,13 +165,13 @@ pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> 
     let told = layers.iter().any(|one| one.layer == own);
     Some(match (told, own) {
         (true, _) => {
-            "seqread: parts by layers, as means: copy is finding the pages in the cache and copying them, which no layer separates; cache lookup is all that a miss costs the processor; device is what is left to wait for it".to_owned()
+            "seqread: mean parts from the layers: copy is the lookup and the copy of cached pages, which no layer separates; cache lookup is the processor time of a miss; device is the remaining wait".to_owned()
         }
         (false, Layer::Null) => {
-            "seqread layer=null is the bare call, the layer below all others".to_owned()
+            "seqread layer=null is the bare call, which all other layers include".to_owned()
         }
         (false, _) => {
-            "seqread: layers tell parts where layer=null of the same call size is in the run: `diskperf run seqread89`".to_owned()
+            "seqread: the layers separate the parts only if the run has layer=null with the same call size: `diskperf run seqread89`".to_owned()
         }
     })
 }

@@ -106,7 +106,10 @@ fn a_program_by_itself_is_its_ledger() {
     assert_eq!(used.processor_and_drive, Some(1.0 / 40.0));
     assert_eq!(account.drives[0].idle, at(28));
     let words = verdict(&account).join(" ");
-    assert!(words.contains("No part is busy all the time"), "{words}");
+    assert!(
+        words.contains("No component is busy all the time"),
+        "{words}"
+    );
     assert!(
         words.contains("search command is issued 3.00 ms after its deadline"),
         "{words}"

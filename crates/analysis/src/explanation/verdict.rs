@@ -45,7 +45,7 @@ fn bottleneck(account: &Account) -> String {
     let processor = percent(used.processor);
     let both = percent(used.processor_and_drive.unwrap_or_default());
     let Some(drive) = drive else {
-        return format!("No drive was asked: the processor is busy {processor} of the time.");
+        return format!("No drive was used: the processor is busy {processor} of the time.");
     };
     // Of several drives the time at once is with any of them, and may be more
     // than what the busiest has alone.
@@ -77,7 +77,7 @@ fn bottleneck(account: &Account) -> String {
         );
     }
     format!(
-        "No part is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; for the rest of the time one waits for the other."
+        "No component is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; the rest of the time one waits for the other."
     )
 }
 
@@ -106,7 +106,7 @@ fn quantum(account: &Account) -> Option<String> {
             "missed revolutions",
             spent(|one| matches!(one, Stage::MissedRevolution(_))),
         ),
-        ("the drive having nothing to do", drive.idle.0 as f64),
+        ("the drive idle", drive.idle.0 as f64),
     ];
     let elapsed = account.elapsed.0.max(1) as f64;
     let named: Vec<String> = parts
@@ -117,7 +117,7 @@ fn quantum(account: &Account) -> Option<String> {
     let all_alike = drive.usual_requests * 10 >= drive.requests * 9;
     let block = match all_alike {
         true => format!("Each request of {}", bytes(drive.usual_bytes)),
-        false => "A request in the mean".to_owned(),
+        false => "An average request".to_owned(),
     };
     Some(format!(
         "{block} takes {:.2} revolutions ({}): {}.",
@@ -156,7 +156,7 @@ fn work(account: &Account) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Of its time the program spends the most on the processor with {}.",
+            "On the processor the program spends most of its time on {}.",
             told.join(", ")
         )
     })

@@ -54,7 +54,7 @@ pub fn deadline(deadline: Deadline) -> &'static str {
     }
 }
 
-/// The same as the subject of a sentence.
+/// A deadline as the subject of a sentence.
 pub fn late_thing(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "the search command is issued",

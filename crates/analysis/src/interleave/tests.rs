@@ -21,7 +21,7 @@ fn small_drive() -> Inputs {
     }
 }
 
-/// The same with a service time of so many sectors.
+/// A small drive with a service time of this many sectors.
 fn serving(sectors: f64) -> Inputs {
     let mut inputs = small_drive();
     inputs.service.driver_ms = sectors * inputs.track.sector_ms();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixtures::{seqread, seqread89};
 
-fn parts_of(results: &[ProgramResult], layer: Layer) -> Vec<(Part, f64, bool)> {
+fn parts_of(results: &[ProgramResult], layer: Layer) -> Vec<(CallPart, f64, bool)> {
     let results: Vec<&ProgramResult> = results.iter().collect();
     decompose(&results)
         .into_iter()
@@ -38,7 +38,7 @@ fn differences_of_layers_are_parts() {
             &[(4000, 1100), (4010, 1105), (3990, 1095)],
         ),
     ];
-    use Part::*;
+    use CallPart::*;
     for (layer, parts) in [
         (Layer::Null, vec![]),
         (Layer::Zero, vec![(Call, 100.0, true), (Clear, 100.0, true)]),
@@ -89,7 +89,10 @@ fn a_part_within_the_noise_keeps_its_value_and_is_not_told_apart() {
     ];
     assert_eq!(
         parts_of(&results, Layer::Zero),
-        [(Part::Call, 100.0, true), (Part::Clear, -7.0, false)]
+        [
+            (CallPart::Call, 100.0, true),
+            (CallPart::Clear, -7.0, false)
+        ]
     );
     let single = [
         seqread("null", 512, 0, &[(100, 100)]),
@@ -97,7 +100,7 @@ fn a_part_within_the_noise_keeps_its_value_and_is_not_told_apart() {
     ];
     assert_eq!(
         parts_of(&single, Layer::Zero),
-        [(Part::Call, 100.0, true), (Part::Clear, 3.0, true)]
+        [(CallPart::Call, 100.0, true), (CallPart::Clear, 3.0, true)]
     );
 }
 

@@ -49,14 +49,13 @@ fn of_cells(card: &Card) -> Vec<Block> {
 }
 
 /// How the page in the repository begins.
-const INTRODUCTION: &str = "Every number that the documents print is here beside the one that the \
-models give: the programs of the battery, run on the modelled computer under the protocol of the \
-document. This page is what diskperf prints with: diskperf reproduce --format markdown; a test \
-fails when it is stale. A cell counts where it is scored, under one id where two tables print the \
-same measurement. calibration: a free parameter of its system was chosen by it; prediction: none \
-was. not scored: the document suspects its hardware, or gives it as context; not measured: the \
-document prints n.m., and the model predicts. A free parameter is one whose source is no document, \
-no source file and no arithmetic on those.";
+const INTRODUCTION: &str = "This page compares every number that the documents print with the \
+modelled one: the same programs, run on the modelled computer with the protocol of the document. \
+diskperf reproduce --format markdown prints this page; a test fails when it is stale. A cell counts \
+if it is scored, and once if two tables print the same measurement. calibration: a free parameter of \
+its system was chosen with it; prediction: none was. not scored: the document suspects its hardware, \
+or gives it as context; not measured: the document prints n.m., and the model predicts. A parameter \
+is free if its source is not a document, a source file, or arithmetic on these.";
 
 /// The card as the page in the repository.
 pub(super) fn page(card: &Card) -> Vec<Block> {
@@ -69,9 +68,9 @@ pub(super) fn page(card: &Card) -> Vec<Block> {
 fn circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
-         error: modelled over printed less 1, and \"in range\" within what a number printed in \
-         whole seconds, or as about so much, stands for; of a CPU share, which csh \
-         prints without its fraction, modelled less printed in points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
+         error: modelled over printed less 1, \"in range\" within the rounding of a number printed \
+         in whole seconds or as an approximation; for a CPU share, which csh prints without its \
+         fraction, modelled less printed in points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
          with the least and the most.",
         card.seed,
         card.two_drives.phases,
@@ -79,7 +78,7 @@ fn circumstances(card: &Card) -> String {
     );
     let seeds = card.cells.iter().map(|cell| cell.seeds).max();
     if let Some(seeds @ 2..) = seeds {
-        text += &format!(" One drive whose data come late by chance: the same over {seeds} seeds.");
+        text += &format!(" One drive whose data are late at random: the mean over {seeds} seeds.");
     }
     if !card.settings.is_empty() {
         text += &format!(" With {}.", card.settings.join(", "));

@@ -11,7 +11,7 @@ const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
     let Some((base, others)) = comparison.runs.split_first() else {
-        return vec![Block::Text("There is no run to compare.".to_owned())];
+        return vec![Block::Text("There are no runs to compare.".to_owned())];
     };
     if others.is_empty() {
         return vec![Block::Text(format!(
@@ -59,7 +59,7 @@ fn introduced(run: &RunName) -> String {
         .label
         .as_ref()
         .map_or_else(String::new, |label| format!(" \"{label}\""));
-    format!("{} on {}, run {}{label}", run.suite, run.target, run.id)
+    format!("{} on {}, run {}{label}", run.suite, run.measured, run.id)
 }
 
 /// The program, with what tells its rows apart where it stands several times.
@@ -167,22 +167,19 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     let remarks = [
         (
             pairs.iter().any(|pair| interval(pair) == UNKNOWN),
-            "unknown: of repetitions so few, or so unlike each other, the interval says nothing",
+            "unknown: the repetitions are too few, or differ too much, for an interval",
         ),
         (
             pairs.iter().any(Pair::excluded_by_chance),
-            "an interval that excludes 1, and neither faster nor slower: of several comparisons \
-             some do by chance, and the verdicts hold for all of them together at 95 %",
+            "an interval that excludes 1 without a verdict: of several comparisons some do so by chance, and the verdicts hold for all of them together at 95 %",
         ),
         (
             has(Verdict::TooFewRepetitions),
-            "too few repetitions to tell: less than four on either side show only what is plain; \
-             ten are good: --runs 10",
+            "too few repetitions to tell: fewer than four on either side show only large differences; use --runs 10",
         ),
         (
             has(Verdict::Unsure),
-            "not sure: the ratio suggests a difference, but neither 10 % nor none is excluded for \
-             all comparisons together; more repetitions or a calmer machine tell",
+            "not sure: the ratio suggests a difference, but the intervals of all comparisons together exclude neither 10 % nor 0 %; use more repetitions or a quieter machine",
         ),
         (
             methods.contains(&Method::WelchLog) && !has(Verdict::TooFewRepetitions),

@@ -196,7 +196,7 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         column("sectors", &|one| one.sectors.to_string()),
         column("held", &|one| format!("{:.2}%", one.held_percent())),
     ];
-    let heading = "Controllers' caches, over all kept repetitions: reads that the arm began nothing for, and sectors that were held when the command was decoded";
+    let heading = "Controllers' caches, over all kept repetitions: reads that started no work of the arm, and sectors in the cache when the command was decoded";
     vec![
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {

@@ -6,7 +6,9 @@ use super::explanation::named;
 use super::figures::decimals;
 use super::json::pretty;
 use crate::diagnosis::Diagnosis;
-use crate::explanation::difference::{Difference, Differences, Method, Part, StageDifference};
+use crate::explanation::difference::{
+    Contribution, Difference, Differences, Method, StageDifference,
+};
 use crate::explanation::words::{deadline, milliseconds, stage};
 use serde::Serialize;
 
@@ -62,7 +64,7 @@ fn of_program(program: &Difference) -> Vec<Block> {
         blocks.push(Block::Text(told(found)));
     }
     blocks.push(Block::Grid(by_stage(&program.stages, difference)));
-    let counting: Vec<&Part> = program.parts.iter().filter(|part| part.ns != 0).collect();
+    let counting: Vec<&Contribution> = program.parts.iter().filter(|part| part.ns != 0).collect();
     if !counting.is_empty() {
         blocks.push(Block::Grid(by_change(&counting, difference)));
     }
@@ -87,11 +89,8 @@ fn moved(program: &Difference) -> String {
 /// What the spans alone say.
 fn told(found: &Diagnosis) -> String {
     let component = match found.component {
-        Some(component) => format!(
-            "By what happened in both, the {} is behind it",
-            component.name()
-        ),
-        None => "What happened in both does not tell what is behind it".to_owned(),
+        Some(component) => format!("The spans of both point to the {}", component.name()),
+        None => "The spans of both do not show the cause".to_owned(),
     };
     let missed = found
         .deadline
@@ -120,16 +119,16 @@ fn sentence(evidence: &[String]) -> String {
 fn how(method: Method, idle: usize) -> String {
     let others = match idle {
         0 => String::new(),
-        1 => "; one more change does nothing here".to_owned(),
-        idle => format!("; {idle} more changes do nothing here"),
+        1 => "; one more change has no effect here".to_owned(),
+        idle => format!("; {idle} more changes have no effect here"),
     };
     match method {
         Method::AllOrders { runs: 0 } => format!("the one change from A to B{others}"),
         Method::AllOrders { runs } => format!(
-            "the changes from A to B, made in every order, {runs} runs in between: they sum to the difference{others}"
+            "the changes from A to B, applied in every order, with {runs} runs in between: they sum to the difference{others}"
         ),
         Method::SampledOrders { orders, runs } => format!(
-            "the changes from A to B, made in {orders} orders drawn by chance, {runs} runs in between: they sum to the difference, each by itself is an estimate{others}"
+            "the changes from A to B, applied in {orders} random orders, with {runs} runs in between: they sum to the difference, and each is an estimate{others}"
         ),
     }
 }
@@ -157,8 +156,8 @@ fn by_stage(stages: &[StageDifference], difference: f64) -> Grid {
     }
 }
 
-fn by_change(parts: &[&Part], difference: f64) -> Grid {
-    let column = |of: &dyn Fn(&Part) -> String| parts.iter().map(|part| of(part)).collect();
+fn by_change(parts: &[&Contribution], difference: f64) -> Grid {
+    let column = |of: &dyn Fn(&Contribution) -> String| parts.iter().map(|part| of(part)).collect();
     Grid {
         key: Column::words(
             "change from A to B",
@@ -214,7 +213,7 @@ pub(super) fn json(found: &Differences) -> String {
         difference_ns: i64,
         stages: Vec<StageLine>,
         diagnosis: &'d Option<Diagnosis>,
-        parts: &'d [Part],
+        parts: &'d [Contribution],
         method: Option<Method>,
     }
     #[derive(Serialize)]

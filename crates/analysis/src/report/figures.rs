@@ -119,8 +119,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
         .fold(0.0, f64::max);
     if limited > 0.0 {
         lines.push(format!(
-            "{GENERATOR_MARK} a call on /dev/null takes up to {} of such a call: here the \
-             generator is the limit, not the storage",
+            "{GENERATOR_MARK} a call on /dev/null takes up to {} of such a call: diskperf itself is the limit here, not the storage",
             share(limited)
         ));
     }

@@ -141,7 +141,7 @@ fn heading(view: &View<'_>) -> String {
         "{}{} on {}",
         label.collect::<String>(),
         run.suite,
-        run.target
+        run.measured()
     )
 }
 

@@ -27,8 +27,7 @@ pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
     remarks.extend(check(found));
     remarks.extend(hidden(found));
     if found.inputs.read_ahead {
-        let said = "read-ahead averages two consecutive service times: what is rare disturbs half \
-                    as much, what is always there as much as before";
+        let said = "read-ahead averages two consecutive service times: rare interrupts disturb half as much, constant work as much as before";
         remarks.push(said.to_owned());
     }
     blocks.push(Block::List(remarks));
@@ -150,7 +149,7 @@ fn check(found: &Interleave) -> Option<String> {
     let own = found.recommended.factor;
     if best == own {
         return Some(format!(
-            "modelled: the same case on the modelled machine is best at factor {best} as well"
+            "modelled: the same case on the modelled machine is also best at factor {best}"
         ));
     }
     let cause = match found.responsible {
@@ -176,7 +175,7 @@ fn recommendation(found: &Interleave) -> String {
         best.factor,
         rate(best.kb_per_s),
         if best.missed_share > HOPELESS {
-            "; no factor of this track gives the processor enough time, and this one wastes the least"
+            "; no factor of this track gives the processor enough time; this one loses the least"
         } else {
             ""
         }

@@ -5,7 +5,7 @@ use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
 use crate::cache::CacheVerdict;
-use crate::layers::{self, Decomposition, Estimate, Layer, Part, decompose};
+use crate::layers::{self, CallPart, Decomposition, Estimate, Layer, decompose};
 use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
 
@@ -183,7 +183,7 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
             })
             .collect()
     };
-    let call = part_column(Part::Call, &of_layer(None));
+    let call = part_column(CallPart::Call, &of_layer(None));
     let mut groups = vec![Group::of("", vec![call])];
     for layer in &layers {
         groups.push(Group::of(
@@ -248,7 +248,7 @@ fn left_out(rows: &[&Row]) -> Vec<String> {
             format!(" by {}", sizes.join(", "))
         };
         let (name, why) = (title(layer), fault.meaning());
-        format!("{name}{which} is not taken apart: {why}")
+        format!("{name}{which} is not divided: {why}")
     };
     found.into_iter().map(line).collect()
 }
@@ -269,11 +269,11 @@ fn title(layer: Layer) -> &'static str {
 /// One column per part that any cell has, and the total. The bare call has a
 /// column of its own before all layers.
 fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
-    let mut parts: Vec<Part> = cells
+    let mut parts: Vec<CallPart> = cells
         .iter()
         .flatten()
         .flat_map(|one| one.parts.iter().map(|estimate| estimate.part))
-        .filter(|part| *part != Part::Call)
+        .filter(|part| *part != CallPart::Call)
         .collect();
     parts.sort_unstable();
     parts.dedup();
@@ -287,7 +287,7 @@ fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
     columns
 }
 
-fn part_column(part: Part, cells: &[Option<&Decomposition>]) -> Column {
+fn part_column(part: CallPart, cells: &[Option<&Decomposition>]) -> Column {
     let cell = |one: &Option<&Decomposition>| {
         one.and_then(|one| one.parts.iter().find(|estimate| estimate.part == part))
             .map_or_else(Default::default, estimate)
@@ -295,14 +295,14 @@ fn part_column(part: Part, cells: &[Option<&Decomposition>]) -> Column {
     Column::pairs(heading(part), cells.iter().map(cell).collect())
 }
 
-fn heading(part: Part) -> &'static str {
+fn heading(part: CallPart) -> &'static str {
     match part {
-        Part::Call => "bare\ncall",
-        Part::Clear => "clear",
-        Part::LookUpAndCopy => "look-up,\ncopy",
-        Part::MissHandling => "miss\nhandling",
-        Part::KernelPath => "kernel",
-        Part::DeviceWait => "device\nwait",
+        CallPart::Call => "bare\ncall",
+        CallPart::Clear => "clear",
+        CallPart::LookUpAndCopy => "look-up,\ncopy",
+        CallPart::MissHandling => "miss\nhandling",
+        CallPart::KernelPath => "kernel",
+        CallPart::DeviceWait => "device\nwait",
     }
 }
 
@@ -320,7 +320,7 @@ fn estimate(estimate: &Estimate) -> (String, String) {
 fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
     let has = |layer: Layer| layers.contains(&layer);
     let parts = || found.iter().flat_map(|one| &one.parts);
-    let has_part = |part: Part| parts().any(|estimate| estimate.part == part);
+    let has_part = |part: CallPart| parts().any(|estimate| estimate.part == part);
     let lines = [
         (
             true,
@@ -328,32 +328,31 @@ fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
         ),
         (
             has(Layer::Zero),
-            "clear: filling the buffer with zeros, which reads no memory: a floor under the copy",
+            "clear: filling the buffer with zeros, which reads no memory: a lower bound of the copy",
         ),
         (
-            has_part(Part::LookUpAndCopy),
+            has_part(CallPart::LookUpAndCopy),
             "look-up, copy: of pages in the page cache, from the cached file",
         ),
         (
-            has_part(Part::MissHandling),
+            has_part(CallPart::MissHandling),
             "miss handling: CPU time beyond that of the cached file",
         ),
         (
-            has_part(Part::KernelPath),
+            has_part(CallPart::KernelPath),
             "kernel: CPU time beyond that of the bare call",
         ),
         (
-            has_part(Part::DeviceWait),
-            "device wait: elapsed without CPU; what read-ahead hides of the device is not in it",
+            has_part(CallPart::DeviceWait),
+            "device wait: elapsed time without CPU; the device time that read-ahead hides is not included",
         ),
         (
             parts().any(|part| !part.told_apart),
-            "~ not told apart from nothing: within the noise, or negative, which says that the two \
-             layers differ by more than this part",
+            "~ not significant: within the noise, or negative because the two layers differ by more than this part",
         ),
         (
             parts().all(|part| part.half_width_ns.is_none()),
-            "single repetitions: nothing is known of the noise",
+            "single repetitions: the noise is unknown",
         ),
     ];
     lines

@@ -34,7 +34,9 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     };
     let title = format!(
         "{} on {}{settings}, run {}{label}",
-        run.suite, run.target, run.id
+        run.suite,
+        run.measured(),
+        run.id
     );
     let mut facts = vec![
         match run.world {
@@ -390,10 +392,7 @@ fn legend(views: &[View]) -> Vec<String> {
         .iter()
         .any(|view| view.run.world == World::Model && view.is_measured())
     {
-        lines.push(
-            "no interval: a modelled figure is exact, and the same whenever it is made again"
-                .to_owned(),
-        );
+        lines.push("no interval: a modelled figure is exact and repeatable".to_owned());
     }
     lines.extend(figures::legend(rows));
     lines

@@ -131,7 +131,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
     if let Some(samples) = &tuned.samples {
         verdict.extend(samples.against_today(best).map(against_today));
     } else if values.is_some_and(as_good) {
-        verdict.push("today's settings are as good as the best that was tried".to_owned());
+        verdict.push("today's settings are as good as the best".to_owned());
     } else if let Some(spread) = &tuned.spread {
         verdict.extend(over_seeds(tuned.goal, spread));
     }
@@ -148,7 +148,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
                 let beside =
                     |places: &Places| tuned.worst_beside(places).map_or(String::new(), figure);
                 format!(
-                    "safe is {}, which costs {}, and gives {} {} where it is missed by a step, not {}",
+                    "safe is {}, which costs {}; one step off it gives {} {}, not {}",
                     tuned.settings(safe),
                     lost(cost),
                     beside(safe),
@@ -156,7 +156,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
                     beside(best)
                 )
             }
-            None => "nothing that was tried beside it is safe".to_owned(),
+            None => "no point tried near it is safe".to_owned(),
         };
         verdict.push(format!(
             "ON A CLIFF: {} from {} to {} loses {}; {safe}",
@@ -168,7 +168,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
     }
     for (path, value) in tuned.at_an_end() {
         verdict.push(format!(
-            "{path}={value} is at the end of the values that were tried: a better one may lie beyond"
+            "{path}={value} is at the end of the range: a better value may lie beyond"
         ));
     }
     verdict
@@ -184,8 +184,8 @@ fn against_today(judged: Judgement) -> String {
         )
     });
     let advice = match judged.verdict {
-        Verdict::Faster => "the best are better than today's",
-        _ => "the repetitions do not show that any are better than today's: keep those",
+        Verdict::Faster => "the best settings are better than today's",
+        _ => "the repetitions do not show that any settings are better than today's: keep these",
     };
     let gain = judged
         .ratio
@@ -208,7 +208,7 @@ fn over_seeds(goal: Goal, spread: &Spread) -> Option<String> {
         false => format!(" ({least} to {most})"),
     };
     Some(format!(
-        "over {} and {} spindle phases of each, the best gain {}{range} on today's and are better in {faster} of {} pairs",
+        "over {} and {} spindle phases of each, the best settings gain {}{range} over today's and are better in {faster} of {} pairs",
         seeds(spread),
         spread.phases,
         percent(extent.median),
@@ -266,7 +266,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     }
     let idle = tuned.idle_keys();
     if !idle.is_empty() {
-        remarks.push(format!("{} changed nothing", idle.join(" and ")));
+        remarks.push(format!("{} had no effect", idle.join(" and ")));
     }
     remarks.extend(impossible(tuned));
     remarks.push(format!(

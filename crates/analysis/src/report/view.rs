@@ -6,7 +6,7 @@ use diskperf_timeline::{ProgramResult, Run};
 /// A run, ready to be printed.
 pub(super) struct View<'a> {
     pub(super) run: &'a Run,
-    /// Label or target, with the id where that is not unique in the report.
+    /// Label or what was measured, with the id where that is not unique in the report.
     pub(super) name: String,
     /// In the order of the suite's table.
     pub(super) rows: Vec<Row<'a>>,
@@ -24,14 +24,14 @@ pub(super) struct Row<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn of_all(runs: &'a [Run]) -> Vec<Self> {
-        let name = |run: &'a Run| run.label.as_deref().unwrap_or(&run.target);
+        let name = |run: &Run| run.label.clone().unwrap_or_else(|| run.measured());
         runs.iter()
             .map(|run| {
                 let unique = runs.iter().filter(|other| name(other) == name(run)).count() == 1;
                 Self {
                     run,
                     name: if unique {
-                        name(run).to_owned()
+                        name(run)
                     } else {
                         format!("{} [{}]", name(run), run.id)
                     },

@@ -7,43 +7,43 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// A stored run (id, unique prefix, label, `last`, file), or a modelled system, or a path of real
-    /// storage (a directory, a file or a device), which runs the suite; of two, why they differ
+    /// A stored run (id, unique prefix, label, `last`, file), a modelled system, or a path of real
+    /// storage (a directory, a file or a device), which run the suite; two are compared
     #[arg(value_name = "RUN|TARGET", num_args = 0..=2)]
     pub(crate) subjects: Vec<String>,
-    /// Of a TARGET: a suite or a program [default: as `run` has it, ffs83 for most]
+    /// For a target: a suite or a program [default: that of `run`, ffs83 for most]
     #[arg(long, visible_alias = "program", value_name = "WHAT")]
     pub(crate) suite: Option<String>,
-    /// Of a TARGET: drives that run each program at once; given twice, for the first and for the
-    /// second
+    /// For a target: number of drives that run each program at the same time; give it twice for two
+    /// subjects
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) drives: Vec<u32>,
-    /// Of a TARGET: bytes that each program moves
+    /// For a target: bytes that each program moves
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
     pub(crate) size: SizeChoice,
-    /// Of a TARGET: repetitions of each program
+    /// For a target: repetitions of each program
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: Option<u32>,
-    /// Of a TARGET: whether reads find their bytes in the cache
+    /// For a target: state of the cache before each repetition
     #[arg(long, value_enum, default_value = "cold")]
     pub(crate) cache: Cache,
-    /// Of a path: read and write with O_DIRECT, past the page cache
+    /// For a path: bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
-    /// Of a path: make a fresh file system for it: ext4, ext2, xfs or btrfs (root)
+    /// For a path: make a fresh file system: ext4, ext2, xfs or btrfs (root)
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     pub(crate) fresh: Option<String>,
-    /// Of a TARGET: set a parameter of the programs or of the system
+    /// For a target: set a parameter of the programs or of the system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Explain what this change does to the TARGET: the second is the first with it
+    /// Compare the target with itself after this change
     #[arg(long = "change", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) changes: Vec<Setting>,
-    /// Do not try what would make it faster
+    /// Skip the runs that show what would make it faster
     #[arg(long)]
     pub(crate) no_counterfactuals: bool,
     /// Also write a trace for Perfetto (ui.perfetto.dev): programs, processor, channel, bus, drives;
-    /// of a path, its requests, by the block layer's events
+    /// for a path, its requests, from block-layer events
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ pub(crate) struct FormatArguments {
     /// A modelled system (see `diskperf list systems`), or a file of your own
     #[arg(long, value_name = "TARGET")]
     pub(crate) on: String,
-    /// Which of its drives, counted from 1
+    /// The drive, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) drive: u32,
     /// Verify passes after the format
@@ -19,10 +19,10 @@ pub(crate) struct FormatArguments {
     /// Set a parameter of the system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
 }

@@ -12,7 +12,7 @@ pub(crate) struct InterleaveArguments {
     /// --sectors-per-track, --spare-sectors-per-track and --sector-bytes change it
     #[arg(long, value_name = "NAME")]
     pub(crate) drive: Option<String>,
-    /// Lay this folder over the catalogue
+    /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR", requires = "drive")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Revolutions per minute [default: 3600]
@@ -21,13 +21,13 @@ pub(crate) struct InterleaveArguments {
     /// Sectors on a track [default: 17]
     #[arg(long, value_name = "N")]
     pub(crate) sectors_per_track: Option<u32>,
-    /// Slots on a track that hold no data [default: 0]
+    /// Spare slots on a track, which hold no data [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) spare_sectors_per_track: Option<u32>,
     /// Bytes in a sector [default: 512]
     #[arg(long, value_name = "BYTES")]
     pub(crate) sector_bytes: Option<u32>,
-    /// From the controller's interrupt to the driver, in ms
+    /// Latency from the controller's interrupt to the driver, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) interrupt_latency_ms: f64,
     /// The driver's interrupt processing, in ms
@@ -45,23 +45,23 @@ pub(crate) struct InterleaveArguments {
     /// The read system call, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) system_call_ms: f64,
-    /// What the program does with a sector, in ms
+    /// Processing of a sector by the program, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) application_ms: f64,
     /// Divide every time of the processor by this; 1 is the machine that was measured
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) cpu_speed: f64,
-    /// Count clock interrupts, so many in a second [default: 60 where --clock-ms is given]
+    /// Count clock interrupts, at this rate [default: 60 with --clock-ms]
     #[arg(long, value_name = "HZ")]
     pub(crate) clock_hz: Option<f64>,
-    /// What a clock tick takes, callouts included, in ms [default: 2 sectors' time, the middle of
-    /// Bass's 1 to 3, where --clock-hz is given]
+    /// Duration of a clock tick, callouts included, in ms [default: the time of 2 sectors, the middle
+    /// of Bass's 1 to 3, with --clock-hz]
     #[arg(long, value_name = "MS")]
     pub(crate) clock_ms: Option<f64>,
-    /// Count the interrupts of so many active serial lines
+    /// Count the interrupts of this number of active serial lines
     #[arg(long, value_name = "N")]
     pub(crate) serial_lines: Option<u32>,
-    /// Bits in a second on each line, ten for a character
+    /// Bits per second on each line, ten per character
     #[arg(
         long,
         value_name = "BAUD",
@@ -69,7 +69,7 @@ pub(crate) struct InterleaveArguments {
         requires = "serial_lines"
     )]
     pub(crate) baud: u32,
-    /// How characters get to memory
+    /// How characters reach memory
     #[arg(
         long,
         value_enum,
@@ -77,11 +77,11 @@ pub(crate) struct InterleaveArguments {
         requires = "serial_lines"
     )]
     pub(crate) serial: SerialKind,
-    /// What the interrupt of a character takes, in us [default: the middle of Bass's ranges: 1000
+    /// Duration of the interrupt of a character, in us [default: the middle of Bass's ranges: 1000
     /// programmed, 100 with pseudo-DMA]
     #[arg(long, value_name = "US", requires = "serial_lines")]
     pub(crate) serial_us_per_char: Option<f64>,
-    /// What a full buffer takes for each of its characters, in us [default: 225, the middle of
+    /// Time per character to process a full buffer, in us [default: 225, the middle of
     /// Bass's 50 to 400]
     #[arg(long, value_name = "US", requires = "serial_lines")]
     pub(crate) serial_done_us_per_char: Option<f64>,
@@ -91,7 +91,7 @@ pub(crate) struct InterleaveArguments {
     /// The lines carry raw input: every character wakes its reader at interrupt level
     #[arg(long, requires = "serial_lines")]
     pub(crate) raw_input: bool,
-    /// What that wake-up takes, in us (Bass gives no number)
+    /// Duration of that wake-up, in us (Bass gives no number)
     #[arg(
         long,
         value_name = "US",
@@ -102,16 +102,16 @@ pub(crate) struct InterleaveArguments {
     /// Average two consecutive service times
     #[arg(long)]
     pub(crate) read_ahead: bool,
-    /// Requests that the controller holds at a time
+    /// Requests that the controller holds at the same time
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) outstanding: u32,
-    /// Show the factors up to this one, and what it costs against the best
+    /// Show the factors up to this one, and its loss against the best
     #[arg(long, value_name = "N")]
     pub(crate) factor: Option<u32>,
-    /// Calculate and model whatever the case takes
+    /// Remove the limits on the calculation and the model
     #[arg(long)]
     pub(crate) no_budget: bool,
-    /// How the calculation is printed
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
 }

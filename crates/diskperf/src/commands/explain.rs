@@ -43,7 +43,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     let sides = sides(arguments, store)?;
     if sides.len() > 1 && arguments.perfetto.is_some() {
         return Err(LaboratoryError::Request(
-            "--perfetto is of one run or system: explain each by itself, with a file of its own"
+            "--perfetto takes one run or system: explain each separately, with its own file"
                 .to_owned(),
         ));
     }
@@ -136,7 +136,7 @@ impl Side {
 pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, LaboratoryError> {
     if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
         return Err(LaboratoryError::Request(
-            "--perfetto of `run` is of modelled systems; of real storage, `diskperf explain PATH --perfetto FILE` records what happens".to_owned(),
+            "`run --perfetto` traces modelled systems only; for real storage use `diskperf explain PATH --perfetto FILE`".to_owned(),
         ));
     }
     Output::open_beside_table("--perfetto", path)
@@ -177,13 +177,13 @@ fn trace_of<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) ->
     perfetto(&named.collect::<Vec<_>>())
 }
 
-/// The same of real storage, where events could be had.
+/// The trace of real storage, if events were recorded.
 fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
         Some(traces) => Ok(trace_of(&told.explanation, traces.into_iter())),
         None => Err(LaboratoryError::Request(format!(
-            "--perfetto writes what happened, and of {} that was not recorded: {}",
+            "--perfetto has nothing to write, because no events of {} were recorded: {}",
             told.name,
             told.explanation.notes.join("; ")
         ))),
@@ -212,18 +212,18 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
     }
     if of_target(arguments) && sides.iter().all(Side::is_stored) {
         let how = match sides[0] {
-            Side::Run(_) => "is explained by what was stored of it",
-            Side::Model(_) | Side::Storage(_) => "is made again as it was",
+            Side::Run(_) => "is explained from its stored data",
+            Side::Model(_) | Side::Storage(_) => "is repeated exactly",
         };
         return Err(LaboratoryError::Request(format!(
-            "`{}` is a run, which {how}: --suite, --set, --size, --runs, --drives, --fresh and --direct are of a target, as in `diskperf explain vax780-sc780-eagle --suite write_8192`",
+            "`{}` is a run, which {how}: --suite, --set, --size, --runs, --drives, --fresh and --direct apply only to a target, as in `diskperf explain vax780-sc780-eagle --suite write_8192`",
             names[0]
         )));
     }
     if !arguments.changes.is_empty() {
         if !matches!(sides.as_slice(), [Side::Model(subject)] if subject.run.is_none()) {
             return Err(LaboratoryError::Request(
-                "--change is of one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
+                "--change takes one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
             ));
         }
         let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
@@ -268,13 +268,13 @@ fn side(
     }
     let mut loaded = runs::load(store, name).map_err(|error| match error {
         LaboratoryError::Store(_) => LaboratoryError::Request(format!(
-            "{error}; and no modelled system is called `{name}`: `diskperf list systems` names them"
+            "{error}; and no modelled system is called `{name}`: `diskperf list systems` lists them"
         )),
         error => error,
     })?;
     if loaded.len() != 1 {
         return Err(LaboratoryError::Request(format!(
-            "{name} holds {} runs, and one is explained at a time: export one by itself",
+            "{name} holds {} runs, and explain takes one: export it to a file of its own",
             loaded.len()
         )));
     }
@@ -318,7 +318,7 @@ fn modelled(
 ) -> Result<Subject, LaboratoryError> {
     if arguments.fresh.is_some() || arguments.direct {
         return Err(LaboratoryError::Request(format!(
-            "--fresh and --direct are of real storage, and {name} is a modelled system; leave them away"
+            "--fresh and --direct apply to real storage, and {name} is a modelled system; omit them"
         )));
     }
     let mut experiment = arguments.experiment((name, number));

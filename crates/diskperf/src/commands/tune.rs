@@ -43,7 +43,7 @@ fn tune_model(
 ) -> Result<Tuned, LaboratoryError> {
     if arguments.change_device_settings {
         return Err(LaboratoryError::Request(format!(
-            "--change-device-settings is of real storage, and {target} is a modelled system; leave it away"
+            "--change-device-settings applies to real storage, and {target} is a modelled system; omit it"
         )));
     }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
@@ -66,17 +66,17 @@ fn tune_model(
             && !told.swap(true, Ordering::Relaxed)
         {
             progress.say(&format!(
-                "{failure}; its points are kept when it takes them"
+                "{failure}; the points are stored as soon as the store accepts them"
             ));
         }
         progress.show(done, of)
     });
     drop(progress);
     if let Some(failure) = kept.failure() {
-        say(&format!("the points are not kept: {failure}"));
+        say(&format!("the points are not in the store: {failure}"));
     }
     if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {
-        say("what was run is in the store: the same command goes on from there");
+        say("the finished points are in the store: the same command resumes from there");
     }
     tuned
 }
@@ -94,7 +94,7 @@ fn tune_path(
     ];
     if let Some((_, option)) = of_models.into_iter().find(|(given, _)| *given) {
         return Err(LaboratoryError::Request(format!(
-            "{option} is of modelled systems, and {target} is a path; leave it away"
+            "{option} applies to modelled systems, and {target} is a path; omit it"
         )));
     }
     let wanted = HostSearch {

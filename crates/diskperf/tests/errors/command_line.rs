@@ -45,7 +45,7 @@ fn what_stands_in_the_place_of_something_else() {
         ),
         (
             "tune vax780-sc780-eagle --over filesystem.rotdelay_ms=3-10",
-            &["3-10 is no range", "3..10"],
+            &["3-10 is not a range", "3..10"],
         ),
         (
             "explain vax780-sc780-eagle --change driver.search_lead=2",
@@ -395,11 +395,11 @@ fn what_needs_root() {
     user.run_as_nobody(&words(
         "run write_8192 --size 1M --on ./target --fresh ext4",
     ))
-    .expect(2, &["needs root", "use sudo, or leave `--fresh` away"]);
+    .expect(2, &["needs root", "use sudo, or omit `--fresh`"]);
     user.assert_nothing_left("--fresh");
     user.run_as_nobody(&words(
         "run read_8192 --size 1M --on ./target --drop-caches",
     ))
-    .expect(2, &["needs root", "use sudo, or leave it away"]);
+    .expect(2, &["needs root", "use sudo, or omit it"]);
     user.assert_nothing_left("--drop-caches");
 }

@@ -1,4 +1,4 @@
-//! The same mistake has the same exit code in every command: 0 done, 1 the work
+//! A mistake has one exit code in every command: 0 done, 1 the work
 //! failed, 2 the command line or a file that it names was wrong.
 
 use crate::lines::{LINES, prepare};

@@ -29,7 +29,7 @@ const NAMING: &[&str] = &[
     "ext2:mkfs=RELATIVE 16",
 ];
 
-/// The same of what mount is told.
+/// Mount options that name a device or a file.
 const MOUNTING: &[&str] = &[
     "ext4:mount=journal_path=DEVICE",
     "ext4:mount=journal_dev=0x700",

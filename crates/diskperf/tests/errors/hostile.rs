@@ -142,7 +142,7 @@ fn files_that_are_no_document_are_refused() {
         ("deep.json", "is not a file of runs"),
         ("text.json", "is no JSON object"),
         ("empty.json", "is not a file of runs"),
-        ("/dev/zero", "is no regular file"),
+        ("/dev/zero", "is not a regular file"),
     ] {
         user.run(&["show", file]).expect(2, &[file, said]);
     }

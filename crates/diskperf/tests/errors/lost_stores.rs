@@ -238,7 +238,10 @@ fn points_that_are_not_kept_are_said_to_be() {
     let line = TUNE.replace("--seeds 100", "--seeds 0");
     user.run(&words(&line)).expect(
         0,
-        &["the points are not kept", "is locked by another program"],
+        &[
+            "the points are not in the store",
+            "is locked by another program",
+        ],
     );
     drop(locker);
 }

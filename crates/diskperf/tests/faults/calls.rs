@@ -87,7 +87,7 @@ const fn changes(
     }
 }
 
-/// The same number on every architecture but MIPS.
+/// Valid on every architecture except MIPS.
 const SYS_CACHESTAT: c_long = 451;
 
 /// Of what is written and read, the calls that open it say where it is.

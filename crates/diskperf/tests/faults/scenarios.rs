@@ -291,7 +291,13 @@ impl Stage {
             }),
             Scenario::Report | Scenario::Export => true,
             // Without the store, it looks where it is told to look.
-            Scenario::Clean if outcome.stderr.contains("looking only where --on says") => true,
+            Scenario::Clean
+                if outcome
+                    .stderr
+                    .contains("looking only in the directories of --on") =>
+            {
+                true
+            }
             Scenario::Clean => return self.left(user).first().cloned(),
         };
         (!done).then(|| "not all figures are there".to_owned())

@@ -194,7 +194,7 @@ fn what_was_noted_first_comes_back_after_a_second_search() {
         let today = &found["today"]["settings"]["device.read_ahead_kb"];
         assert_eq!(today, disk.before.as_str());
         let notes = found["notes"].to_string();
-        assert!(notes.contains("a search that was killed"), "{notes}");
+        assert!(notes.contains("a killed search"), "{notes}");
         disk.expect_as_before();
     }
     // Also where the second is killed too.
@@ -212,10 +212,9 @@ fn two_searches_of_one_disk_are_not_at_once() {
     let mut first = disk.stopped();
     let holder = format!("process {}", first.pid().as_raw_nonzero());
     let line = format!("{} --store ./another.sqlite", disk.line(3));
-    disk.user.run(&words(&line)).expect(
-        2,
-        &[&disk.device.name(), &holder, "wait until it has ended"],
-    );
+    disk.user
+        .run(&words(&line))
+        .expect(2, &[&disk.device.name(), &holder, "wait until it ends"]);
     first.signal(Signal::INT);
     first.signal(Signal::CONT);
     first.finish().expect(130, &[]);
@@ -300,7 +299,7 @@ fn notes_of_others_are_not_trusted() {
         owner(path, 65_534);
         let said = [
             &*path.file_name().unwrap().to_string_lossy(),
-            "is not root's alone",
+            "is not owned by root alone",
         ];
         disk.user.run(&["clean"]).expect(1, &said);
         disk.user.run(&words(&disk.line(3))).expect(2, &said);

@@ -19,7 +19,7 @@ fn an_interleave_factor_in_every_format() {
         "recommended: factor 5",
         "responsible: the clock; without, factor 4 would be best",
         "factor 4: 71.9 KB/s",
-        "modelled: the same case on the modelled machine is best at factor 5 as well",
+        "modelled: the same case on the modelled machine is also best at factor 5",
     ]);
     for (format, says) in [("csv", "factor,missed_share"), ("markdown", "| factor |")] {
         let all = format!("{case} --format {format}");

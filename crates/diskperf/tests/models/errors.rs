@@ -161,7 +161,7 @@ fn requests_that_make_no_sense_say_what_does() {
         (&["--on", VAX, "--together"], &["--drives 2"]),
         (
             &["--on", VAX, "--other", "."],
-            &["--other is of real storage"],
+            &["--other applies to real storage"],
         ),
         (
             &["--on", VAX, "--size", "1G"],
@@ -190,7 +190,7 @@ fn requests_that_make_no_sense_say_what_does() {
         ),
         (
             &["--on", ".", "--drives", "2"],
-            &["--drives is of modelled systems"],
+            &["--drives applies to modelled systems"],
         ),
         (
             &["--on", ".", "--set", "drive.heads=3"],

@@ -98,7 +98,7 @@ fn a_change_is_taken_apart() {
     );
     user.run(&words(&line)).expect(0, &[]).shows(&[
         "Why they differ",
-        "the driver is behind it",
+        "point to the driver",
         "transfer command too late",
         "driver.search_lead_sectors: 7 to 2",
         "100.0 %",
@@ -123,7 +123,7 @@ fn a_file_made_anew_is_no_difference() {
     for change in ["driver.search_lead_sectors=2", "driver.complete_ms=3"] {
         let line = format!("explain {EAGLE} --suite write_8192 --size 4M --change {change}");
         let told = user.run(&words(&line)).expect(0, &[]);
-        let told = told.shows(&["the driver is behind it", "by way of a deadline"]);
+        let told = told.shows(&["point to the driver", "by way of a deadline"]);
         assert!(!told.stdout.contains("laid out"), "{change}: {told:?}");
     }
 }
@@ -220,9 +220,9 @@ fn what_cannot_be_explained_says_why() {
     user.run(&words(&format!("run {WRITE} --on {EAGLE}")))
         .expect(0, &[]);
     user.run(&words("explain last --size 2M"))
-        .expect(2, &["made again as it was", "--size"]);
+        .expect(2, &["repeated exactly", "--size"]);
     user.run(&words("explain last --change driver.search_lead_sectors=2"))
-        .expect(2, &["--change is of one modelled system"]);
+        .expect(2, &["--change takes one modelled system"]);
     user.run(&words(
         "run read_8192 --size 1M --on vax780-sc780-eagle --label reads",
     ))

@@ -145,7 +145,7 @@ fn a_trace_is_one_of_perfettos() {
     }
 }
 
-/// The same of a run, which is stored all the same.
+/// A run with `--perfetto` writes the trace and is stored.
 #[test]
 fn a_run_writes_the_trace_that_explaining_it_does() {
     let user = User::new();

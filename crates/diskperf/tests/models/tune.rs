@@ -132,7 +132,7 @@ fn other_goals_have_other_figures() {
     }
 }
 
-/// The same seeds and phases for all, so that what differs is the settings.
+/// All settings run with equal seeds and phases, so only the settings differ.
 #[test]
 fn best_and_today_are_run_again_with_seeds_and_phases() {
     let user = User::new();
@@ -182,7 +182,7 @@ fn a_search_that_makes_no_sense_says_why() {
     let user = User::new();
     for (over, parts) in [
         ("drive.interleave=6..1", vec!["backwards"]),
-        ("drive.interleave=1..x", vec!["`x`, which is no number"]),
+        ("drive.interleave=1..x", vec!["`x`, which is not a number"]),
         ("drive.interleave", vec!["no values"]),
         ("drive.interlave=1..2", vec!["did you mean `interleave`?"]),
         ("drive.nothing=1..2", vec!["unknown key `nothing`"]),
@@ -199,7 +199,7 @@ fn a_search_that_makes_no_sense_says_why() {
         ("host.clock_hz=10000", vec!["clock_hz", "95 %"]),
         (
             "drive.interleave=1..2 --change-device-settings",
-            vec!["is of real storage"],
+            vec!["applies to real storage"],
         ),
     ] {
         let line = format!("{SECTORS} --over {over}");

@@ -46,7 +46,7 @@ enum Type {
     Text,
     /// A number that is not negative.
     Number,
-    /// The same, or null.
+    /// A number, or null.
     NumberOrNull,
     /// An object with `low` and `high`, or null.
     IntervalOrNull,
@@ -258,7 +258,8 @@ fn the_other_formats_hold_every_result() {
         check_markdown(&markdown);
         let table = measure(&user, what, "table").stdout;
         assert!(table.contains("KB/s (CPU)"), "{table}");
-        assert!(table.contains("./target"), "{table}");
+        let place = format!(" on {}, run ", user.target().display());
+        assert!(table.contains(&place), "{table}");
     }
 }
 

@@ -63,11 +63,11 @@ fn a_stored_run_is_explained_by_what_was_stored() {
         verdict.contains("Each of 1024 calls of 8 KiB takes"),
         "{verdict}"
     );
-    assert!(notes(&found).contains("block layer's events"), "{found}");
-    user.run(&words("explain mine")).expect(0, &[]).shows(&[
-        "Explained: read_8192 on ./target (run ",
-        "the program's time",
-    ]);
+    assert!(notes(&found).contains("block-layer events"), "{found}");
+    let heading = format!("Explained: read_8192 on {} (run ", user.target().display());
+    user.run(&words("explain mine"))
+        .expect(0, &[])
+        .shows(&[&heading, "the program's time"]);
     let csv = user.run(&words("explain mine --format csv")).expect(0, &[]);
     assert!(
         csv.stdout
@@ -77,14 +77,14 @@ fn a_stored_run_is_explained_by_what_was_stored() {
         .expect(0, &[])
         .shows(&["## Explained"]);
     user.run(&words("explain mine --perfetto trace"))
-        .expect(2, &["--perfetto", "not recorded"]);
+        .expect(2, &["--perfetto", "no events of"]);
     assert!(!user.file("trace").exists());
     user.run(&words("explain mine --size 1M"))
-        .expect(2, &["what was stored of it", "--size"]);
+        .expect(2, &["its stored data", "--size"]);
     user.run(&words("explain mine --change driver.search_lead_sectors=2"))
-        .expect(2, &["--change is of one modelled system"]);
+        .expect(2, &["--change takes one modelled system"]);
     user.run(&words("explain ./target --drives 2"))
-        .expect(2, &["--drives is of modelled systems"]);
+        .expect(2, &["--drives applies to modelled systems"]);
     user.run(&words("explain ./no/such/place"))
         .expect(2, &["no/such/place"]);
 }
@@ -130,7 +130,7 @@ fn layers_of_seqread_are_stages() {
     }
     let (null, told) = layers_told(&last);
     assert!(null > 3 && told > 3, "{null} {told} {last}");
-    assert!(notes(&last).contains("parts by layers"), "{last}");
+    assert!(notes(&last).contains("parts from the layers"), "{last}");
 }
 
 #[test]
@@ -150,7 +150,10 @@ fn two_runs_differ_by_stages_and_what_differs_is_listed() {
     let unlike = found["unlike"].to_string();
     assert!(unlike.contains("seeds differ: 1983, 7"), "{unlike}");
     assert!(unlike.contains("sizes differ: 2 MiB, 1 MiB"), "{unlike}");
-    assert!(notes(&found).contains("as many bytes as A's"), "{found}");
+    assert!(
+        notes(&found).contains("scaled to the bytes of A"),
+        "{found}"
+    );
     assert_eq!(program["parts"], Value::Array(Vec::new()));
     user.run(&words("explain one two"))
         .expect(0, &[])

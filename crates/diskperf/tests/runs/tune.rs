@@ -50,14 +50,14 @@ fn only_what_is_safe_is_varied() {
         ("program.call_bytes=512..90000", vec!["more than 256"]),
         (
             "device.read_ahead_kb=0,128",
-            vec!["for all who use it", "--change-device-settings"],
+            vec!["for all its users", "--change-device-settings"],
         ),
     ] {
         user.run(&words(&format!("{READ} --over {over}")))
             .expect(2, &parts);
     }
     user.run(&words(&format!("{READ} --drives 2 --over direct=0,1")))
-        .expect(2, &["--drives is of modelled systems"]);
+        .expect(2, &["--drives applies to modelled systems"]);
     let outcome = user.run_as_nobody(&words(&format!(
         "{READ} --change-device-settings --over device.read_ahead_kb=0,128"
     )));

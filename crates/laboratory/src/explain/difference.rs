@@ -127,7 +127,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         .all(|(one, other)| one.program == other.program);
     if of_a != of_b || !same_parameters {
         return Err(LaboratoryError::Request(format!(
-            "{} and {} ran different programs, whose times say nothing of each other: {} and {}; give two runs of the same programs",
+            "{} and {} ran different programs, whose times cannot be compared: {} and {}; give two runs of the same programs",
             a.name,
             b.name,
             of_a.join(", "),

@@ -11,7 +11,7 @@ use super::rerun::{self, Variant};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
-use diskperf_analysis::explanation::difference::{Method, Part, over_all_orders, rounded};
+use diskperf_analysis::explanation::difference::{Contribution, Method, over_all_orders, rounded};
 use diskperf_machine::catalogue::{Component, Setting};
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) struct Ends<'p> {
 }
 
 /// The parts of each program's difference, and how they were found.
-type Apart = (Vec<Vec<Part>>, Method);
+type Apart = (Vec<Vec<Contribution>>, Method);
 
 /// For each of the programs: what each change adds to its elapsed time, given
 /// how long both ends take.
@@ -58,11 +58,11 @@ pub(super) fn parts(
         sampled(ends, &moves, elapsed, means)?
     };
     let told = |shares: Vec<i64>| {
-        let parts = moves.iter().zip(shares).map(|(one, ns)| Part {
+        let parts = moves.iter().zip(shares).map(|(one, ns)| Contribution {
             changes: one.words.clone(),
             ns,
         });
-        let mut parts: Vec<Part> = parts.collect();
+        let mut parts: Vec<Contribution> = parts.collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.ns.unsigned_abs()));
         parts
     };

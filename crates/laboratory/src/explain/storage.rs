@@ -52,10 +52,10 @@ impl Told {
 ///
 /// One of which no repetition counts.
 pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
-    let name = format!("{} (run {})", run.target, run.id);
+    let name = format!("{} (run {})", run.measured(), run.id);
     let mut told = told(name, run, &[], Vec::new())?;
     told.explanation.notes.push(
-        "by counters of a stored run; with its path in place of the run, and as root, the block layer's events tell what was waited for".to_owned(),
+        "from the counters of a stored run; explain the path instead of the run, as root, and block-layer events show what it waited for".to_owned(),
     );
     Ok(told)
 }
@@ -134,7 +134,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
             names.join(", ")
         };
         LaboratoryError::Request(format!(
-            "{} and {} ran different programs, whose times say nothing of each other: {} and {}; give two runs of the same programs",
+            "{} and {} ran different programs, whose times cannot be compared: {} and {}; give two runs of the same programs",
             a.name,
             b.name,
             programs(a),
@@ -145,7 +145,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
         found.notes.splice(0..0, untold(a, b));
     } else {
         found.notes.push(
-            "one of the two is measured and the other is modelled: its stages are those of its own computer, and what storage does not tell is unattributed".to_owned(),
+            "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and what real storage does not report is unattributed".to_owned(),
         );
     }
     Ok(found)
@@ -159,7 +159,7 @@ fn untold(a: &Run, b: &Run) -> Vec<String> {
         pairs.filter(|pair| pair.quantity == Quantity::KbPerS && !pair.verdict.is_difference());
     let told = |pair: &Pair| {
         format!(
-            "{}: {}: the difference may be chance, and what its stages say of it too; `compare` has the interval, and more --runs make it narrow",
+            "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and more --runs narrow it",
             pair.title,
             pair.verdict.words()
         )
@@ -256,7 +256,7 @@ fn told(
     }
     if told.explanation.programs.is_empty() {
         return Err(LaboratoryError::Request(format!(
-            "run {} has no repetition that counts, so that there is nothing to explain: `diskperf show {}` has what there is of it",
+            "run {} has no kept repetition, so there is nothing to explain: `diskperf show {}` prints what is stored",
             run.id, run.id
         )));
     }
@@ -307,7 +307,7 @@ fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String>
     });
     (count > 0).then(|| {
         format!(
-            "{}: {count} of {} repetitions lost {events} events for want of room, and are not explained by them; a smaller --size has fewer",
+            "{}: {count} of {} repetitions lost {events} events because the buffer was full, and are explained without events; use a smaller --size",
             result.title(),
             traces.len()
         )
@@ -346,7 +346,7 @@ fn requests_note(told: &Told) -> Option<String> {
         .flat_map(|one| &one.account.devices)
         .find(|device| device.at_device_mean.is_some())?;
     Some(format!(
-        "by events of the block layer and the scheduler, to the microsecond; a program that waits is booked to device while {} has any request, and to driver queue while requests only wait there; these are all of the machine's, not the program's alone",
+        "from events of the block layer and the scheduler, to the microsecond; a wait is booked to device while {} has a request in service, and to driver queue while requests only wait there; the requests are those of the whole machine, not of the program alone",
         observed.device
     ))
 }

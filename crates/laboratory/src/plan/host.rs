@@ -43,7 +43,7 @@ pub(super) fn plan(
     check_destroyed(experiment)?;
     if experiment.drives.is_some() {
         return Err(LaboratoryError::request(
-            "--drives is of modelled systems, which list their drives: on real storage, give each with --on, and --together",
+            "--drives applies to modelled systems, which list their drives: on real storage, give each with --on, and --together",
         ));
     }
     let targets = paths
@@ -67,12 +67,12 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     }
     if experiment.fresh.is_some() {
         return Err(LaboratoryError::request(
-            "--fresh needs root, since it makes and mounts a file system: use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is",
+            "--fresh needs root, since it makes and mounts a file system: use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory",
         ));
     }
     if experiment.drop_all_caches {
         return Err(LaboratoryError::request(
-            "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or leave it away: the pages of diskperf's own files are dropped all the same",
+            "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or omit it: diskperf always drops the pages of its own files",
         ));
     }
     Ok(())

@@ -57,7 +57,7 @@ pub struct ModelPlan {
 pub(super) fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
     if experiment.together {
         return Err(LaboratoryError::request(
-            "--together is of real storage; the drives of a modelled system run a program at once with --drives 2",
+            "--together applies to real storage; the drives of a modelled system run a program at once with --drives 2",
         ));
     }
     let useless = [
@@ -79,7 +79,7 @@ pub(super) fn check_options(experiment: &Experiment, alone: bool) -> Result<(), 
     ];
     match useless.into_iter().find(|(given, ..)| *given && alone) {
         Some((_, option, why)) => Err(LaboratoryError::Request(format!(
-            "{option} is of real storage: {why}; leave it away"
+            "{option} applies to real storage: {why}; omit it"
         ))),
         None => Ok(()),
     }

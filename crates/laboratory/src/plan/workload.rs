@@ -45,7 +45,7 @@ pub(super) fn named_suite(name: &str, medium: Medium) -> Result<Suite, Laborator
     if is_path || is_system {
         let kind = if is_path { "path" } else { "modelled system" };
         return Err(LaboratoryError::Request(format!(
-            "`{name}` is a {kind}, and a suite or a program stands here: write `diskperf run --on {name}`"
+            "`{name}` is a {kind}, and a suite or a program is expected here: write `diskperf run --on {name}`"
         )));
     }
     let names: Vec<_> = Suite::all()

@@ -279,7 +279,7 @@ impl Rounds<'_> {
         notes.extend(self.warnings);
         notes.extend(self.settings.notes().iter().cloned());
         notes.push(
-            "real storage: KB/s are those until all was durable, where a program writes; a difference is called only where its 95 % interval, with allowance for the number of points, excludes none"
+            "real storage: KB/s are those until all was durable, where a program writes; a difference is reported only where its 95 % interval, corrected for the number of points, excludes 0 %"
                 .to_owned(),
         );
         Ok(Tuned {

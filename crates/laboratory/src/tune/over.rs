@@ -127,7 +127,7 @@ fn list(text: &str) -> Result<Vec<String>, String> {
         if let Some((low, high)) = value.split_once('-')
             && [low, high].iter().all(|end| number(end).is_some())
         {
-            return Err(format!("{value} is no range, which is {low}..{high}"));
+            return Err(format!("{value} is not a range: write {low}..{high}"));
         }
         if values.iter().any(|other| other == value) {
             return Err(format!("{value} is given twice"));
@@ -192,7 +192,7 @@ fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
     let decimal = |what: &str, text: &str| {
         Decimal::parse(text).ok_or_else(|| match text {
             "" => format!("{what} of the range is missing"),
-            _ => format!("{what} of the range is `{text}`, which is no number"),
+            _ => format!("{what} of the range is `{text}`, which is not a number"),
         })
     };
     let (from, to) = (decimal("the start", low)?, decimal("the end", high)?);
@@ -200,7 +200,7 @@ fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
     let decimals = from.decimals.max(to.decimals).max(by.decimals);
     let [start, end, by] = [from, to, by].map(|number| number.with_decimals(decimals));
     if by <= 0 {
-        return Err(format!("a step of {step} leads nowhere"));
+        return Err(format!("a step of {step} does not advance"));
     }
     if start > end {
         return Err(format!(
@@ -256,14 +256,14 @@ mod tests {
             ("a=1,,2", "missing"),
             ("a=1,2,1", "1 is given twice"),
             ("a=3..1", "runs backwards from 3 to 1"),
-            ("a=1..3:0", "leads nowhere"),
-            ("a=1..3:-1", "leads nowhere"),
+            ("a=1..3:0", "does not advance"),
+            ("a=1..3:-1", "does not advance"),
             ("a=1..", "the end of the range is missing"),
             ("a=..4", "the start of the range is missing"),
-            ("a=x..y", "`x`, which is no number"),
-            ("a=1..3/2", "`3/2`, which is no number"),
+            ("a=x..y", "`x`, which is not a number"),
+            ("a=1..3/2", "`3/2`, which is not a number"),
             ("a=0..99999999", "more than 100000"),
-            ("a=0..1:0.0000000001", "no number"),
+            ("a=0..1:0.0000000001", "not a number"),
         ] {
             let error = values(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

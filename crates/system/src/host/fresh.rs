@@ -35,7 +35,7 @@ const LEAST_SECTOR_BYTES: u64 = 512;
 pub enum FreshError {
     /// Not root.
     #[error(
-        "a fresh file system needs root (loop device, mkfs, mount): use sudo, or leave `--fresh` away: `diskperf run` then measures the file system of the directory as it is"
+        "a fresh file system needs root (loop device, mkfs, mount): use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory"
     )]
     NotRoot,
     /// The specification cannot be met.
@@ -123,7 +123,7 @@ impl fmt::Display for FsckReport {
         let found = if self.clean {
             "found the fresh file system clean"
         } else {
-            "found damage on the fresh file system, so that its figures are worth nothing"
+            "found damage on the fresh file system, so its figures are invalid"
         };
         write!(formatter, "`{}` {found}: {}", self.command, self.output)
     }

@@ -3,15 +3,15 @@
 //! written in place.
 
 mod abandoned;
+mod destination;
 mod error;
 mod partial;
-mod place;
 
 pub use abandoned::AbandonedOutput;
 pub use error::{OutputError, OutputProblem};
 
+use destination::Destination;
 use partial::Partial;
-use place::Place;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub struct OutputFile {
     /// As the user wrote it.
     path: PathBuf,
     /// None of `/dev/null`.
-    place: Option<Place>,
+    place: Option<Destination>,
 }
 
 impl OutputFile {
@@ -43,7 +43,7 @@ impl OutputFile {
     /// What is there is no regular file, or one of another user in a directory
     /// that others may write to, or it cannot be written.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let opened = Place::find(path).and_then(|place| {
+        let opened = Destination::find(path).and_then(|place| {
             if let Some(place) = &place {
                 place.require_trusted_links()?;
                 place.replaceable()?;
@@ -68,7 +68,7 @@ impl OutputFile {
     ///
     /// It is no regular file, or another user's link leads there.
     pub fn check(path: &Path) -> Result<(), OutputError> {
-        let found = match Place::find(path) {
+        let found = match Destination::find(path) {
             Ok(Some(place)) => place
                 .require_trusted_links()
                 .and_then(|()| place.file().map(drop)),

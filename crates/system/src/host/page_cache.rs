@@ -16,14 +16,13 @@ const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
 /// for each page.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// The same number on every architecture but MIPS, which has none of this
-/// number and answers ENOSYS.
+/// Valid on every architecture except MIPS, which has no such number and returns ENOSYS.
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// Why all caches could not be dropped.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without it, leave `--drop-caches` away, and only the pages of diskperf's own files are dropped"
+    "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
 )]
 pub struct DropAllError {
     pub(crate) source: io::Error,
@@ -152,7 +151,7 @@ fn why_not_direct(file: BorrowedFd<'_>) -> String {
                 .any(|word| word == "data=journal") =>
         {
             format!(
-                "{} is mounted with data=journal, where all file data passes through the page cache and the journal: mount it without",
+                "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without",
                 mount.kind
             )
         }

@@ -47,7 +47,7 @@ pub enum QueueError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The disk was taken out, or a loop device shows another file.
-    #[error("{disk} is not there any more, or is another disk now")]
+    #[error("{disk} no longer exists, or is another disk now")]
     Gone {
         /// Its name.
         disk: String,
@@ -64,7 +64,7 @@ pub enum QueueError {
     },
     /// Another process varies the disk's settings.
     #[error(
-        "the settings of {disk} are being varied by {holder}: wait until it has ended, since only one search at a time can put them back"
+        "the settings of {disk} are being varied by {holder}: wait until it ends, because only one search at a time can put them back"
     )]
     Held {
         /// The disk's name.
@@ -73,7 +73,7 @@ pub enum QueueError {
         holder: String,
     },
     /// Somebody else may have written what is noted there.
-    #[error("{} is not root's alone, or is no {what}, so that what it says cannot be trusted: remove it", path.display())]
+    #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
     NotRoots {
         /// The directory or file.
         path: PathBuf,

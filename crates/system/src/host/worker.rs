@@ -261,7 +261,7 @@ impl Host {
         self.call(file, Call::Length, length)
     }
 
-    /// The same for what only a file in one of the directories has.
+    /// Runs a call that only a file in one of the directories supports.
     pub(super) fn in_file(
         &self,
         call: Call,

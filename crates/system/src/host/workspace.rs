@@ -251,8 +251,8 @@ impl Workspace {
         Ok(Self::find_abandoned(directory)?.collect())
     }
 
-    /// The same, each looked at when its turn comes: an abandoned folder that
-    /// is held takes two descriptors, and there may be thousands.
+    /// Abandoned folders, one at a time: a folder that is held takes two
+    /// descriptors, and there may be thousands.
     ///
     /// # Errors
     /// The directory cannot be read.

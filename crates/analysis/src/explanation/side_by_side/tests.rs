@@ -53,7 +53,10 @@ fn stages_sum_to_the_difference_also_of_other_sizes() {
     );
     let more: i64 = program.stages.iter().map(|one| one.more_ns()).sum();
     assert_eq!(more, of_b.0 as i64 - of_a.0 as i64);
-    assert!(found.notes[0].contains("as many bytes as A's"), "{found:?}");
+    assert!(
+        found.notes[0].contains("scaled to the bytes of A"),
+        "{found:?}"
+    );
     assert_eq!(
         found
             .notes

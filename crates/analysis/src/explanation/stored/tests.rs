@@ -38,8 +38,8 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
     let said = storage_verdict(&found, &read.repetitions[0]).join(" ");
     for part in [
         "vda 60 %, the processor 30 %",
-        "Each of 8192 calls of 8 KiB takes 122 µs in the mean: 79.3 µs unattributed, 33.0 µs system call",
-        "For 65 % of the time the program waits and what for is not told apart",
+        "Each of 8192 calls of 8 KiB takes 122 µs on average: 79.3 µs unattributed, 33.0 µs system call",
+        "For 65 % of the time the program waits for something that the events do not show",
     ] {
         assert!(said.contains(part), "`{part}` is not in: {said}");
     }
@@ -135,5 +135,8 @@ fn of_a_program_that_wrote_the_verdict_says_what_came_after() {
         said.contains("Bottleneck: the processor, busy 99 %"),
         "{said}"
     );
-    assert!(said.contains("2.00 s more until all was durable"), "{said}");
+    assert!(
+        said.contains("2.00 s more until all data was durable"),
+        "{said}"
+    );
 }

@@ -52,7 +52,7 @@ fn bottleneck(account: &Account, workers: usize) -> String {
         return match processor {
             all if all >= LIMITS => format!("Bottleneck: {who}, busy {busy} of the time."),
             _ => format!(
-                "{}, and of devices nothing is known.",
+                "{}; nothing is known about the devices.",
                 sentence(&format!("{who} is busy {busy} of the time"))
             ),
         };
@@ -75,12 +75,12 @@ fn bottleneck(account: &Account, workers: usize) -> String {
     let ready = account.ledger.stage(Stage::CpuWait).0 as f64 / elapsed;
     if processor + ready >= LIMITS {
         return format!(
-            "Bottleneck: {who}, busy {busy} of the time, and for {} of it with something else while the program could go on; {name} is busy {at_device}{meanwhile}.",
+            "Bottleneck: {who}, busy {busy} of the time, and for {} of it with other work while the program was ready to run; {name} is busy {at_device}{meanwhile}.",
             percent(ready)
         );
     }
     format!(
-        "No part is busy all the time: {name} {at_device}, {who} {busy}{meanwhile}; for the rest of the time one waits for the other."
+        "No component is busy all the time: {name} {at_device}, {who} {busy}{meanwhile}; the rest of the time one waits for the other."
     )
 }
 
@@ -122,7 +122,7 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
         _ => format!("Each of {calls} calls{of}"),
     };
     Some(format!(
-        "{who} takes {} in the mean: {}.",
+        "{who} takes {} on average: {}.",
         each(account.elapsed),
         told.join(", ")
     ))
@@ -144,7 +144,7 @@ fn requests(account: &Account) -> Option<String> {
         size => format!(" of {}", format_size(size)),
     };
     Some(format!(
-        "A {} request{size} ({} of them) waits {} in the queue and takes {} at {} (medians; one in a hundred more than {} and {}), and {} are there at once in the mean.",
+        "A {} request{size} ({} of them) waits {} in the queue and takes {} at {} (medians; one in a hundred exceeds {} and {}), and {} are in service at once on average.",
         one.operation.name(),
         one.requests,
         time(one.queue_ns.median),
@@ -169,9 +169,9 @@ fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
         .any(|one| one.at_device_mean.is_some());
     let what = match observed {
         true => {
-            "while no device has a request: for a lock, a timer or another process, which is not told apart"
+            "while no device has a request: for a lock, a timer or another process, which the events do not distinguish"
         }
-        false => "and what for is not told apart",
+        false => "for something that the events do not show",
     };
     Some(format!(
         "For {} of the time the program waits {what}.",
@@ -185,7 +185,7 @@ fn durable(repetition: &Repetition) -> Option<String> {
     let more = durable.since(elapsed);
     (more.0 as f64 >= WORTH * elapsed.0 as f64).then(|| {
         format!(
-            "After its last call it took {} more until all was durable, which is not in this account.",
+            "After the last call it took {} more until all data was durable; the ledger does not include this.",
             format_nanoseconds(more)
         )
     })

@@ -62,7 +62,7 @@ fn all(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
     all
 }
 
-/// The same as names and nanoseconds: `vda read: queue`, `median`.
+/// Device times as names and nanoseconds: `vda read: queue`, `median`.
 pub(super) fn lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
     let mut lines = Vec::new();
     for (device, one) in all(devices) {

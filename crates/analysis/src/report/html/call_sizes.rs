@@ -58,7 +58,6 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let name = format!("call-sizes-{}", super::chart::slug(&view.run.id));
     let title = "Throughput by size of the call".to_owned();
     Some(Chart::new(&name, title, rows, view_of).caption(
-        "Both axes are logarithmic. Where a curve is straight at the left, each call costs the \
-         same whatever it moves; where it is flat, moving the bytes is what takes the time.",
+        "Both axes are logarithmic. Where a curve is straight at the left, the cost of a call dominates, whatever its size; where it is flat, moving the bytes dominates.",
     ))
 }

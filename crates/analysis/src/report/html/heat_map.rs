@@ -115,8 +115,7 @@ impl Surface {
         Some(
             chart
                 .caption(&format!(
-                    "The best combination has a frame in the colour of the text; a red one has what a \
-                     single step from it loses {:.0} % or more: the cliff.",
+                    "The best combination has a frame in the colour of the text. A red frame marks the cliff: a single step from the best that loses {:.0} % or more.",
                     100.0 * CLIFF_SHARE
                 ))
                 .wide(),

@@ -37,7 +37,7 @@ pub(super) fn repeat(run: &Run) -> String {
     lines.retain(|line| !line.starts_with("command line: "));
     if let Some(model) = &run.model {
         lines.push(format!(
-            "model {}, fingerprint {}: with the same fingerprint it is the same run, to the last byte",
+            "model {}, fingerprint {}: runs with the same fingerprint are equal to the last byte",
             model.model_version, model.fingerprint
         ));
     }

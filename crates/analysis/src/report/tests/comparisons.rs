@@ -54,12 +54,12 @@ fn a_comparison_as_a_table() {
 
     ratio: other over base, from all kept repetitions; 95 %: its interval by
       Hodges-Lehmann, exact Mann-Whitney
-    unknown: of repetitions so few, or so unlike each other, the interval says
-      nothing
-    too few repetitions to tell: less than four on either side show only what is
-      plain; ten are good: --runs 10
-    not sure: the ratio suggests a difference, but neither 10 % nor none is excluded
-      for all comparisons together; more repetitions or a calmer machine tell
+    unknown: the repetitions are too few, or differ too much, for an interval
+    too few repetitions to tell: fewer than four on either side show only large
+      differences; use --runs 10
+    not sure: the ratio suggests a difference, but the intervals of all comparisons
+      together exclude neither 10 % nor 0 %; use more repetitions or a quieter
+      machine
 
     warning: /mnt: kernels differ: Linux 6.1.0, Linux 6.12
     warning: read_8192: sizes differ: 1 MiB, 2 MiB
@@ -84,9 +84,9 @@ fn a_comparison_in_markdown() {
     | alternate | 100 (50%) | 56 (50%) | 0.349 | unknown | too few repetitions to tell |
 
     - ratio: other over base, from all kept repetitions; 95 %: its interval by Hodges-Lehmann, exact Mann-Whitney
-    - unknown: of repetitions so few, or so unlike each other, the interval says nothing
-    - too few repetitions to tell: less than four on either side show only what is plain; ten are good: --runs 10
-    - not sure: the ratio suggests a difference, but neither 10 % nor none is excluded for all comparisons together; more repetitions or a calmer machine tell
+    - unknown: the repetitions are too few, or differ too much, for an interval
+    - too few repetitions to tell: fewer than four on either side show only large differences; use --runs 10
+    - not sure: the ratio suggests a difference, but the intervals of all comparisons together exclude neither 10 % nor 0 %; use more repetitions or a quieter machine
 
     - warning: /mnt: kernels differ: Linux 6.1.0, Linux 6.12
     - warning: read\_8192: sizes differ: 1 MiB, 2 MiB

@@ -112,8 +112,8 @@ fn all_that_can_be_said_of_an_interleave_factor() {
       works while a single service takes no more than 0.926 ms (1 sector) and
       services on average no more than 0.926 ms (1 sector), since one processor
       serves all
-    read-ahead averages two consecutive service times: what is rare disturbs half as
-      much, what is always there as much as before
+    read-ahead averages two consecutive service times: rare interrupts disturb half
+      as much, constant work as much as before
     ");
 }
 

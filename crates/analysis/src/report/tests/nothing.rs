@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn nothing_to_report_is_said() {
-    assert_snapshot!(comparison(&compare(&[]), Format::Table, 80), @"There is no run to compare.");
+    assert_snapshot!(comparison(&compare(&[]), Format::Table, 80), @"There are no runs to compare.");
     let lone = run("3fa85f6457", "ffs83", "/a", Vec::new());
     assert_snapshot!(comparison(&compare(std::slice::from_ref(&lone)), Format::Table, 80), @"There is only one run, 3fa85f6457: name a second one to compare it with.");
     assert_snapshot!(runs(&[lone], Format::Table, 80), @r"

@@ -70,19 +70,19 @@ fn a_call_of_seqread_is_taken_apart() {
       16 KiB  5.29 ±0.13  61.8 ±1.5   67.2
 
     bare call: a read of /dev/null, with its timing; every total includes it
-    clear: filling the buffer with zeros, which reads no memory: a floor under the
-      copy
+    clear: filling the buffer with zeros, which reads no memory: a lower bound of
+      the copy
     look-up, copy: of pages in the page cache, from the cached file
     miss handling: CPU time beyond that of the cached file
     kernel: CPU time beyond that of the bare call
-    device wait: elapsed without CPU; what read-ahead hides of the device is not in
-      it
-    ~ not told apart from nothing: within the noise, or negative, which says that
-      the two layers differ by more than this part
+    device wait: elapsed time without CPU; the device time that read-ahead hides is
+      not included
+    ~ not significant: within the noise, or negative because the two layers differ
+      by more than this part
 
     KB/s until the last call returned (CPU share of the elapsed time)
-    § a call on /dev/null takes up to 51% of such a call: here the generator is the
-      limit, not the storage
+    § a call on /dev/null takes up to 51% of such a call: diskperf itself is the
+      limit here, not the storage
     ");
 }
 
@@ -155,11 +155,11 @@ fn a_layer_that_was_cached_is_not_taken_apart() {
     for (cached, line) in [
         (
             vec![6, 7],
-            "file, not cached is not taken apart: meant to be cold",
+            "file, not cached is not divided: meant to be cold",
         ),
         (
             vec![6],
-            "file, not cached by 512 B is not taken apart: meant to be cold",
+            "file, not cached by 512 B is not divided: meant to be cold",
         ),
     ] {
         run.results = results.clone();
@@ -177,9 +177,6 @@ fn a_layer_that_was_cached_is_not_taken_apart() {
     results.iter_mut().skip(2).for_each(in_memory);
     run.results = results;
     let text = runs(&[run], Format::Table, 80);
-    assert!(
-        text.contains("\nfile, not cached is not taken apart"),
-        "{text}"
-    );
+    assert!(text.contains("\nfile, not cached is not divided"), "{text}");
     assert!(!text.contains("Where the time"), "{text}");
 }

@@ -30,10 +30,10 @@ fn one_parameter_is_a_line_of_bars_with_the_cliff() {
     safe   drive.b=4  96.0  +380.0 %                96.0
     today  drive.b=1  20.0                  20.0 to 20.4
 
-    over 2 seeds and 1 spindle phases of each, the best gain +400.0 % on today's and are better in 2 of
-      2 pairs
-    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.b=4, which costs 4.0 %, and gives 95.0
-      KB/s where it is missed by a step, not 50.0
+    over 2 seeds and 1 spindle phases of each, the best settings gain +400.0 % over today's and are
+      better in 2 of 2 pairs
+    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.b=4, which costs 4.0 %; one step off it
+      gives 95.0 KB/s, not 50.0
 
     drive.b  KB/s
     ──────────────────────────────────────────────────────
@@ -66,10 +66,10 @@ fn two_parameters_are_a_heat_table() {
     safe   drive.a=2, drive.b=3  93.5  +367.5 %
     today  drive.a=1, drive.b=1  20.0
 
-    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.a=2, drive.b=3, which costs 6.5 %, and
-      gives 93.5 KB/s where it is missed by a step, not 50.0
-    drive.a=1 is at the end of the values that were tried: a better one may lie beyond
-    drive.b=3 is at the end of the values that were tried: a better one may lie beyond
+    ON A CLIFF: drive.b from 3 to 2 loses 50.0 %; safe is drive.a=2, drive.b=3, which costs 6.5 %; one
+      step off it gives 93.5 KB/s, not 50.0
+    drive.a=1 is at the end of the range: a better value may lie beyond
+    drive.b=3 is at the end of the range: a better value may lie beyond
 
              drive.b
     drive.a  1 today       2       3

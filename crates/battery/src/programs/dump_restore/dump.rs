@@ -13,7 +13,7 @@ use crate::worker::Worker;
 use crate::workload::populate::top_on_mount;
 use crate::workload::tape::{Header, TAPE_BYTES, TapeWriter};
 use crate::workload::tree::{TOP, Tree, room_bytes};
-use diskperf_system::{Extent, File, LaidOut, Open, Part, System};
+use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System};
 use diskperf_timeline::Nanoseconds;
 
 /// What dump knows of the file system before it starts.
@@ -29,7 +29,7 @@ pub(crate) struct Dump {
 #[derive(Clone, Debug)]
 struct Dumped {
     laid_out: LaidOut,
-    parts: Vec<Part>,
+    parts: Vec<FileSegment>,
     /// Of a directory its records: a modelled drive holds none.
     records: Vec<u8>,
 }
@@ -237,12 +237,14 @@ impl Dumper<'_> {
         let mut done = 0;
         for part in &dumped.parts {
             let (from, length) = match *part {
-                Part::Indirect(extent) => {
+                FileSegment::Indirect(extent) => {
                     self.read(system, drive, extent).await?;
                     continue;
                 }
-                Part::Data(extent) => (Some(extent.offset_bytes), extent.length_bytes as usize),
-                Part::Hole { length_bytes } => (None, length_bytes as usize),
+                FileSegment::Data(extent) => {
+                    (Some(extent.offset_bytes), extent.length_bytes as usize)
+                }
+                FileSegment::Hole { length_bytes } => (None, length_bytes as usize),
             };
             let mut within = 0;
             while within < length {

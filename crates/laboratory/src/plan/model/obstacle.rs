@@ -32,8 +32,14 @@ impl ModelPlan {
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
                 && step.program.touches_target())
             .then(|| {
-                let kernel = if self.computers[0].is_v7() { "Xenix" } else { "4.2BSD" };
-                format!("it reads and writes with O_DIRECT, and {kernel} knows no way past its buffer cache")
+                let kernel = if self.computers[0].is_v7() {
+                    "Xenix"
+                } else {
+                    "4.2BSD"
+                };
+                format!(
+                    "it reads and writes with O_DIRECT, and {kernel} cannot bypass its buffer cache"
+                )
             }),
         }
     }

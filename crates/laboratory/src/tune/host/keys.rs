@@ -56,7 +56,7 @@ impl Varied {
         {
             if !device_settings {
                 return Err(LaboratoryError::Request(format!(
-                    "--over {path} changes the disk for all who use it: add {OPTION} if that may be; it is put back at the end"
+                    "--over {path} changes the disk for all its users: add {OPTION} to allow that; it is put back at the end"
                 )));
             }
             if !is_root() {
@@ -169,7 +169,7 @@ impl DeviceSettings {
         let (held, left) =
             HeldQueue::take(&disk, &keys).map_err(|error| failed(error.to_string()))?;
         let said = |left: PutBack| {
-            format!("{left}: put back first, since a search that was killed had left it changed")
+            format!("{left}: put back first, because a killed search had left it changed")
         };
         Ok(Self {
             held: Some(held),
@@ -219,7 +219,7 @@ impl DeviceSettings {
             return Ok(());
         };
         held.put_back().map_err(|error| {
-            format!("a setting of the disk could not be put back: {error}; when that is mended, `sudo diskperf clean` puts it back, and a reboot does")
+            format!("a setting of the disk could not be put back: {error}; when that is repaired, `sudo diskperf clean` puts it back, and so does a reboot")
         })
     }
 }

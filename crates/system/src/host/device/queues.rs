@@ -15,7 +15,7 @@ impl BlockDevice {
         disks_under(directly_under(path)?, LoopDevices::AreDisks)
     }
 
-    /// The same of a device.
+    /// The disks whose request queues serve this device.
     ///
     /// # Errors
     /// sysfs cannot be read.

@@ -60,7 +60,7 @@ pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct Mounted {
     directory: PathBuf,
-    /// The same by a path that cannot come to lead elsewhere.
+    /// A path to the mount point that cannot be redirected.
     mount_point: PathBuf,
     unmounted: bool,
 }

@@ -154,7 +154,7 @@ pub enum Refusal {
         source: io::Error,
     },
     /// It could not be found out whether it is idle.
-    #[error("{device} is not written: it cannot be told whether it is idle and empty: {why}")]
+    #[error("{device} is not written: diskperf cannot tell whether it is idle and empty: {why}")]
     NotProven {
         /// The device.
         device: PathBuf,

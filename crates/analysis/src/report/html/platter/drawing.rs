@@ -237,9 +237,7 @@ impl Picture {
 
     fn caption(&self) -> String {
         let mut text = format!(
-            "One line is one revolution of drive {}, {}; what stands below each other is the same place of \
-             the platter. The thin band is the processor, the thick one the drive; a triangle is where a \
-             request was issued. ",
+            "Each line is one revolution of drive {}, {}; points below each other are the same place on the platter. The thin band is the processor, the thick one the drive; a triangle marks the issue of a request. ",
             self.number + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
         );
@@ -250,8 +248,7 @@ impl Picture {
                 let sectors = late.0 as f64 / self.drive.revolution_ns * f64::from(self.slots);
                 let _ = write!(
                     text,
-                    "At the deadline the place passed the heads; {} or {sectors:.1} sectors later somebody was \
-                     ready for it, and waited for it to come by again ({}). So did {} of {} requests.",
+                    "The place passed the heads at the deadline; {} or {sectors:.1} sectors later the transfer was ready, and waited for the next pass ({}). So did {} of {} requests.",
                     format_nanoseconds(late),
                     words::stage(missed.stage),
                     missed.requests,

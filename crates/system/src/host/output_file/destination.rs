@@ -16,7 +16,7 @@ const MOST_LINKS: usize = 40;
 
 /// The name of a file in an open directory.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Destination {
     directory: OwnedFd,
     name: OsString,
     by_link: bool,
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-impl Place {
+impl Destination {
     /// Where the path leads; none where that is `/dev/null`.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
         let mut way = Way::from_here()?;
@@ -205,8 +205,8 @@ impl Way {
     }
 
     /// The file of this name in this directory.
-    fn end(self, name: OsString) -> Place {
-        Place {
+    fn end(self, name: OsString) -> Destination {
+        Destination {
             directory: self.directory,
             name,
             by_link: self.links > 0,
