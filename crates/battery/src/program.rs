@@ -164,7 +164,7 @@ impl Program {
         let call_bytes = facts.call_bytes;
         let tree = facts.is_of_a_tree;
         let reason = if size_bytes == 0 {
-            "a size of 0 moves nothing; give --size 8M, or leave it out".to_owned()
+            "a size of 0 moves nothing; give --size 8M, or omit it".to_owned()
         } else if size_bytes < call_bytes && !tree {
             format!(
                 "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.call_bytes"

@@ -55,7 +55,7 @@ fn sizes_that_do_not_fit_are_refused() {
     for (size, expected) in [
         (
             0,
-            "read_8192: a size of 0 moves nothing; give --size 8M, or leave it out",
+            "read_8192: a size of 0 moves nothing; give --size 8M, or omit it",
         ),
         (
             4096,

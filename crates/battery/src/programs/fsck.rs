@@ -80,12 +80,12 @@ impl Pattern for Fsck {
             seed_field(&mut self.tree_seed),
             Field {
                 name: "used_share",
-                meaning: "share of an image, or of a device, that the tree's contents take; a mounted file system is as it is",
+                meaning: "share of an image or of a device that the contents of the tree take; a mounted file system is used as it is",
                 value: Value::Share(&mut self.used_share),
             },
             Field {
                 name: "inode_block_us",
-                meaning: "microseconds that checking the inodes of a block takes a VAX-11/780; a modelled computer takes as long as its speed has it, one of today none",
+                meaning: "microseconds to check the inodes of a block on a VAX-11/780; scaled by the speed of a modelled computer, and zero on real storage",
                 value: Value::Count(&mut self.inode_block_us, 0, 60_000_000),
             },
             Field {
@@ -113,7 +113,7 @@ impl Pattern for Fsck {
         let share = self.used_share;
         (!(SMALLEST_SHARE..=LARGEST_SHARE).contains(&share)).then(|| {
             format!(
-                "used_share={share} leaves no room for what else a file system holds, or hardly a tree; give {SMALLEST_SHARE} to {LARGEST_SHARE}"
+                "used_share={share} leaves no room for the other contents of a file system, or too little for a tree; give {SMALLEST_SHARE} to {LARGEST_SHARE}"
             )
         })
     }

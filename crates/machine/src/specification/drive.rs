@@ -287,7 +287,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     let interleave = reader.integer(
         "interleave",
         1..=100_000,
-        "slots from a sector to the next; 1 is no interleave",
+        "slots from one sector to the next; 1 is no interleave",
     ) as u32;
     let spare = reader.integer("spare_sectors_per_track", 0..=1000, "slots without data") as u32;
     let track_skew = reader.integer(
@@ -398,12 +398,12 @@ fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Opti
     let group = reader.optional_integer(
         "head_group_heads",
         1..=255,
-        "heads that settle together; the skew of a step to other ones is head_group_skew_sectors",
+        "heads that settle together; a step to another group has the skew head_group_skew_sectors",
     );
     let skew = reader.optional_integer(
         "head_group_skew_sectors",
         0..=100_000,
-        "slots by which the first track of a group of heads is turned further; none if absent",
+        "additional skew in slots of the first track of a head group; none if absent",
     );
     let skew = skew.unwrap_or(0) as u32;
     check_skew(reader, ("head_group_skew_sectors", skew), slots);

@@ -230,13 +230,10 @@ fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
             "text_check_ms_per_kb",
             "looking whether a kilobyte that is written is in a text segment (mfind)",
         ),
-        switch: cost(
-            "switch_ms",
-            "sleeping and coming back (sleep, swtch, resume)",
-        ),
-        interrupt: cost("interrupt_ms", "entering and leaving a handler"),
+        switch: cost("switch_ms", "sleep and wake-up (sleep, swtch, resume)"),
+        interrupt: cost("interrupt_ms", "entry and exit of a handler"),
         clock: cost("clock_tick_ms", "a tick, at the clock's level"),
-        soft_clock: cost("soft_clock_ms", "the same, of what is left for later"),
+        soft_clock: cost("soft_clock_ms", "the work that a tick defers (softclock)"),
         name_lookup: cost("name_lookup_ms", "finding a name in a directory (namei)"),
         ..Costs::default()
     };

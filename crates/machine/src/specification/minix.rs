@@ -20,7 +20,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
     );
     let task = cost(
         "task_ms",
-        "a task's way from a message to what it asks for, and to the answer",
+        "processing of a message by a task, from its receipt to the request, and to the answer",
     );
     let cache_lookup = cost(
         "cache_lookup_ms",
@@ -28,7 +28,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
     );
     let buffer_replace = cost(
         "buffer_replace_ms",
-        "making a buffer that of another block, and asking for it (get_block, rw_block)",
+        "reassigning a buffer to another block, and requesting the block (get_block, rw_block)",
     );
     let clock = cost("clock_tick_ms", "a tick of the clock, with its task");
     let mut blocks = |key, range, doc| reader.integer(key, range, doc) as u32;
@@ -46,7 +46,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
         blocks_per_request: blocks(
             "blocks_per_request",
             1..=64,
-            "blocks that one message asks the disk task for, where a call wants as many",
+            "blocks that one message requests from the disk task, if a call needs as many",
         ),
         read_ahead_blocks: blocks(
             "read_ahead_blocks",

@@ -25,7 +25,7 @@ pub(super) fn read_filesystem(
     let blocks_per_cylinder = reader.integer(
         "blocks_per_cylinder",
         1..=MOST_PER_CYLINDER,
-        "blocks of a cylinder, as mkfs is told",
+        "blocks of a cylinder, as given to mkfs",
     );
     let gap_blocks = reader.integer(
         "gap_blocks",

@@ -61,7 +61,7 @@ fn read_driver(driver: &DriverReading<'_>) -> DiskTaskConfig {
         read_ahead_bytes: reader.integer(
             "read_ahead_bytes",
             0..=65_536,
-            "what is read where less is asked for, and kept; 0 is nothing",
+            "bytes read and kept if a request is shorter; 0 reads no more than requested",
         ) as u32,
     };
     reader.finish();

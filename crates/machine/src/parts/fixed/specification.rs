@@ -68,7 +68,7 @@ fn read_service(reader: &mut Reader<'_>) -> Service {
     let quantiles = reader.integers(
         "service_quantiles_ns",
         0..=10_000_000_000,
-        "times that equal shares of all requests lie between, in nanoseconds, in place of service_ms",
+        "quantiles of the service time in nanoseconds: equal shares of the requests lie between them; replaces service_ms",
     );
     if quantiles.len() == 1 || !quantiles.is_sorted() {
         let allowed = "two times or more, none less than the one before it";

@@ -36,12 +36,12 @@ impl Described for Specification {
         );
         let reads_whole_sectors = reader.flag(
             "reads_whole_sectors",
-            "whether a sector that is read goes on to memory only when all of it has come and was checked",
+            "whether a sector goes to memory only after all of it was read and checked",
         );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let search_poll_per_drive = time(
             "search_poll_per_drive_ms",
-            "how long each drive on it makes its round of looking for commands to search; 0 where searching is wired",
+            "time that each attached drive adds to the polling round for search commands; 0 if searching is wired",
         );
         let search_command = time(
             "search_command_ms",

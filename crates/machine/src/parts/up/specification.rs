@@ -28,7 +28,7 @@ impl Described for Specification {
             command: time("command_ms", "from a command to something acting on it"),
             grant: time(
                 "grant_ms",
-                "how long the bus lets it wait for the data of a sector: anything up to this",
+                "longest wait for the bus before the data of a sector",
             ),
         };
         Self {
@@ -105,7 +105,7 @@ fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {
         ),
         window_sectors: sectors(
             "position_window_sectors",
-            "with the searched one nearer than this there is no search (rdist)",
+            "no search if the sector to search for is nearer than this (rdist)",
         ),
     }
 }

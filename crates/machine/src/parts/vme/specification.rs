@@ -51,8 +51,8 @@ impl Specification {
         buffer_sectors(reader);
         reader.fail_allowing(
             "kind",
-            "no document of the catalogue prints a number of this controller, so that a model of it would be invented",
-            "a kind that is known; copy the file of a controller like it and say what you assume",
+            "no document of the catalogue prints a number of this controller, so a model of it would be invented",
+            "a known kind; copy the file of a similar controller and state your assumptions",
         );
         Self {
             controller: VmeConfig::unknown(),
@@ -84,14 +84,14 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
     let write_lead = reader.integer(
         "write_lead_sectors",
         1..=1000,
-        "sectors of a write that it fetches before it starts the drive; all, of a shorter one",
+        "sectors of a write that it fetches before it starts the drive; all of them for a shorter write",
     );
     let kinds = [
         ("none", Keeps::Nothing),
         ("tracks", Keeps::Tracks),
         ("sectors", Keeps::Sectors),
     ];
-    let keeps = reader.choice("cache", &kinds, "what it keeps of what it reads");
+    let keeps = reader.choice("cache", &kinds, "which sectors it keeps after a read");
     let caching = match keeps {
         Keeps::Nothing => Caching::None,
         Keeps::Tracks => Caching::Tracks {
@@ -104,7 +104,7 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
             policies: read_policies(reader),
             adaptive: reader.flag(
                 "adaptive",
-                "whether it chooses bits and read-ahead by itself, from what is asked; those that are given mean nothing then",
+                "whether it chooses bits and read-ahead itself, from the requests; the given ones are then ignored",
             ),
         },
     };
@@ -190,7 +190,7 @@ fn read_driver(driver: &DriverReading<'_>) -> VmeDriverConfig {
     let commands = reader.integer(
         "commands",
         0..=256,
-        "commands that the controller has at a time; 0 for all that there are, without a queue of the driver's",
+        "commands that the controller has at the same time; 0 for no limit and no queue in the driver",
     );
     let scan_from = reader.choice(
         "scan_from",

@@ -148,11 +148,11 @@ impl Policy {
             ),
             (
                 self.save_writes && !self.search,
-                "CWT needs SEA: what is saved is never looked for without it",
+                "CWT needs SEA: without it, the cache is never searched",
             ),
             (
                 self.save_reads && !self.search,
-                "CRD needs SEA: what is saved is never looked for without it",
+                "CRD needs SEA: without it, the cache is never searched",
             ),
             (
                 self.across_heads && !self.search,
