@@ -153,7 +153,7 @@ def explain(
     why they differ.
 
     Args:
-        what: a run, which is made again as it was, or a modelled system.
+        what: a run, which is repeated exactly, or a modelled system.
         against: another.
         suite, settings, drives, repetitions, seed, size, cache, catalogue,
             no_budget, keywords: of a system, as `run` has them.
@@ -184,8 +184,8 @@ def explain(
         if isinstance(one, Run):
             if of_system and not isinstance(against, (str, System)):
                 raise RequestError(
-                    "a run is made again as it was: suite, settings, drives, repetitions and "
-                    "size are of a system, as in explain('vax780-sc780-eagle', suite='write_8192')"
+                    "a run is repeated exactly: suite, settings, drives, repetitions and "
+                    "size apply to a system, as in explain('vax780-sc780-eagle', suite='write_8192')"
                 )
             return one._native
         return asked("explain", suite, one, settings, keywords, options)

@@ -49,7 +49,7 @@ class System:
         for key in self._settings:
             if key.split(".")[0] == "program":
                 raise SettingError(
-                    f"`{key}` is of a program, and not of a system: give it to run()"
+                    f"`{key}` belongs to a program, not to a system: give it to run()"
                 )
         # Whatever is wrong with it is said now.
         _ = self._entry
@@ -101,7 +101,7 @@ class System:
             if path == key:
                 return str(value)
         near = sorted(get_close_matches(key, self.parameters["path"], n=3))
-        raise KeyError(f"{self._name} has no `{key}`; near it {', '.join(near) or 'nothing is'}")
+        raise KeyError(f"{self._name} has no `{key}`; near it {', '.join(near) or 'nothing'}")
 
     def with_(self, settings: Mapping[str, Any] | None = None, /, **changes: Any) -> System:
         """The same system with some things changed.

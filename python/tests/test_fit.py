@@ -138,7 +138,7 @@ def test_a_model_that_cannot_be_right_widens_its_intervals():
     ]  # fmt: skip
     one = fitted(wrong, hold_out=0)
     assert one.scale > 2
-    assert any("further from the observations" in note for note in one.notes)
+    assert any("differs from the observations" in note for note in one.notes)
     assert one.held_out_error is None
 
 

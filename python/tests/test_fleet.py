@@ -64,9 +64,9 @@ def test_every_host_has_a_row(together, client, tmp_path):
 
 
 def test_the_rules_of_one_host_hold(client, tmp_path):
-    with pytest.raises(diskperf.RequestError, match="is no path.*/ "):
+    with pytest.raises(diskperf.RequestError, match="is not a path.*/ "):
         diskperf.measure_fleet("read_8192", "vax780-sc780-eagle", client)
-    with pytest.raises(diskperf.RequestError, match="host-0 refuses, and nothing was begun: .*nowhere"):
+    with pytest.raises(diskperf.RequestError, match="host-0 refuses, and no host began: .*nowhere"):
         diskperf.measure_fleet("read_8192", tmp_path / "nowhere", client, host_of=by_name)
     with pytest.raises(diskperf.RequestError, match="refuses"):
         diskperf.measure_fleet("read_8193", tmp_path, client)

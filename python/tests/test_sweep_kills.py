@@ -166,7 +166,7 @@ def test_a_scheduler_that_is_killed_is_said_and_the_study_goes_on(undisturbed, t
             process.kill()
             process.wait()
     assert f"the Dask scheduler at {address} was lost" in str(raised.value)
-    assert "begun again, the study goes on" in str(raised.value)
+    assert "start it again to compute the others" in str(raised.value)
     assert 3 <= parts(folder) < CHUNKS
     swept(to=folder)
     assert files(folder) == undisturbed

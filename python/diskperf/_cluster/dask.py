@@ -106,7 +106,7 @@ def _address(text: str) -> str:
         whole = False
     if not whole:
         raise RequestError(
-            f"`{text}` is no address of a Dask scheduler: give tcp://HOST:PORT, as `dask scheduler` "
+            f"`{text}` is not an address of a Dask scheduler: give tcp://HOST:PORT, as `dask scheduler` "
             "says it when it starts (tcp://10.0.0.1:8786)"
         )
     return address

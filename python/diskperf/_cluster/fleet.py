@@ -32,7 +32,7 @@ AGREED_AHEAD_S, HOST_AHEAD_S = 1.0, 0.02
 _PROCESS = uuid.uuid4().hex
 
 #: What a process that is killed while it measures does not remove.
-LEFT = "what it had written is there still: `python -m diskperf clean --on DIRECTORY` on that host removes it"
+LEFT = "its files are still there: `python -m diskperf clean --on DIRECTORY` on that host removes it"
 
 #: How often it is looked whether a host's worker is still there.
 LOOK_S = 1.0
@@ -186,7 +186,7 @@ def measure_fleet(
     place = os.fspath(path)
     if "/" not in place and place != ".":
         raise RequestError(
-            f"`{place}` is no path: measure_fleet is for real storage, and a path has a / (./{place})"
+            f"`{place}` is not a path: measure_fleet measures real storage, and a path has a / (./{place})"
         )
     distributed()
     if not (isinstance(client, str) or of_dask(client, "Client") or of_dask(client, "deploy.Cluster")):
@@ -249,7 +249,7 @@ def _ready(client: Any, hosts: dict[str, str], asked: tuple[Any, ...]) -> dict[s
             if found.get("version", _native.__version__) != _native.__version__:
                 found["error"] = f"it has diskperf {found['version']}, and this is {_native.__version__}"
             if found.get("error") is not None:
-                raise RequestError(f"{host} refuses, and nothing was begun: {found['error']}")
+                raise RequestError(f"{host} refuses, and no host began: {found['error']}")
             processes[host] = found["process"]
     return processes
 
@@ -361,7 +361,7 @@ def _outcome(client: Any, host: str, worker: str, future: Any, said: bool = Fals
             return lost
         if said and monotonic() > begin + SILENCE_S:
             said = False
-            words = f"{host} does not answer: is its worker at {worker} busy? It is waited for"
+            words = f"{host} does not answer: is its worker at {worker} busy? The measurement waits for it"
             warnings.warn(words, SweepWarning, stacklevel=2)
 
 

@@ -59,7 +59,7 @@ class Free:
         if self.scale not in ("linear", "log"):
             raise RequestError(f'`{self.key}`: scale={self.scale!r}: give "linear" or "log"')
         if self.scale == "log" and self.low <= 0:
-            raise RequestError(f"`{self.key}`: a logarithmic scale wants a lower bound above 0, not {self.low}")
+            raise RequestError(f"`{self.key}`: a logarithmic scale needs a lower bound above 0, not {self.low}")
         least = 1 if self.scale == "log" else 0
         if self.prior_spread is not None and not least < self.prior_spread < math.inf:
             kind = "a factor above 1" if least else "an amount above 0"

@@ -199,7 +199,7 @@ def _notes(
     notes = []
     for key, row in zip(keys, table.to_pylist()):
         if row["determined"] == BY_PRIOR:
-            notes.append(f"{key} is about where it was expected: the observations say little of it")
+            notes.append(f"{key} is close to its expected value: the observations add little")
         elif row["determined"] == "no":
             notes.append(f"{key} is not determined: the observations allow nearly all of its range")
         elif row["determined"] != "yes":
@@ -214,14 +214,14 @@ def _notes(
                 )
     if sample.scale > 1:
         notes.append(
-            f"the model is further from the observations than their uncertainties say: chi-squared is "
+            f"the model differs from the observations by more than their uncertainties: chi-squared is "
             f"{float(left @ left):.0f} for {freedom} degrees of freedom, and the "
             f"intervals are {math.sqrt(sample.scale):.2g} times as wide for it"
         )
     if sample.smoothed:
         notes.append(
-            "the response is so rugged that a smooth one stands for it, and its roughness for noise: "
-            "the intervals are wider for that; several model_seeds or a larger size would smooth it"
+            "the response is so rugged that the intervals use a smooth one and count its roughness as noise: "
+            "they are wider for that; use several model_seeds or a larger size"
         )
     return notes
 

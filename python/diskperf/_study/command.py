@@ -36,13 +36,13 @@ def parser() -> argparse.ArgumentParser:
     words = argparse.ArgumentParser(
         prog="diskperf sweep",
         description="Runs a suite for every combination of some keys' values, on this machine's cores "
-        "or on a Dask cluster. The same command again goes on where it was ended.",
+        "or on a Dask cluster. The same command resumes an interrupted study.",
     )
     words.add_argument("study", help="the study: a TOML file (docs/sweeps.md)")
     words.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler: tcp://10.0.0.1:8786")
-    words.add_argument("--to", metavar="FOLDER", help="where the results go, instead of what the file says")
-    words.add_argument("--goal", choices=tuple(GOALS), default="throughput", help="what the best is named by")
-    words.add_argument("--yes", action="store_true", help="begin a study of very many points without asking")
+    words.add_argument("--to", metavar="FOLDER", help="directory of the results; overrides the file")
+    words.add_argument("--goal", choices=tuple(GOALS), default="throughput", help="goal by which the best point is chosen")
+    words.add_argument("--yes", action="store_true", help="start a study of very many points without confirmation")
     words.add_argument("--quiet", action="store_true", help="no progress bar")
     return words
 
@@ -60,7 +60,7 @@ def main(words: list[str]) -> int:
             raise RequestError(f'{options.study} does not say where to: write to = "FOLDER", or give --to FOLDER')
         _print(_run(study, options), options.goal)
     except KeyboardInterrupt:
-        _say("diskperf: interrupted; the same command goes on with what is missing")
+        _say("diskperf: interrupted; the same command computes what is missing")
         return INTERRUPTED
     except (RequestError, FileError, ImportError) as error:
         _say_error(error)

@@ -79,7 +79,7 @@ class Folder:
         except (NotADirectoryError, PermissionError, IsADirectoryError) as error:
             raise FileError(f"{folder} cannot be a study's folder: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
-            raise FileError(f"{folder / MANIFEST} is no study of diskperf: give another folder") from None
+            raise FileError(f"{folder / MANIFEST} is not a study of diskperf: give another folder") from None
         return Folder(folder, manifest)
 
     @staticmethod
@@ -170,7 +170,7 @@ class Folder:
             table = pyarrow.parquet.ParquetFile(place).read(columns=columns)
         except (OSError, arrow().ArrowException) as error:
             raise FileError(
-                f"{place} cannot be read: {error}; remove it, and the study makes it again"
+                f"{place} cannot be read: {error}; remove it, and the study computes it again"
             ) from None
         return table if columns is None else table.select(columns)
 

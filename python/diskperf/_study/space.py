@@ -114,7 +114,7 @@ def seeds_of(seeds: int | str | Sequence[int]) -> Sequence[int]:
         raise RequestError("seeds: there are none: give one, several, or a range as range(1, 11)")
     for seed in (seeds[0], seeds[-1]) if isinstance(seeds, range) else seeds:
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MOST_SEED:
-            raise RequestError(f"seeds: {seed!r} is no seed: give whole numbers from 0 to {MOST_SEED}")
+            raise RequestError(f"seeds: {seed!r} is not a seed: give whole numbers from 0 to {MOST_SEED}")
     return seeds
 
 

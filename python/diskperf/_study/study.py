@@ -80,7 +80,7 @@ class Study:
         """
         for one in self.space.axes:
             if one.key in self.system.settings or one.key in self.options["settings"]:
-                raise RequestError(f"`{one.key}` is in over and set as well: leave one of them out")
+                raise RequestError(f"`{one.key}` is in over and in set: omit one of them")
             if one.key in COMPONENTS and one.key != "drives":
                 self._check_entries(one)
         first = self._refusal(self.space.settings(0))

@@ -140,7 +140,7 @@ def sweep(
         folder.agree(study.definition(), study.identity())
         if chunk_points not in (None, folder.chunk_points):
             raise FileError(
-                f"{folder.path} has files of {folder.chunk_points} points: leave chunk_points out, "
+                f"{folder.path} has files of {folder.chunk_points} points: omit chunk_points, "
                 "or give another folder"
             )
     with ExitStack() as open_until_the_end:
@@ -240,7 +240,7 @@ def _in_folder(study: Study, executor: Any, folder: Folder, shown: bool | None) 
                 raise
             error.args = (
                 f"{error}; {sum(1 for _ in folder.finished())} of {folder.chunks} chunks are in "
-                f"{folder.path}: begun again, the study goes on with the others",
+                f"{folder.path}: start it again to compute the others",
             )
             raise
     return _told(Sweep(folder.manifest, folder=folder))
