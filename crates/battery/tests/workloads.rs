@@ -128,7 +128,7 @@ fn run_workers<T: 'static>(
             stop: Default::default(),
             moved_bytes: Default::default(),
         };
-        let kernel = Rc::clone(machine.kernel());
+        let kernel = machine.kernel().clone();
         let (results, body) = (Rc::clone(&results), body.clone());
         machine.spawn(&format!("worker {index}"), async move {
             let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));

@@ -50,7 +50,7 @@ async fn write_8192(session: &mut Session) {
 fn runs(specification: &Specification, count: u64) -> Vec<Duration> {
     let machine = Machine::build(specification, Circumstances::default());
     let times = Rc::new(Cell::new(Vec::new()));
-    let (kernel, inner) = (Rc::clone(machine.kernel()), Rc::clone(&times));
+    let (kernel, inner) = (machine.kernel().clone(), Rc::clone(&times));
     machine.spawn("writer", async move {
         let mut session = Session::begin(&kernel, 0, Vec::new(), &Rendezvous::new(1)).await;
         let mut all = Vec::new();

@@ -10,6 +10,7 @@ mod attributes;
 pub(crate) mod bio;
 pub(crate) mod block_map;
 pub(crate) mod buffers;
+pub(crate) mod computer;
 pub mod costs;
 pub mod driver;
 pub mod errno;
@@ -33,61 +34,91 @@ pub(crate) mod update;
 pub mod v7;
 mod vnode;
 
-use crate::event::Event;
-use crate::hardware::Hardware;
-use crate::parts::AnyDriver;
-use crate::standstill::Standstill;
+use crate::parts::UnixDriver;
 use buffers::{BlockKey, Buffers, Page};
-use costs::Costs;
-use diskperf_sim::{Processor, Sim, Time};
+use computer::Computer;
 use ffs::{FileSystem, InodeNumber};
-use medium::Medium;
 use minix::Minix;
-use process::{Process, Scheduler};
-use statistics::Statistics;
-use std::cell::{Cell, RefCell};
+use process::Process;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::rc::Rc;
-use v7::V7;
+use v7::{OnV7, V7};
 
-/// The kernel, with the computer that it runs on.
-pub struct Kernel {
-    pub(crate) sim: Rc<Sim<Event>>,
-    pub(crate) processor: Processor,
-    pub(crate) hardware: RefCell<Hardware>,
-    pub(crate) costs: Costs,
-    /// Of the processor, in that of a VAX 11/780.
-    pub(crate) speed: f64,
-    pub(crate) drivers: Vec<AnyDriver>,
+/// A kernel, on its computer.
+#[derive(Clone)]
+pub enum Kernel {
+    /// 4.2BSD or the seventh edition.
+    Unix(Rc<Unix>),
+    /// Minix.
+    Minix(Rc<Minix>),
+}
+
+impl Kernel {
+    /// What it runs on.
+    #[inline]
+    pub(crate) fn computer(&self) -> &Computer {
+        match self {
+            Self::Unix(unix) => unix,
+            Self::Minix(minix) => minix,
+        }
+    }
+}
+
+/// UNIX, on its computer.
+pub struct Unix {
+    pub(crate) computer: Computer,
+    pub(crate) drivers: Vec<UnixDriver>,
     /// Of each drive, which of the drivers is its.
     pub(crate) driver_of: Vec<usize>,
     pub(crate) buffers: RefCell<Buffers>,
-    pub(crate) media: RefCell<Vec<Medium>>,
-    pub(crate) mounts: RefCell<Vec<Mount>>,
-    /// Of each volume, mounted or not: a partition that is used.
-    pub(crate) partitions: Vec<raw::Partition>,
-    pub(crate) scheduler: RefCell<Scheduler>,
-    pub(crate) processes: RefCell<Vec<Rc<Process>>>,
-    pub(crate) ticks: Cell<u64>,
-    pub(crate) serial: serial::Serial,
-    /// What the driver's routines took of the processor.
-    pub(crate) driver_time: Cell<Time>,
-    pub(crate) statistics: RefCell<Statistics>,
     pub(crate) pages: RefCell<medium::Pages>,
-    /// What is Minix's, where the kernel is that and not 4.2BSD.
-    pub(crate) minix: Option<Minix>,
-    /// The file systems of the seventh edition, where the kernel is that.
-    pub(crate) v7: Option<V7>,
-    /// What is recorded, if anything.
-    pub(crate) tracing: Option<RefCell<tracing::Tracing>>,
-    /// Why the machine has halted, if it has.
-    pub(crate) halted: RefCell<Option<Standstill>>,
+    pub(crate) file_systems: FileSystems,
     /// Writes that are under way, by volume, and who waits for them to end.
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
     /// Who is told of a request's completion, by its place.
     pub(crate) owners: RefCell<Vec<driver::Owner>>,
     /// Of each volume.
     pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
+}
+
+impl Deref for Unix {
+    type Target = Computer;
+
+    #[inline]
+    fn deref(&self) -> &Computer {
+        &self.computer
+    }
+}
+
+/// The file systems of the volumes that have one: all are of one kind.
+pub(crate) enum FileSystems {
+    /// 4.2BSD's; none where programs have the drives by themselves.
+    Ffs(RefCell<Vec<Mount>>),
+    /// The seventh edition's.
+    V7(V7),
+}
+
+/// The kind of the file systems, with the kernel that uses them.
+pub(crate) enum On<'a> {
+    Ffs(OnFfs<'a>),
+    V7(OnV7<'a>),
+}
+
+/// 4.2BSD's file systems, with the kernel that uses them.
+pub(crate) struct OnFfs<'a> {
+    unix: &'a Unix,
+    mounts: &'a RefCell<Vec<Mount>>,
+}
+
+impl Deref for OnFfs<'_> {
+    type Target = Unix;
+
+    #[inline]
+    fn deref(&self) -> &Unix {
+        self.unix
+    }
 }
 
 /// A mounted file system. Its number is its volume's.
@@ -120,7 +151,7 @@ pub struct Vnode {
     pub(crate) inode: InodeNumber,
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     /// Looks at a file system.
     pub(crate) fn fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
         look(&self.mounts.borrow()[volume as usize].fs)
@@ -132,17 +163,30 @@ impl Kernel {
         mount.modified = true;
         change(&mut mount.fs)
     }
+}
+
+impl Unix {
+    /// Its file systems.
+    #[inline]
+    pub(crate) fn on(&self) -> On<'_> {
+        match &self.file_systems {
+            FileSystems::Ffs(mounts) => On::Ffs(OnFfs { unix: self, mounts }),
+            FileSystems::V7(v7) => On::V7(OnV7 { unix: self, v7 }),
+        }
+    }
 
     /// The inode's place in core.
     pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
-        if let Some(v7) = &self.v7 {
-            return v7.in_core(node, use_it);
+        match &self.file_systems {
+            FileSystems::Ffs(mounts) => {
+                let mount = &mut mounts.borrow_mut()[node.volume as usize];
+                use_it(mount.inodes.entry(node.inode).or_default())
+            }
+            FileSystems::V7(v7) => v7.in_core(node, use_it),
         }
-        let mount = &mut self.mounts.borrow_mut()[node.volume as usize];
-        use_it(mount.inodes.entry(node.inode).or_default())
     }
 
-    /// Keeps others off an inode until [`Kernel::unlock`].
+    /// Keeps others off an inode until [`Unix::unlock`].
     pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let locked = self.in_core(node, |core| {
@@ -177,21 +221,15 @@ impl Kernel {
     /// Where a block is on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
         let partition = self.partition(key.volume);
-        let sector = match &self.v7 {
+        let sector = match self.on() {
             // Its blocks are sectors.
-            Some(_) => key.fragment,
-            None => {
+            On::V7(_) => key.fragment,
+            On::Ffs(ffs) => {
                 let fragment = ffs::Fragment(key.fragment);
-                self.fs(key.volume, |fs| fs.superblock().sector(fragment))
+                ffs.fs(key.volume, |fs| fs.superblock().sector(fragment))
             }
         };
         partition.first_sector + u64::from(sector)
-    }
-
-    /// The time that this machine takes for what takes the machine of speed 1
-    /// this long.
-    pub(crate) fn at_speed(&self, span: Time) -> Time {
-        Time((span.0 as f64 / self.speed + 0.5) as u64)
     }
 
     /// A page of zeroes.

@@ -8,16 +8,19 @@ use crate::hardware::device::{Device, Devices};
 use crate::hardware::mechanism::{Angle, Busy, Mechanism, Rotation};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
+use crate::kernel::computer::Computer;
+use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::medium::Medium;
-use crate::kernel::minix::{Minix, MinixCheck};
+use crate::kernel::minix::{self, Minix};
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
-use crate::kernel::v7::{V7, V7Check};
-use crate::kernel::{Kernel, Mount, raw};
-use crate::parts;
+use crate::kernel::v7::V7;
+use crate::kernel::{FileSystems, Kernel, Mount, On, Unix, raw};
+use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
 use crate::specification::{
-    DeviceSpecification, DriveSpecification, FEWEST_BUFFERS, Specification, Volume,
+    Attachment, DeviceSpecification, DriveSpecification, Edition, FEWEST_BUFFERS,
+    MinixSpecification, Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
@@ -71,7 +74,7 @@ impl Default for Circumstances {
 
 /// A computer in virtual time.
 pub struct Machine {
-    kernel: Rc<Kernel>,
+    kernel: Kernel,
     budget: Budget,
     /// Memory that it was built with.
     built_bytes: u64,
@@ -91,93 +94,66 @@ impl Machine {
             circumstances.volumes,
             specification.volumes.len()
         );
-        let sim: Rc<Sim<Event>> = Rc::new(Sim::new(circumstances.tie_break));
         let streams = Streams::new(circumstances.seed);
-        let buffers = cache(specification);
-        let attaching = (specification.kernel.order, streams, circumstances.what_if);
-        let (controllers, drivers) = parts::attach(&specification.attachments, attaching);
-        let hardware = Hardware {
-            drives: drives(specification, circumstances),
-            controllers,
-            bus: Bus::new(
-                specification.bus_bytes_per_s,
-                specification.memory_contention_share,
-            ),
-            requests: Requests::default(),
-        };
         let volumes = &specification.volumes[..circumstances.volumes];
-        let (mounts, mut media) = mounts(specification, volumes);
-        let minix = specification.kernel.minix.clone().map(|config| {
-            let volumes = minix_volumes(specification, volumes);
-            Minix::new(config, &mut media, volumes)
-        });
-        let v7 = specification.v7_filesystem.map(|parameters| {
-            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
-            V7::new(&mut media, parameters, &bytes.collect::<Vec<_>>())
-        });
-        let kernel = Rc::new(Kernel {
-            sim,
-            processor: Processor::default(),
-            hardware: RefCell::new(hardware),
-            costs: specification.kernel.costs.clone(),
-            speed: specification.kernel.speed,
-            drivers,
-            driver_of: driver_of(specification),
-            buffers: RefCell::new(buffers),
-            media: RefCell::new(media),
-            mounts: RefCell::new(mounts),
-            partitions: volumes
-                .iter()
-                .map(|volume| volume.partition.raw(volume.drive))
-                .collect(),
-            scheduler: RefCell::default(),
-            processes: RefCell::default(),
-            ticks: Cell::new(0),
-            serial: Serial::new(specification.kernel.serial),
-            driver_time: Cell::new(Time::ZERO),
-            statistics: RefCell::new(Statistics::new(specification.drives.len())),
-            pages: RefCell::default(),
-            minix,
-            v7,
-            tracing: circumstances.trace.then(RefCell::default),
-            halted: RefCell::default(),
-            writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
-            owners: RefCell::default(),
-            raw_headers: raw::headers(volumes.len()),
-        });
+        let computer = |controllers| computer(specification, circumstances, controllers);
+        let kernel = match &specification.software {
+            Software::Unix(of) => {
+                let attaching = (of.order, streams, circumstances.what_if);
+                let (controllers, drivers) =
+                    parts::attach(&of.attachments, attaching, UnixPart::attach);
+                let computer = computer(controllers);
+                Kernel::Unix(Rc::new(unix(
+                    (specification, of),
+                    volumes,
+                    computer,
+                    drivers,
+                )))
+            }
+            Software::Minix(of) => {
+                let attaching = (QueueOrder::Arrival, streams, circumstances.what_if);
+                let attach =
+                    |part: &acsi::Specification, to: &mut Attaching<'_>| Rc::new(part.attach(to));
+                let (controllers, disks) = parts::attach(&of.attachments, attaching, attach);
+                let volumes = minix_volumes(of, volumes);
+                let config = of.config.clone();
+                let computer = computer(controllers);
+                Kernel::Minix(Rc::new(Minix::new(computer, config, disks, volumes)))
+            }
+        };
         let machine = Self {
             kernel,
             budget: circumstances.budget,
             built_bytes: specification.memory(circumstances.volumes).bytes(),
         };
         machine.start();
-        machine.kernel.start_serial(streams);
+        machine.kernel.computer().start_serial(streams);
         machine
     }
 
     /// Starts what runs for ever: the clock, the interrupt handlers, update.
     fn start(&self) {
-        let kernel = &self.kernel;
-        let sim = &kernel.sim;
-        sim.schedule_background(Time(1_000_000_000 / kernel.costs.clock_hz), Event::Tick);
-        for driver in &kernel.drivers {
-            driver.start(kernel);
-        }
-        if kernel.minix.is_some() {
-            kernel.start_minix(sim);
-        } else {
-            sim.spawn("update", false, Rc::clone(kernel).update());
+        let Computer { sim, costs, .. } = self.kernel.computer();
+        sim.schedule_background(Time(1_000_000_000 / costs.clock_hz), Event::Tick);
+        match &self.kernel {
+            Kernel::Unix(unix) => {
+                for driver in &unix.drivers {
+                    driver.start(unix);
+                }
+                sim.spawn("update", false, Rc::clone(unix).update());
+            }
+            Kernel::Minix(minix) => minix.start(),
         }
     }
 
     /// The kernel, for [`crate::Session::begin`].
-    pub fn kernel(&self) -> &Rc<Kernel> {
+    pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
     /// Starts a process; what it does is up to the future.
     pub fn spawn(&self, name: &str, process: impl Future<Output = ()> + 'static) {
-        self.kernel.sim.spawn(name, true, process);
+        self.kernel.computer().sim.spawn(name, true, process);
     }
 
     /// Runs until every process that was started has ended.
@@ -197,20 +173,20 @@ impl Machine {
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &AtomicBool) -> Result<(), Standstill> {
-        let kernel = &self.kernel;
-        let since = (kernel.sim.events(), kernel.sim.now());
-        let outcome = kernel.sim.run(|event| {
+        let computer = self.kernel.computer();
+        let since = (computer.sim.events(), computer.sim.now());
+        let outcome = computer.sim.run(|event| {
             if matches!(event, Event::Tick) {
                 if stop.load(Ordering::Relaxed) {
-                    kernel.halt(Standstill::Stopped);
+                    computer.halt(Standstill::Stopped);
                 } else if let Some(exceeded) = self.exceeded(since) {
-                    kernel.halt(Standstill::Exceeded(exceeded));
+                    computer.halt(Standstill::Exceeded(exceeded));
                 }
             }
-            kernel.handle(event);
+            self.kernel.handle(event);
         });
         outcome.map_err(Standstill::Deadlock)?;
-        match &*kernel.halted.borrow() {
+        match &*computer.halted.borrow() {
             Some(why) => Err(why.clone()),
             None => {
                 self.assert_physics();
@@ -221,7 +197,7 @@ impl Machine {
 
     /// What has grown beyond the budget since so many events and that moment.
     fn exceeded(&self, (events, began): (u64, Time)) -> Option<Exceeded> {
-        let kernel = &self.kernel;
+        let kernel = self.kernel.computer();
         let events = kernel.sim.events() - events;
         let time = kernel.sim.now() - began;
         let (made, recorded) = kernel.memory_bytes();
@@ -245,24 +221,30 @@ impl Machine {
 
     /// The present moment.
     pub fn now(&self) -> Time {
-        self.kernel.sim.now()
+        self.kernel.computer().sim.now()
     }
 
     /// What was recorded since the start, or since this was asked last; nothing
     /// unless it was asked for.
     pub fn take_trace(&self) -> Option<Trace> {
-        self.kernel.take_trace()
+        self.kernel.computer().take_trace()
     }
 
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
-        self.kernel.statistics.borrow().clone()
+        self.kernel.computer().statistics.borrow().clone()
     }
 
     /// What the caches of the controllers that have one did, by the number of
     /// the controller.
     pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
-        let caches = self.kernel.hardware.borrow().controllers.cache_statistics();
+        let caches = self
+            .kernel
+            .computer()
+            .hardware
+            .borrow()
+            .controllers
+            .cache_statistics();
         let numbered = caches.into_iter().enumerate();
         numbered
             .filter_map(|(number, cache)| Some((number, cache?)))
@@ -271,84 +253,55 @@ impl Machine {
 
     /// What each drive has done.
     pub fn drives_busy(&self) -> Vec<Busy> {
-        let hardware = self.kernel.hardware.borrow();
+        let hardware = self.kernel.computer().hardware.borrow();
         hardware.drives.iter().map(Device::busy).collect()
     }
 
     /// For how long the processor worked, and how much of that in handlers.
     pub fn processor_busy(&self) -> (Time, Time) {
-        self.kernel.processor.busy(&self.kernel.sim)
+        self.kernel
+            .computer()
+            .processor
+            .busy(&self.kernel.computer().sim)
     }
 
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
-        self.kernel.driver_time.get()
+        self.kernel.computer().driver_time.get()
     }
 
-    /// Checks a file system as fsck does.
+    /// Checks a drive's file system as fsck does; its files, if it is sound, that
+    /// somebody has open and nothing names.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn check(&self, drive: usize) -> Result<CheckSummary, Vec<Problem>> {
-        self.kernel.mounts.borrow()[drive].fs.check()
+    pub fn check(&self, drive: usize) -> Result<u32, Vec<String>> {
+        let unlinked = match &self.kernel {
+            Kernel::Unix(unix) => match unix.on() {
+                On::Ffs(ffs) => {
+                    let found = ffs.fs(drive as u32, FileSystem::check);
+                    let found =
+                        found.map_err(|found| found.iter().map(Problem::to_string).collect());
+                    let found: Result<CheckSummary, Vec<String>> = found;
+                    found?.open_unlinked
+                }
+                On::V7(v7) => v7.check_volume(drive as u32)?.open_unlinked,
+            },
+            Kernel::Minix(minix) => minix.check(drive as u32)?.open_unlinked,
+        };
+        Ok(unlinked)
     }
 
-    /// The same of a file system of Minix's.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    ///
-    /// # Panics
-    ///
-    /// When the computer runs another kernel.
-    pub fn check_minix(&self, drive: usize) -> Result<MinixCheck, Vec<String>> {
-        self.kernel.check_minix(drive as u32)
-    }
-
-    /// The same of a file system of the seventh edition.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    ///
-    /// # Panics
-    ///
-    /// When the computer runs another kernel.
-    pub fn check_v7(&self, drive: usize) -> Result<V7Check, Vec<String>> {
-        self.kernel.check_v7(drive as u32)
-    }
-
-    /// What is wrong with a drive's file system, whatever its kind.
-    pub fn problems(&self, drive: usize) -> Vec<String> {
-        if self.kernel.minix.is_some() {
-            return self.check_minix(drive).err().unwrap_or_default();
-        }
-        if self.kernel.v7.is_some() {
-            return self.check_v7(drive).err().unwrap_or_default();
-        }
-        let found = self.check(drive).err().unwrap_or_default();
-        found.iter().map(ToString::to_string).collect()
-    }
-
-    /// Files of a drive's file system, if it is sound, that somebody has open
-    /// and nothing names.
-    pub fn open_unlinked(&self, drive: usize) -> u32 {
-        if self.kernel.minix.is_some() {
-            let found = self.check_minix(drive);
-            return found.map_or(0, |found| found.open_unlinked);
-        }
-        if self.kernel.v7.is_some() {
-            let found = self.check_v7(drive);
-            return found.map_or(0, |found| found.open_unlinked);
-        }
-        self.check(drive).map_or(0, |found| found.open_unlinked)
-    }
-
-    /// Looks at a file system.
-    pub fn file_system<T>(&self, drive: usize, look: impl FnOnce(&FileSystem) -> T) -> T {
-        look(&self.kernel.mounts.borrow()[drive].fs)
+    /// Looks at a volume's fast file system; none where it has none.
+    pub fn file_system<T>(&self, drive: usize, look: impl FnOnce(&FileSystem) -> T) -> Option<T> {
+        let Kernel::Unix(unix) = &self.kernel else {
+            return None;
+        };
+        let FileSystems::Ffs(mounts) = &unix.file_systems else {
+            return None;
+        };
+        mounts.borrow().get(drive).map(|mount| look(&mount.fs))
     }
 
     /// What must be true of every run.
@@ -359,7 +312,7 @@ impl Machine {
             in_handlers <= busy && busy <= now,
             "a processor is busy at most all the time"
         );
-        let drives = &self.kernel.hardware.borrow().drives;
+        let drives = &self.kernel.computer().hardware.borrow().drives;
         for drive in drives.iter().filter_map(Device::mechanism) {
             // What it does is booked when it starts; the last of it may go on.
             let (busy, most) = (drive.busy(), now + drive.booked_last());
@@ -368,44 +321,126 @@ impl Machine {
                 "a drive does one thing at a time: {busy:?} by {now}"
             );
         }
-        let memory = self.kernel.buffers.borrow().memory();
-        assert!(memory > 0, "the buffers' memory does not go away");
+        if let Kernel::Unix(unix) = &self.kernel {
+            let memory = unix.buffers.borrow().memory();
+            assert!(memory > 0, "the buffers' memory does not go away");
+        }
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
         // Tasks own the kernel, and the kernel the tasks.
-        self.kernel.sim.clear();
+        self.kernel.computer().sim.clear();
     }
 }
 
 impl Kernel {
-    /// Nothing more happens; [`Machine::run`] says why.
-    pub(crate) fn halt(&self, why: Standstill) {
-        *self.halted.borrow_mut() = Some(why);
-        self.sim.halt();
-    }
-
     /// An event has come up.
     fn handle(&self, event: Event) {
+        let computer = self.computer();
         match event {
-            Event::Processor(completion) => self.processor.complete(&self.sim, completion),
-            Event::Part(event) => {
-                let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.surroundings(), event);
+            Event::Processor(completion) => {
+                computer.processor.complete(&computer.sim, completion);
             }
-            Event::Tick => self.tick(),
-            Event::Character(line) => self.character(line),
-            Event::Daemon(task) => self.sim.wake(task),
+            Event::Part(event) => {
+                let mut hardware = computer.hardware.borrow_mut();
+                hardware.handle(&computer.surroundings(), event);
+            }
+            Event::Tick => match self {
+                Self::Unix(unix) => unix.tick(|found| Some((Rc::clone(found), false))),
+                Self::Minix(minix) => minix.tick(|found| minix.billed(found)),
+            },
+            Event::Character(line) => computer.character(line),
+            Event::Daemon(task) => computer.sim.wake(task),
         }
     }
 }
 
-fn cache(specification: &Specification) -> Buffers {
-    let memory = specification.kernel.cache_bytes;
-    let headers = specification.buffers();
-    if specification.v7_filesystem.is_some() {
+/// The computer, with nothing written on its media.
+fn computer(
+    specification: &Specification,
+    circumstances: Circumstances,
+    controllers: Controllers,
+) -> Computer {
+    let volumes = &specification.volumes[..circumstances.volumes];
+    let medium = |volume: &Volume| {
+        let (block_bytes, fragment_bytes) = specification.block_sizes(volume);
+        let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
+        Medium::new(fragments, (block_bytes, fragment_bytes))
+    };
+    Computer {
+        sim: Rc::new(Sim::new(circumstances.tie_break)),
+        processor: Processor::default(),
+        hardware: RefCell::new(Hardware {
+            drives: drives(specification, circumstances),
+            controllers,
+            bus: Bus::new(
+                specification.bus_bytes_per_s,
+                specification.memory_contention_share,
+            ),
+            requests: Requests::default(),
+        }),
+        costs: specification.kernel.costs.clone(),
+        speed: specification.kernel.speed,
+        partitions: volumes
+            .iter()
+            .map(|volume| volume.partition.raw(volume.drive))
+            .collect(),
+        media: RefCell::new(volumes.iter().map(medium).collect()),
+        scheduler: RefCell::default(),
+        processes: RefCell::default(),
+        ticks: Cell::new(0),
+        serial: Serial::new(specification.kernel.serial),
+        driver_time: Cell::new(Time::ZERO),
+        statistics: RefCell::new(Statistics::new(specification.drives.len())),
+        tracing: circumstances.trace.then(RefCell::default),
+        halted: RefCell::default(),
+    }
+}
+
+/// UNIX on its computer, with file systems on the media.
+fn unix(
+    (specification, of): (&Specification, &UnixSpecification),
+    volumes: &[Volume],
+    computer: Computer,
+    drivers: Vec<UnixDriver>,
+) -> Unix {
+    let file_systems = match of.edition {
+        Edition::Seventh(Some(parameters)) => {
+            let bytes = volumes.iter().map(|volume| volume.partition.bytes());
+            let media = &mut computer.media.borrow_mut();
+            FileSystems::V7(V7::new(media, parameters, &bytes.collect::<Vec<_>>()))
+        }
+        Edition::Seventh(None) | Edition::Bsd => {
+            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
+        }
+    };
+    Unix {
+        computer,
+        drivers,
+        driver_of: driver_of(specification.drives.len(), &of.attachments),
+        buffers: RefCell::new(cache(specification, of)),
+        pages: RefCell::default(),
+        file_systems,
+        writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
+        owners: RefCell::default(),
+        raw_headers: raw::headers(volumes.len()),
+    }
+}
+
+fn mount(volume: &Volume) -> Option<Mount> {
+    let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
+    Some(Mount {
+        fs: fs.expect("the specification was checked"),
+        inodes: BTreeMap::new(),
+        modified: false,
+    })
+}
+
+fn cache(specification: &Specification, of: &UnixSpecification) -> Buffers {
+    let headers = of.buffers();
+    if let Edition::Seventh(Some(_)) = of.edition {
         // A click is the least that a header can have.
         return Buffers::new(headers, headers * CLICK, CLICK);
     }
@@ -414,7 +449,7 @@ fn cache(specification: &Specification) -> Buffers {
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    Buffers::new(headers, memory.max(FEWEST_BUFFERS * block), block)
+    Buffers::new(headers, of.cache_bytes.max(FEWEST_BUFFERS * block), block)
 }
 
 fn drives(specification: &Specification, circumstances: Circumstances) -> Devices {
@@ -435,48 +470,22 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Device
 }
 
 /// Of each drive, the place of its driver.
-fn driver_of(specification: &Specification) -> Vec<usize> {
+fn driver_of(drives: usize, attachments: &[Attachment<UnixPart>]) -> Vec<usize> {
     let of = |drive: usize| {
-        let mut attachments = specification.attachments.iter();
         attachments
+            .iter()
             .position(|attachment| attachment.drives.contains(&drive))
             .expect("every drive hangs on some controller")
     };
-    (0..specification.drives.len()).map(of).collect()
-}
-
-fn mounts(specification: &Specification, volumes: &[Volume]) -> (Vec<Mount>, Vec<Medium>) {
-    let medium = |volume: &Volume| {
-        let (block_bytes, fragment_bytes) = specification.block_sizes(volume);
-        let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
-        Medium::new(fragments, (block_bytes, fragment_bytes))
-    };
-    let mount = |volume: &Volume| {
-        let parameters = volume.filesystem?;
-        let fs = FileSystem::newfs(volume.partition.label, parameters);
-        Some(Mount {
-            fs: fs.expect("the specification was checked"),
-            inodes: BTreeMap::new(),
-            modified: false,
-        })
-    };
-    (
-        volumes.iter().filter_map(mount).collect(),
-        volumes.iter().map(medium).collect(),
-    )
+    (0..drives).map(of).collect()
 }
 
 /// The file systems of Minix on the volumes that are used.
-fn minix_volumes(
-    specification: &Specification,
-    volumes: &[Volume],
-) -> Vec<crate::kernel::minix::Volume> {
-    let Some(parameters) = specification.minix_filesystem else {
-        return Vec::new();
-    };
+fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
     let made = |volume: &Volume| {
-        crate::kernel::minix::Volume::new(volume.partition.bytes(), parameters)
+        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
+            .map(Some)
             .expect("the specification was checked")
     };
-    volumes.iter().map(made).collect()
+    volumes.iter().filter_map(made).collect()
 }

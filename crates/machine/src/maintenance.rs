@@ -4,7 +4,8 @@
 
 use crate::hardware::mechanism::{Angle, Mechanism, Rotation};
 use crate::parts::vme::{Maintenance, VerifyPass};
-use crate::specification::Specification;
+use crate::parts::{Described, UnixPart};
+use crate::specification::{Attachment, Software, Specification};
 use diskperf_sim::Time;
 
 /// How long it takes.
@@ -30,6 +31,16 @@ pub enum NoMaintenance {
     NoDrive,
 }
 
+/// What is known of the part that a drive hangs on.
+fn of_attachment<P>(
+    attachments: &[Attachment<P>],
+    place: usize,
+    known: impl Fn(&P) -> Option<Maintenance>,
+) -> Option<Maintenance> {
+    let attachment = attachments.iter().find(|one| one.drives.contains(&place));
+    attachment.and_then(|attachment| known(&attachment.part))
+}
+
 /// Formats and verifies a drive of a system, by its place.
 ///
 /// # Errors
@@ -42,9 +53,10 @@ pub fn maintain(
     let of = specification.drives.get(place);
     let of = of.ok_or(NoMaintenance::NoDrive)?;
     let of = of.mechanism().ok_or(NoMaintenance::Unknown(place + 1))?;
-    let mut attachments = specification.attachments.iter();
-    let attachment = attachments.find(|attachment| attachment.drives.contains(&place));
-    let maintenance = attachment.and_then(|attachment| attachment.part.maintenance());
+    let maintenance = match &specification.software {
+        Software::Unix(unix) => of_attachment(&unix.attachments, place, UnixPart::maintenance),
+        Software::Minix(minix) => of_attachment(&minix.attachments, place, Described::maintenance),
+    };
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
     let rotation = Rotation::new(of.hundredths_of_rpm, Angle::of_share(0));
     let track_bytes = f64::from(of.mechanics.geometry.sectors_per_track(0))

@@ -18,8 +18,8 @@ use crate::catalogue::{Component, Reader, System};
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::{Parts, RequestId, Surroundings};
-use crate::kernel::Kernel;
-use crate::kernel::driver::QueueOrder;
+use crate::kernel::Unix;
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::specification::{Attachment, DriveSpecification};
 use crate::what_if::WhatIf;
@@ -55,19 +55,10 @@ pub trait Controller: Sized {
     }
 }
 
-/// The software that commands controllers of one kind.
-pub(crate) trait Driver {
-    /// Takes a request; returns when it is queued or on its way.
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId);
-
-    /// Starts what serves the interrupts of its controllers, for ever.
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>);
-}
-
 /// A part, as the catalogue describes it.
 pub(crate) trait Described: Sized {
     /// What commands it.
-    type Driver: Driver;
+    type Driver;
 
     /// Reads the controller, and of `driver` what its driver costs.
     fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
@@ -210,7 +201,7 @@ impl Controllers {
     }
 }
 
-macro_rules! each_part {
+macro_rules! each_controller {
     ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
         /// The controllers of a computer.
         #[derive(Default)]
@@ -306,32 +297,47 @@ macro_rules! each_part {
                 }
             }
         }
+    };
+}
 
-        /// A part, as the catalogue describes it: controller and driver.
+macro_rules! each_part {
+    (
+        unix { $($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)* }
+        minix { $($(#[$of_minix:meta])* $task:literal is $Disk:ident in $disk:ident;)* }
+    ) => {
+        each_controller! {
+            $($(#[$doc])* $kind is $Part in $folder;)*
+            $($(#[$of_minix])* $task is $Disk in $disk;)*
+        }
+
+        /// A part that UNIX has a driver for, as the catalogue describes it: controller
+        /// and driver.
         #[derive(Clone, Debug)]
-        pub enum PartSpecification {
+        pub enum UnixPart {
             $($(#[$doc])* $Part($folder::Specification),)*
         }
 
-        impl PartSpecification {
-            /// Reads a part of this kind, and of `driver` what its driver costs.
+        impl UnixPart {
+            /// Reads a part of this kind, and of `driver` what its driver costs; none
+            /// that UNIX has no driver for.
             pub(crate) fn read(
                 kind: PartKind,
                 controller: &mut Reader<'_>,
                 driver: &DriverReading<'_>,
-            ) -> Self {
-                match kind {
+            ) -> Option<Self> {
+                Some(match kind {
                     $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
                     PartKind::Unpublished => {
                         Self::Vme(vme::Specification::unpublished(controller, driver))
                     }
-                }
+                    $(PartKind::$Disk => return None,)*
+                })
             }
 
             /// Makes the controllers, and their driver.
-            pub(crate) fn attach(&self, to: &mut Attaching<'_>) -> AnyDriver {
+            pub(crate) fn attach(&self, to: &mut Attaching<'_>) -> UnixDriver {
                 match self {
-                    $(Self::$Part(part) => AnyDriver::$Part(Rc::new(part.attach(to))),)*
+                    $(Self::$Part(part) => UnixDriver::$Part(Rc::new(part.attach(to))),)*
                 }
             }
 
@@ -350,21 +356,21 @@ macro_rules! each_part {
             }
         }
 
-        /// A driver of one of the kinds that there are.
-        pub(crate) enum AnyDriver {
+        /// A driver of UNIX's, of one of the kinds that there are.
+        pub(crate) enum UnixDriver {
             $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
         }
 
-        impl AnyDriver {
+        impl UnixDriver {
             /// Takes a request; returns when it is queued or on its way.
-            pub(crate) async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+            pub(crate) async fn strategy(&self, kernel: &Unix, context: Context<'_>, id: RequestId) {
                 match self {
                     $(Self::$Part(driver) => driver.strategy(kernel, context, id).await,)*
                 }
             }
 
             /// Starts what serves its interrupts.
-            pub(crate) fn start(&self, kernel: &Rc<Kernel>) {
+            pub(crate) fn start(&self, kernel: &Rc<Unix>) {
                 match self {
                     $(Self::$Part(driver) => Rc::clone(driver).start(kernel),)*
                 }
@@ -378,41 +384,47 @@ fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
     controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
 }
 
-// The kind in the catalogue, the controller, and the folder.
+// The kind in the catalogue, the controller, and the folder; by whose drivers there are.
 each_part! {
-    /// A MASSBUS adaptor, or what looks like one, with the hp driver.
-    "massbus" is Massbus in massbus;
-    /// DEC's UDA50, with the uda driver.
-    "uda50" is Uda50 in uda50;
-    /// An SMD controller on a UNIBUS, with the up driver.
-    "up" is Up in up;
-    /// A controller of the PC-AT's kind, with the hd driver.
-    "wd1003" is Wd1003 in wd1003;
-    /// A controller for the VMEbus, with a driver like Sun's.
-    "vme" is Vme in vme;
-    /// A disk on the DMA port of an Atari ST, with Minix's disk task.
-    "acsi" is Acsi in acsi;
-    /// A device without mechanics, with a driver that gives it all that it takes.
-    "fixed" is Fixed in fixed;
+    unix {
+        /// A MASSBUS adaptor, or what looks like one, with the hp driver.
+        "massbus" is Massbus in massbus;
+        /// DEC's UDA50, with the uda driver.
+        "uda50" is Uda50 in uda50;
+        /// An SMD controller on a UNIBUS, with the up driver.
+        "up" is Up in up;
+        /// A controller of the PC-AT's kind, with the hd driver.
+        "wd1003" is Wd1003 in wd1003;
+        /// A controller for the VMEbus, with a driver like Sun's.
+        "vme" is Vme in vme;
+        /// A device without mechanics, with a driver that gives it all that it takes.
+        "fixed" is Fixed in fixed;
+    }
+    minix {
+        /// A disk on the DMA port of an Atari ST, with Minix's disk task.
+        "acsi" is Acsi in acsi;
+    }
 }
 
 /// The controllers of a computer, numbered on from one attachment to the next, and the
-/// driver of each attachment.
-pub(crate) fn attach(
-    attachments: &[Attachment],
+/// driver of each attachment, as `attach` makes them.
+pub(crate) fn attach<P, D>(
+    attachments: &[Attachment<P>],
     (order, streams, what_if): (QueueOrder, Streams, WhatIf),
-) -> (Controllers, Vec<AnyDriver>) {
+    attach: impl Fn(&P, &mut Attaching<'_>) -> D,
+) -> (Controllers, Vec<D>) {
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
-    let attach = |attachment: &Attachment| {
-        attachment.part.attach(&mut Attaching {
+    let attach = |attachment: &Attachment<P>| {
+        let to = &mut Attaching {
             controllers: &mut controllers,
             drives: &attachment.drives,
             drive_count,
             order,
             streams,
             what_if,
-        })
+        };
+        attach(&attachment.part, to)
     };
     let drivers = attachments.iter().map(attach).collect();
     (controllers, drivers)

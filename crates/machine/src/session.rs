@@ -33,15 +33,16 @@ impl Session {
     /// A new process, in the task that asks; returns when it has the
     /// processor.
     pub async fn begin(
-        kernel: &Rc<Kernel>,
+        kernel: &Kernel,
         number: usize,
         pipe_ends: Vec<PipeEnd>,
         meeting: &Rc<Rendezvous>,
     ) -> Self {
-        if kernel.minix.is_some() {
-            Self::Minix(MinixSession::begin(kernel, number, pipe_ends, meeting).await)
-        } else {
-            Self::Bsd(Bsd::begin(kernel, number, pipe_ends, meeting).await)
+        match kernel {
+            Kernel::Unix(unix) => Self::Bsd(Bsd::begin(unix, number, pipe_ends, meeting).await),
+            Kernel::Minix(minix) => {
+                Self::Minix(MinixSession::begin(minix, number, pipe_ends, meeting).await)
+            }
         }
     }
 

@@ -9,15 +9,17 @@ mod v7;
 pub use drive::{
     DeviceSpecification, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
-pub use kernel::{KernelKind, KernelSpecification};
+pub use kernel::KernelSpecification;
+use kernel::Own;
 pub(crate) use kernel::{LONGEST_MS, scaled};
 pub use memory::Memory;
 
 use crate::catalogue::{Component, Errors, Parameter, Reader, System};
+use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{FileSystem, Parameters};
-use crate::kernel::minix::MinixParameters;
+use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{DriverReading, PartKind, PartSpecification};
+use crate::parts::{Described, DriverReading, PartKind, UnixPart, acsi};
 
 /// A system, ready to be built.
 #[derive(Clone, Debug)]
@@ -26,28 +28,79 @@ pub struct Specification {
     pub name: String,
     /// Its drives, as configured.
     pub drives: Vec<DriveSpecification>,
-    /// What they hang on.
-    pub attachments: Vec<Attachment>,
     /// Bytes per second of the bus.
     pub bus_bytes_per_s: u64,
     /// Share of the processor's speed that moving 1 MB/s costs.
     pub memory_contention_share: f64,
-    /// The software.
+    /// What kernels of all kinds have.
     pub kernel: KernelSpecification,
     /// The partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
-    /// What mkfs is told, where the kernel is Minix; none where its drives are
-    /// by themselves.
-    pub minix_filesystem: Option<MinixParameters>,
-    /// The same, where the kernel is the seventh edition.
-    pub v7_filesystem: Option<V7Parameters>,
+    /// The kernel, and what it commands.
+    pub software: Software,
+}
+
+/// A kernel, with what hangs on its computer.
+#[derive(Clone, Debug)]
+pub enum Software {
+    /// 4.2BSD, the seventh edition, and kernels like them.
+    Unix(UnixSpecification),
+    /// Minix.
+    Minix(MinixSpecification),
+}
+
+/// UNIX, on its computer.
+#[derive(Clone, Debug)]
+pub struct UnixSpecification {
+    /// What the drives hang on.
+    pub attachments: Vec<Attachment<UnixPart>>,
+    /// Memory of the buffer cache.
+    pub cache_bytes: u32,
+    /// How drivers that order their queues do it.
+    pub order: QueueOrder,
+    /// Whose file systems it has.
+    pub edition: Edition,
+}
+
+/// Which UNIX it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Edition {
+    /// 4.2BSD, and kernels like it: each volume says how its files are laid out.
+    Bsd,
+    /// The seventh edition, with what mkfs is told; nothing where programs have the
+    /// drives by themselves.
+    Seventh(Option<V7Parameters>),
+}
+
+/// Minix, on its computer.
+#[derive(Clone, Debug)]
+pub struct MinixSpecification {
+    /// What the drives hang on.
+    pub attachments: Vec<Attachment<acsi::Specification>>,
+    /// Its costs and sizes.
+    pub config: MinixConfig,
+    /// What mkfs is told; nothing where programs have the drives by themselves.
+    pub filesystem: Option<MinixParameters>,
+}
+
+/// How files are laid out on a volume.
+#[derive(Clone, Copy, Debug)]
+pub enum Layout {
+    /// Not at all: programs have the drive by itself.
+    Raw,
+    /// The fast file system.
+    Ffs(Parameters),
+    /// Minix's.
+    Minix(MinixParameters),
+    /// The seventh edition's.
+    V7(V7Parameters),
 }
 
 /// A part, and the drives that hang on it.
 #[derive(Clone, Debug)]
-pub struct Attachment {
+pub struct Attachment<P> {
     /// The controller and its driver.
-    pub part: PartSpecification,
+    pub part: P,
     /// The drives, by their places in [`Specification::drives`].
     pub drives: Vec<usize>,
 }
@@ -67,8 +120,10 @@ pub struct Volume {
 impl Specification {
     /// Whether data come late at times: how fast a program is is then chance.
     pub fn loses_data(&self) -> bool {
-        let mut attached = self.attachments.iter();
-        attached.any(|attachment| attachment.part.loses_data())
+        match &self.software {
+            Software::Unix(unix) => unix.attachments.iter().any(|one| one.part.loses_data()),
+            Software::Minix(minix) => minix.attachments.iter().any(|one| one.part.loses_data()),
+        }
     }
 
     /// Reads a system; also everything that was read, for lists and for the
@@ -98,55 +153,92 @@ impl Specification {
         bus.finish();
         let controlled = controlled(&system, drives.len());
         let kinds: Vec<PartKind> = controlled.iter().map(|one| one.kind).collect();
-        let kernel = KernelSpecification::read(&system, &kinds);
-        let attachments = read_parts(&system, &drives, controlled, kernel.speed);
-        let volumes = read_volumes(&system, &drives, kernel.kind);
-        let minix_filesystem = match kernel.kind {
-            KernelKind::Minix => minix::read_filesystem(&system, &drives),
-            KernelKind::Bsd | KernelKind::V7 => None,
-        };
-        let v7_filesystem = match kernel.kind {
-            KernelKind::V7 => v7::read_filesystem(&system, &drives),
-            KernelKind::Bsd | KernelKind::Minix => None,
+        let (kernel, own) = KernelSpecification::read(&system, &kinds);
+        let hang = (&system, &drives[..], kernel.speed);
+        let (software, volumes) = match own {
+            Own::Unix {
+                seventh,
+                cache_bytes,
+                order,
+            } => {
+                let attachments = read_parts(hang, controlled, UnixPart::read);
+                let volumes = read_volumes(&system, &drives, !seventh);
+                let edition = match seventh {
+                    true => Edition::Seventh(v7::read_filesystem(&system, &drives)),
+                    false => Edition::Bsd,
+                };
+                let unix = UnixSpecification {
+                    attachments,
+                    cache_bytes,
+                    order,
+                    edition,
+                };
+                (Software::Unix(unix), volumes)
+            }
+            Own::Minix(config) => {
+                let read = |kind, reader: &mut Reader<'_>, driver: &DriverReading<'_>| {
+                    (kind == PartKind::Acsi).then(|| Described::read(reader, driver))
+                };
+                let attachments = read_parts(hang, controlled, read);
+                let volumes = read_volumes(&system, &drives, false);
+                let minix = MinixSpecification {
+                    attachments,
+                    config,
+                    filesystem: minix::read_filesystem(&system, &drives),
+                };
+                (Software::Minix(minix), volumes)
+            }
         };
         let specification = Self {
             name: system.name().to_string(),
             drives,
-            attachments,
             bus_bytes_per_s,
             memory_contention_share,
             kernel,
             volumes,
-            minix_filesystem,
-            v7_filesystem,
+            software,
         };
         let parameters = system.finish()?;
         Ok((specification, parameters))
     }
 
+    /// How files are laid out on a volume.
+    pub fn layout(&self, volume: &Volume) -> Layout {
+        let layout = match &self.software {
+            Software::Unix(unix) => match unix.edition {
+                Edition::Bsd => volume.filesystem.map(Layout::Ffs),
+                Edition::Seventh(parameters) => parameters.map(Layout::V7),
+            },
+            Software::Minix(minix) => minix.filesystem.map(Layout::Minix),
+        };
+        layout.unwrap_or(Layout::Raw)
+    }
+
     /// Bytes of a volume's blocks and of its fragments; without a file system, of
     /// what the contents of a drive are kept in.
     pub(crate) fn block_sizes(&self, volume: &Volume) -> (u32, u32) {
-        if self.v7_filesystem.is_some() {
-            return (V7_BLOCK_BYTES as u32, V7_BLOCK_BYTES as u32);
+        match self.layout(volume) {
+            Layout::Ffs(parameters) => (parameters.block_bytes, parameters.fragment_bytes),
+            Layout::V7(_) => (V7_BLOCK_BYTES as u32, V7_BLOCK_BYTES as u32),
+            Layout::Raw | Layout::Minix(_) => (4096, 512),
         }
-        let of = |parameters: &Parameters| (parameters.block_bytes, parameters.fragment_bytes);
-        volume.filesystem.as_ref().map_or((4096, 512), of)
     }
 
+    /// How files are laid out on the first volume, by the fast file system.
+    pub fn filesystem(&self) -> Option<Parameters> {
+        self.volumes.first().and_then(|volume| volume.filesystem)
+    }
+}
+
+impl UnixSpecification {
     /// Buffers of the cache: one for each block of the seventh edition's, which never
     /// trade memory; one for each two kilobytes, as 4.2BSD has it; and at least some.
     pub(crate) fn buffers(&self) -> u32 {
-        let bytes_each = match self.v7_filesystem {
-            Some(_) => V7_BLOCK_BYTES as u32,
-            None => 2048,
+        let bytes_each = match self.edition {
+            Edition::Seventh(Some(_)) => V7_BLOCK_BYTES as u32,
+            Edition::Seventh(None) | Edition::Bsd => 2048,
         };
-        (self.kernel.cache_bytes / bytes_each).max(FEWEST_BUFFERS)
-    }
-
-    /// How files are laid out on the first volume.
-    pub fn filesystem(&self) -> Option<Parameters> {
-        self.volumes.first().and_then(|volume| volume.filesystem)
+        (self.cache_bytes / bytes_each).max(FEWEST_BUFFERS)
     }
 }
 
@@ -180,13 +272,13 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Each controller with its driver.
-fn read_parts(
-    system: &System,
-    drives: &[DriveSpecification],
+/// Each controller with its driver. What the kernel has no driver for has been refused
+/// before, and is left out.
+fn read_parts<P>(
+    (system, drives, speed): (&System, &[DriveSpecification], f64),
     controlled: Vec<Controlled<'_>>,
-    speed: f64,
-) -> Vec<Attachment> {
+    read: impl Fn(PartKind, &mut Reader<'_>, &DriverReading<'_>) -> Option<P>,
+) -> Vec<Attachment<P>> {
     let attachment = |mut controlled: Controlled<'_>| {
         let own = controlled
             .of
@@ -204,24 +296,23 @@ fn read_parts(
             let message = format!("drive {} has no mechanism for it to command", drive + 1);
             controlled.reader.fail("kind", &message);
         }
-        let part = PartSpecification::read(controlled.kind, &mut controlled.reader, &driver);
+        let part = read(controlled.kind, &mut controlled.reader, &driver)?;
         controlled.reader.finish();
-        Attachment {
+        Some(Attachment {
             part,
             drives: controlled.drives,
-        }
+        })
     };
-    controlled.into_iter().map(attachment).collect()
+    controlled.into_iter().filter_map(attachment).collect()
 }
 
 /// Every partition with its file system.
-fn read_volumes(system: &System, drives: &[DriveSpecification], kernel: KernelKind) -> Vec<Volume> {
+fn read_volumes(system: &System, drives: &[DriveSpecification], is_bsd: bool) -> Vec<Volume> {
     let mut volumes = Vec::new();
     let shared =
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
-    let is_bsd = kernel == KernelKind::Bsd;
     let of_most = is_bsd
         .then(|| read_filesystem(system, None, (drives, &shared)))
         .flatten();

@@ -50,7 +50,7 @@ struct OpenFile {
 impl Model {
     /// Makes the worker of the task that asks, a process of the machine's;
     /// returns when it has the processor.
-    pub async fn begin(kernel: &Rc<Kernel>, ports: ModelPorts) -> Self {
+    pub async fn begin(kernel: &Kernel, ports: ModelPorts) -> Self {
         let ModelPorts {
             number,
             pipe_ends,

@@ -4,6 +4,7 @@
 
 mod modelled;
 
+use diskperf_machine::specification::Software;
 use diskperf_machine::{Circumstances, Machine, Rendezvous, TieBreak};
 use diskperf_system::{Errno, Error, Open, System};
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, Trace, WorkerMeasure};
@@ -281,7 +282,8 @@ fn a_trace_is_the_ledger_in_time() {
             .requests
             .iter()
             .filter(|request| !request.uses.is_empty());
-        let minix = specification(name, &[]).kernel.minix.is_some();
+        let software = specification(name, &[]).software;
+        let minix = matches!(software, Software::Minix(_));
         assert!(
             minix || brought.count() > blocks(name) / 2,
             "{name}: blocks are used"

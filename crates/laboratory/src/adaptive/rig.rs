@@ -10,9 +10,9 @@ use crate::observer::Nobody;
 use crate::rig::Rig as _;
 use diskperf_battery::Medium;
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_machine::parts::PartSpecification;
+use diskperf_machine::parts::UnixPart;
 use diskperf_machine::parts::vme::Caching;
-use diskperf_machine::specification::Specification;
+use diskperf_machine::specification::{Software, Specification};
 use diskperf_timeline::CacheMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,9 +104,12 @@ impl Rig {
 
 /// Puts what is chosen, or who chooses, into the controller.
 fn choose(specification: &mut Specification, chooser: Chooser) {
-    let mut attached = specification.attachments.iter_mut();
+    let Software::Unix(unix) = &mut specification.software else {
+        panic!("a Sun runs UNIX")
+    };
+    let mut attached = unix.attachments.iter_mut();
     let config = attached.find_map(|attachment| match &mut attachment.part {
-        PartSpecification::Vme(part) => Some(&mut part.controller),
+        UnixPart::Vme(part) => Some(&mut part.controller),
         _ => None,
     });
     let config = config.expect("the Rimfire is a controller for the VMEbus");

@@ -146,7 +146,7 @@ impl Bench {
         let failed = Rc::new(RefCell::new(None));
         let meeting = Rendezvous::new(1);
         let ports = self.ports(&meeting, &Arc::default(), Vec::new());
-        let kernel = Rc::clone(self.machine.kernel());
+        let kernel = self.machine.kernel().clone();
         let outcome = Rc::clone(&failed);
         self.machine.spawn("mkdir", async move {
             let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
@@ -223,7 +223,7 @@ impl Rig for Bench {
             let assignment = assignment.clone();
             let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
             let ports = self.ports(&meeting, moved, end.into_iter().collect());
-            let kernel = Rc::clone(self.machine.kernel());
+            let kernel = self.machine.kernel().clone();
             let outcomes = Rc::clone(&outcomes);
             let buffers = Rc::clone(&self.buffers);
             let name = format!("worker {number}");
@@ -303,14 +303,13 @@ impl Bench {
             0
         };
         for drive in 0..mounted {
-            let problems = self.machine.problems(drive);
-            if !problems.is_empty() {
-                return Err(LaboratoryError::Work(format!(
+            self.machine.check(drive).map_err(|problems| {
+                LaboratoryError::Work(format!(
                     "the file system of drive {} is not consistent: {}",
                     drive + 1,
                     problems.join("; ")
-                )));
-            }
+                ))
+            })?;
         }
         Ok(())
     }

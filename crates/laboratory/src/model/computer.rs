@@ -5,7 +5,7 @@ use diskperf_battery::{Medium, Program};
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
-use diskperf_machine::specification::{KernelKind, Specification};
+use diskperf_machine::specification::{Edition, Layout, Software, Specification};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -38,10 +38,8 @@ pub(crate) fn by_itself(settings: &[Setting]) -> Vec<Setting> {
 
 /// What the programs of a system work on.
 pub(crate) fn medium_of(specification: &Specification) -> Medium {
-    let files = specification.filesystem().is_some()
-        || specification.minix_filesystem.is_some()
-        || specification.v7_filesystem.is_some();
-    match files {
+    let mut layouts = (specification.volumes.iter()).map(|volume| specification.layout(volume));
+    match layouts.any(|layout| !matches!(layout, Layout::Raw)) {
         true => Medium::Directory,
         false => Medium::Device,
     }
@@ -103,24 +101,28 @@ impl Computer {
     /// The same, apart; none where programs have the drives by themselves.
     pub(crate) fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
         let specification = &self.specification;
-        let minix = specification.minix_filesystem;
-        let v7 = specification.v7_filesystem;
-        let ffs = specification.filesystem();
-        ffs.map(|parameters| ("ffs", u64::from(parameters.block_bytes)))
-            .or(minix.map(|_| ("minix", minix::BLOCK_BYTES as u64)))
-            .or(v7.map(|_| ("v7", v7::BLOCK_BYTES as u64)))
+        let volume = specification.volumes.first()?;
+        match specification.layout(volume) {
+            Layout::Raw => None,
+            Layout::Ffs(parameters) => Some(("ffs", u64::from(parameters.block_bytes))),
+            Layout::Minix(_) => Some(("minix", minix::BLOCK_BYTES as u64)),
+            Layout::V7(_) => Some(("v7", v7::BLOCK_BYTES as u64)),
+        }
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and
     /// the drive itself as a character and as a block device.
     pub(crate) fn is_minix(&self) -> bool {
-        self.specification.kernel.kind == KernelKind::Minix
+        matches!(self.specification.software, Software::Minix(_))
     }
 
     /// Whether its kernel is of the seventh edition, whose programs see a
     /// drive's files, and the drive itself as a character device.
     pub(crate) fn is_v7(&self) -> bool {
-        self.specification.kernel.kind == KernelKind::V7
+        match &self.specification.software {
+            Software::Unix(unix) => matches!(unix.edition, Edition::Seventh(_)),
+            Software::Minix(_) => false,
+        }
     }
 
     /// The system as these programs need it: a drive that they read by itself
@@ -178,21 +180,19 @@ impl Computer {
     }
 
     fn room_of_fresh_bytes(&self, drive: usize) -> u64 {
-        if let Some(parameters) = self.specification.minix_filesystem {
-            let room = minix::room_bytes(self.partition_bytes(drive), parameters);
-            return room.expect("the specification was checked");
-        }
-        if let Some(parameters) = self.specification.v7_filesystem {
-            let room = v7::room_bytes(self.partition_bytes(drive), parameters);
-            return room.expect("the specification was checked");
-        }
         let volume = self.specification.volumes[drive];
-        let Some(parameters) = volume.filesystem else {
-            return self.partition_bytes(drive);
-        };
-        let filesystem = FileSystem::newfs(volume.partition.label, parameters)
-            .expect("the specification was checked");
-        let fragments = filesystem.free_space_fragments().max(0) as u64;
-        fragments * u64::from(parameters.fragment_bytes)
+        let bytes = volume.partition.bytes();
+        let checked = "the specification was checked";
+        match self.specification.layout(&volume) {
+            Layout::Raw => bytes,
+            Layout::Minix(parameters) => minix::room_bytes(bytes, parameters).expect(checked),
+            Layout::V7(parameters) => v7::room_bytes(bytes, parameters).expect(checked),
+            Layout::Ffs(parameters) => {
+                let label = volume.partition.label;
+                let filesystem = FileSystem::newfs(label, parameters).expect(checked);
+                let fragments = filesystem.free_space_fragments().max(0) as u64;
+                fragments * u64::from(parameters.fragment_bytes)
+            }
+        }
     }
 }

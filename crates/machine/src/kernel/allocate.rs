@@ -4,11 +4,11 @@ use super::buffers::{BlockKey, BufferId};
 use super::errno::{Errno, Result};
 use super::ffs::{Candidate, Fragment, Group, PointerArray, TailGrowth};
 use super::process::{Context, Process};
-use super::{Kernel, Vnode};
+use super::{OnFfs, Vnode};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
+impl OnFfs<'_> {
     /// A block or a part of one, cleared, in a buffer of its own.
     pub(super) async fn allocate(
         &self,

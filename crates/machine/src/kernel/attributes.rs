@@ -8,21 +8,22 @@ use super::files::Session;
 use super::inode_io::When;
 use super::names::Found;
 use super::process::Process;
-use super::{Kernel, Vnode};
+use super::{On, OnFfs, Vnode};
 use std::rc::Rc;
 
 impl Session {
     /// fchown(2) and fchmod(2).
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         self.enter().await;
-        let result = match self.node_of(number) {
-            // The seventh edition has no such calls.
-            _ if self.kernel.v7.is_some() => Err(Errno::Invalid),
-            Ok(node) => {
-                self.kernel.change_attributes(&self.process, node).await;
+        let node = self.node_of(number);
+        let result = match (self.kernel.on(), node) {
+            // It has no such calls.
+            (On::V7(_), _) => Err(Errno::Invalid),
+            (On::Ffs(ffs), Ok(node)) => {
+                ffs.change_attributes(&self.process, node).await;
                 Ok(())
             }
-            Err(errno) => Err(errno),
+            (On::Ffs(_), Err(errno)) => Err(errno),
         };
         self.leave(result).await
     }
@@ -36,23 +37,24 @@ impl Session {
 
     async fn change_named_attributes(&self, path: &str) -> Result<()> {
         let (kernel, process) = (&self.kernel, &self.process);
-        if kernel.v7.is_some() {
-            return match kernel.device(path)? {
-                Some(_) => Err(Errno::Invalid),
-                None => kernel.v7_change_attributes(process, path).await,
-            };
+        if kernel.device(path)?.is_some() {
+            return Err(Errno::Invalid);
         }
-        let Found::Node(node) = kernel.find(process, path).await? else {
+        let ffs = match kernel.on() {
+            On::V7(v7) => return v7.change_attributes(process, path).await,
+            On::Ffs(ffs) => ffs,
+        };
+        let Found::Node(node) = ffs.find(process, path).await? else {
             return Err(Errno::Invalid);
         };
-        kernel.take_inode(process, node).await;
-        kernel.change_attributes(process, node).await;
-        kernel.drop_inode(process, node).await;
+        ffs.take_inode(process, node).await;
+        ffs.change_attributes(process, node).await;
+        ffs.drop_inode(process, node).await;
         Ok(())
     }
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     /// What is not written now is when the inode is put away, or by update.
     async fn change_attributes(&self, process: &Rc<Process>, node: Vnode) {
         self.lock(process, node).await;

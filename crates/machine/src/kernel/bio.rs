@@ -1,6 +1,6 @@
 //! Blocks through the buffer cache: bread, breada, bwrite, bdwrite, bawrite.
 
-use super::Kernel;
+use super::Unix;
 use super::buffers::{BlockKey, BufferId, CLICK, List};
 use super::driver::Owner;
 use super::process::{Context, Process};
@@ -9,7 +9,7 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
+impl Unix {
     /// The buffer of a block, ours alone; what it holds may be anything
     /// unless it is marked done.
     pub(crate) async fn getblk(
@@ -221,7 +221,7 @@ impl Kernel {
 }
 
 /// Reading and writing.
-impl Kernel {
+impl Unix {
     /// A block as it should be, from the cache or from the drive.
     pub(crate) async fn bread(&self, process: &Rc<Process>, key: BlockKey, bytes: u32) -> BufferId {
         let id = self.getblk(process, key, bytes).await;
@@ -233,7 +233,7 @@ impl Kernel {
         id
     }
 
-    /// As [`Kernel::bread`], and starts to read another block that may be
+    /// As [`Unix::bread`], and starts to read another block that may be
     /// wanted next.
     pub(crate) async fn breada(
         &self,
@@ -297,7 +297,7 @@ impl Kernel {
         self.brelse(process, id).await;
     }
 
-    /// [`Kernel::release`] by a process, which costs it time.
+    /// [`Unix::release`] by a process, which costs it time.
     pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
         self.spend(
             Context::Process(process),

@@ -4,7 +4,7 @@ use super::buffers::{BlockKey, BufferId};
 use super::errno::{Errno, Result};
 use super::ffs::{BlockNeed, Fragment, IndirectId, Path, PointerArray};
 use super::process::{Context, Process};
-use super::{Kernel, Vnode};
+use super::{OnFfs, Vnode};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(crate) struct Mapped {
     pub(crate) next: Option<Fragment>,
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     pub(crate) fn key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
         BlockKey {
             volume: node.volume,

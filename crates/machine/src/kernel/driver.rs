@@ -6,19 +6,20 @@ pub(crate) mod giving;
 
 pub use disksort::QueueOrder;
 
-use super::Kernel;
+use super::Unix;
 use super::buffers::BufferId;
+use super::computer::Computer;
 use super::process::{BIO, Context};
 use crate::hardware::{Hardware, Parts, Request, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Driver, Id, Kind};
+use crate::parts::{Controller, Id, Kind};
 use crate::standstill::{HardError, Standstill};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A driver that keeps queues of its own: what differs from one to the next. What all
-/// do alike is their `strategy` and the way into their interrupt handlers.
-pub(crate) trait QueueingDriver: 'static {
+/// The software that commands controllers of one kind: what differs from one kind to the
+/// next. What all do alike is [`Driver::strategy`], and the way into their handlers.
+pub(crate) trait Driver: 'static {
     /// What it commands.
     type Controller: Kind;
 
@@ -32,14 +33,13 @@ pub(crate) trait QueueingDriver: 'static {
     fn insert(&self, hardware: &Hardware, id: RequestId);
 
     /// Gives the controller of a drive what it may have, now that a request waits.
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize);
+    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize);
 
     /// Sees to what a controller interrupted for.
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Self::Controller>);
-}
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Self::Controller>);
 
-impl<D: QueueingDriver> Driver for D {
-    async fn strategy(&self, kernel: &Kernel, context: Context<'_>, id: RequestId) {
+    /// Takes a request; returns when it is queued or on its way.
+    async fn strategy(&self, kernel: &Unix, context: Context<'_>, id: RequestId) {
         let level = kernel.processor.mask(&kernel.sim, BIO);
         if let Some(cost) = self.queueing() {
             kernel.spend(context, Stage::Driver, cost).await;
@@ -54,7 +54,11 @@ impl<D: QueueingDriver> Driver for D {
         kernel.unmask(context, level).await;
     }
 
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+    /// Starts what serves the interrupts of its controllers, for ever.
+    fn start(self: Rc<Self>, kernel: &Rc<Unix>)
+    where
+        Self: Sized,
+    {
         for controller in self.controllers() {
             let handler = interrupts(Rc::clone(&self), Rc::clone(kernel), controller);
             kernel.serve(controller, handler);
@@ -63,11 +67,7 @@ impl<D: QueueingDriver> Driver for D {
 }
 
 /// Serves a controller's interrupts for ever.
-async fn interrupts<D: QueueingDriver>(
-    driver: Rc<D>,
-    kernel: Rc<Kernel>,
-    controller: Id<D::Controller>,
-) {
+async fn interrupts<D: Driver>(driver: Rc<D>, kernel: Rc<Unix>, controller: Id<D::Controller>) {
     loop {
         while !kernel.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
@@ -90,7 +90,7 @@ pub(crate) enum Owner {
     Raw(u32),
 }
 
-impl Kernel {
+impl Unix {
     /// A request of somebody's, who gives it to its driver next.
     pub(super) fn issue(&self, request: Request, owner: Owner) -> RequestId {
         let id = self.hardware.borrow_mut().requests.issue(request);
@@ -114,6 +114,15 @@ impl Kernel {
         }
     }
 
+    /// Takes a request; returns when it is queued or on its way.
+    pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
+        let drive = self.hardware.borrow().requests[id].device;
+        let driver = &self.drivers[self.driver_of[drive]];
+        driver.strategy(self, context, id).await;
+    }
+}
+
+impl Computer {
     /// Counts a request that is over, of a buffer if it is one's, for which
     /// somebody waited or nobody.
     pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
@@ -121,13 +130,6 @@ impl Kernel {
         let hardware = self.hardware.borrow();
         let drive = hardware.drives.get(request.device);
         self.trace_request(of, request, drive, awaited);
-    }
-
-    /// Takes a request; returns when it is queued or on its way.
-    pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
-        let drive = self.hardware.borrow().requests[id].device;
-        let driver = &self.drivers[self.driver_of[drive]];
-        driver.strategy(self, context, id).await;
     }
 
     /// Takes a request off its queue: so long it waited there, and so long it takes to

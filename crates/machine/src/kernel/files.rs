@@ -1,12 +1,13 @@
 //! A process's system calls.
 
+use super::computer::Computer;
 use super::errno::{Errno, Result};
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
 use super::raw::Data;
 use super::rendezvous::Rendezvous;
-use super::{Kernel, Vnode};
+use super::{On, Unix, Vnode};
 use crate::written::Written;
 use diskperf_sim::Time;
 use diskperf_timeline::{Ledger, Stage};
@@ -14,7 +15,7 @@ use std::rc::Rc;
 
 /// A process and what it has open.
 pub struct Session {
-    pub(super) kernel: Rc<Kernel>,
+    pub(super) kernel: Rc<Unix>,
     pub(super) process: Rc<Process>,
     files: Vec<Option<OpenFile>>,
     pipe_ends: Vec<Option<PipeEnd>>,
@@ -80,7 +81,7 @@ pub struct Account {
 
 impl Account {
     /// That of a process.
-    pub(crate) fn of(kernel: &Kernel, process: &Process) -> Self {
+    pub(crate) fn of(kernel: &Computer, process: &Process) -> Self {
         let (ledger, user, system) = process.account(kernel.sim.now());
         kernel.trace_process(process);
         let tick = 1_000_000_000 / kernel.costs.clock_hz;
@@ -97,7 +98,7 @@ impl Session {
     /// A new process, in the task that asks; returns when it has the
     /// processor.
     pub async fn begin(
-        kernel: &Rc<Kernel>,
+        kernel: &Rc<Unix>,
         number: usize,
         pipe_ends: Vec<PipeEnd>,
         meeting: &Rc<Rendezvous>,
@@ -326,16 +327,16 @@ impl Session {
     /// ftruncate(2).
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
         self.enter().await;
-        let result = match self.kernel.v7 {
-            // It has no such call: files are cut only where they are opened.
-            Some(_) => Err(Errno::Invalid),
-            None => self.ftruncate_open(number, bytes).await,
-        };
+        let result = self.ftruncate_open(number, bytes).await;
         self.leave(result).await
     }
 
     async fn ftruncate_open(&mut self, number: usize, bytes: u64) -> Result<()> {
         let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
+        let On::Ffs(ffs) = kernel.on() else {
+            // It has no such call: files are cut only where they are opened.
+            return Err(Errno::Invalid);
+        };
         let file = self.file(number)?;
         let What::Node(node) = file.what else {
             return Err(Errno::Invalid);
@@ -343,11 +344,11 @@ impl Session {
         if !file.write || i64::try_from(bytes).is_err() {
             return Err(Errno::Invalid);
         }
-        if bytes > kernel.fs(node.volume, |fs| fs.max_size_bytes()) {
+        if bytes > ffs.fs(node.volume, |fs| fs.max_size_bytes()) {
             return Err(Errno::FileTooLarge);
         }
         kernel.lock(&process, node).await;
-        let result = kernel.resize(&process, node, bytes).await;
+        let result = ffs.resize(&process, node, bytes).await;
         kernel.unlock(node);
         result
     }
@@ -355,7 +356,7 @@ impl Session {
     /// fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         self.enter().await;
-        if self.kernel.v7.is_some() {
+        if let On::V7(_) = self.kernel.on() {
             // It knows only sync, which waits for nothing.
             for volume in 0..self.kernel.mounted() {
                 self.kernel.sync(&self.process, volume as u32).await;
@@ -498,17 +499,5 @@ impl Session {
             write: !read,
             offset: 0,
         }))
-    }
-}
-
-impl Kernel {
-    /// Sleeps until a moment, giving the processor up.
-    pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
-        self.release_processor();
-        let from = self.sim.now();
-        self.sim.sleep_until(at).await;
-        let now = self.sim.now();
-        process.book(Stage::Think, now, now - from);
-        self.regain(process).await;
     }
 }

@@ -4,7 +4,7 @@ use super::buffers::BlockKey;
 use super::errno::{Errno, Result};
 use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
 use super::process::{Context, Process};
-use super::{Kernel, Vnode};
+use super::{OnFfs, Vnode};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub(crate) enum When {
     Later,
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     /// Reads the block that an inode is in and, if it is to be written, puts
     /// the inode into it (iupdat).
     pub(crate) async fn write_inode_block(&self, process: &Rc<Process>, node: Vnode, when: When) {
@@ -60,7 +60,7 @@ impl Kernel {
         self.in_core(node, |core| core.users += 1);
     }
 
-    /// Ends [`Kernel::pin`].
+    /// Ends [`OnFfs::pin`].
     pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.in_core(node, |core| core.users == 1);
         if last && self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {

@@ -33,17 +33,19 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use super::Kernel;
+use super::computer::Computer;
 use super::medium::Medium;
 use super::process::Process;
-use crate::event::Event;
+use crate::parts::acsi::Disk;
 pub(crate) use cache::CACHED_BLOCK_BYTES;
 use cache::Cache;
-use diskperf_sim::{Sim, Time};
+use diskperf_sim::Time;
 use inodes::InodeTable;
 use message::{Endpoint, Exchange, Party};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::pin::Pin;
 use std::rc::Rc;
 
 pub use check::MinixCheck;
@@ -71,16 +73,27 @@ pub struct MinixConfig {
     pub read_ahead_blocks: u32,
 }
 
-/// The part of a kernel that is Minix's.
-pub(crate) struct Minix {
+/// Minix, on its computer.
+pub struct Minix {
+    computer: Computer,
     pub(crate) config: MinixConfig,
+    /// The controllers that the disk task has.
+    disks: Vec<Rc<Disk>>,
     exchange: Exchange,
     server: RefCell<Server>,
     /// The program that the last call came from: the clock charges it while
     /// a server or a task runs.
     billed: RefCell<Option<Rc<Process>>>,
     parties: Vec<Party>,
-    started: Cell<bool>,
+}
+
+impl Deref for Minix {
+    type Target = Computer;
+
+    #[inline]
+    fn deref(&self) -> &Computer {
+        &self.computer
+    }
 }
 
 /// What the file server knows.
@@ -102,9 +115,15 @@ const OWN: [Endpoint; 4] = [
 ];
 
 impl Minix {
-    /// Makes file systems on these drives' media, if there are to be any, and
+    /// Makes file systems on the computer's first media, if there are to be any, and
     /// the processes.
-    pub(crate) fn new(config: MinixConfig, media: &mut [Medium], volumes: Vec<Volume>) -> Self {
+    pub(crate) fn new(
+        computer: Computer,
+        config: MinixConfig,
+        disks: Vec<Rc<Disk>>,
+        volumes: Vec<Volume>,
+    ) -> Self {
+        let mut media = computer.media.borrow_mut();
         let mount = |(medium, volume): (&mut Medium, Volume)| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
             volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
@@ -116,6 +135,7 @@ impl Minix {
             Volume::read(&mut read).expect("a file system was made")
         };
         let volumes = media.iter_mut().zip(volumes).map(mount).collect();
+        drop(media);
         let exchange = Exchange::default();
         let party = |(number, endpoint): (usize, &Endpoint)| {
             let process = Process::ranked(usize::MAX - number, endpoint.rank());
@@ -133,11 +153,12 @@ impl Minix {
                 inodes: InodeTable::default(),
                 descriptors: BTreeMap::new(),
             }),
+            computer,
             config,
+            disks,
             exchange,
             billed: RefCell::default(),
             parties,
-            started: Cell::new(false),
         }
     }
 
@@ -158,28 +179,19 @@ impl Minix {
         }
         Some((Rc::clone(found), false))
     }
-}
-
-impl Kernel {
-    /// This kernel as Minix.
-    ///
-    /// # Panics
-    ///
-    /// When it is another.
-    pub(crate) fn minix(&self) -> &Minix {
-        self.minix.as_ref().expect("this computer runs Minix")
-    }
 
     /// Starts Minix's processes, and update.
-    pub(crate) fn start_minix(self: &Rc<Self>, sim: &Sim<Event>) {
-        let minix = self.minix();
-        assert!(!minix.started.replace(true), "Minix starts once");
-        let spawn = |name: &str, task: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
-            sim.spawn(name, false, task);
+    pub(crate) fn start(self: &Rc<Self>) {
+        for disk in &self.disks {
+            Rc::clone(disk).start(self);
+        }
+        let spawn = |name: &str, task: Pin<Box<dyn Future<Output = ()>>>| {
+            self.sim.spawn(name, false, task);
         };
+        spawn("the disk task", Box::pin(Rc::clone(self).disk_task()));
         spawn("the memory task", Box::pin(Rc::clone(self).memory_task()));
         spawn("the system task", Box::pin(Rc::clone(self).system_task()));
         spawn("the file server", Box::pin(Rc::clone(self).file_server()));
-        spawn("update", Box::pin(Rc::clone(self).minix_update()));
+        spawn("update", Box::pin(Rc::clone(self).update()));
     }
 }

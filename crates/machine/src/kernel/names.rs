@@ -1,14 +1,14 @@
 //! Names: finding, making, removing and changing them.
 //!
 //! A process that sleeps may find the directory changed when it wakes. Who
-//! changes names therefore holds their directories ([`Kernel::hold`]) and
+//! changes names therefore holds their directories ([`OnFfs::hold`]) and
 //! looks the names up again before it acts.
 
 use super::errno::{Errno, Result};
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
 use super::inode_io::When;
 use super::process::{Context, Process};
-use super::{Kernel, Vnode};
+use super::{OnFfs, Unix, Vnode};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -46,21 +46,7 @@ pub(crate) fn errno_of_name(error: NameError) -> Errno {
 /// Links that an inode may have, as on every system of the time.
 const MOST_LINKS: u32 = 32_767;
 
-/// Finding.
-impl Kernel {
-    /// What a path leads to. It may go away as soon as this process sleeps.
-    pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        if let Some(device) = self.device(path)? {
-            return Ok(device);
-        }
-        let (root, rest) = self.mount_of(path)?;
-        if names(rest).next().is_none() {
-            return Ok(Found::Node(root));
-        }
-        let last = self.find_last(process, path).await?;
-        last.node.map(Found::Node).ok_or(Errno::NoEntry)
-    }
-
+impl Unix {
     /// The device of this name; none of a name that is no device's.
     pub(super) fn device(&self, path: &str) -> Result<Option<Found>> {
         match path {
@@ -86,6 +72,22 @@ impl Kernel {
             return Err(Errno::NoEntry);
         }
         Ok((root(volume), &rest[end..]))
+    }
+}
+
+/// Finding.
+impl OnFfs<'_> {
+    /// What a path leads to. It may go away as soon as this process sleeps.
+    pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
+        if let Some(device) = self.device(path)? {
+            return Ok(device);
+        }
+        let (root, rest) = self.mount_of(path)?;
+        if names(rest).next().is_none() {
+            return Ok(Found::Node(root));
+        }
+        let last = self.find_last(process, path).await?;
+        last.node.map(Found::Node).ok_or(Errno::NoEntry)
     }
 
     /// Walks to the directory of a path's last name (namei).
@@ -171,7 +173,7 @@ impl Kernel {
 }
 
 /// Keeping others off names.
-impl Kernel {
+impl OnFfs<'_> {
     /// Keeps others off some directories. All who hold several take them in
     /// the same order, so that no two wait for each other.
     pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
@@ -197,9 +199,9 @@ impl Kernel {
 }
 
 /// Making.
-impl Kernel {
+impl OnFfs<'_> {
     /// Makes an empty file, or finds the one that is there; whether it was
-    /// made, in which case it has been taken ([`Kernel::take_inode`]).
+    /// made, in which case it has been taken ([`OnFfs::take_inode`]).
     pub(crate) async fn create(
         &self,
         process: &Rc<Process>,
@@ -305,7 +307,7 @@ impl Kernel {
 }
 
 /// Removing.
-impl Kernel {
+impl OnFfs<'_> {
     /// unlink(2).
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {

@@ -5,7 +5,7 @@ use super::errno::{Errno, Result};
 use super::ffs::FileSystem;
 use super::files::Session;
 use super::names::Found;
-use super::{BlockKey, Kernel, Vnode};
+use super::{BlockKey, FileSystems, Unix, Vnode};
 
 impl Session {
     /// Writes a file's blocks out and forgets them. Of a drive by itself
@@ -54,7 +54,10 @@ impl Session {
     /// The layout of a volume's file system at this moment; none where it has
     /// none.
     pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
-        let mounts = self.kernel.mounts.borrow();
+        let FileSystems::Ffs(mounts) = &self.kernel.file_systems else {
+            return None;
+        };
+        let mounts = mounts.borrow();
         mounts.get(volume as usize).map(|mount| mount.fs.clone())
     }
 
@@ -73,7 +76,7 @@ impl Session {
     }
 }
 
-impl Kernel {
+impl Unix {
     fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
         let size_bytes = self.size_bytes(node);
         let buffers = self.buffers.borrow();

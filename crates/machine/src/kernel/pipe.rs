@@ -1,6 +1,6 @@
 //! Pipes: bytes from one process to another.
 
-use super::Kernel;
+use super::computer::Computer;
 use super::errno::{Errno, Result};
 use super::process::{Context, Process};
 use diskperf_timeline::Stage;
@@ -47,7 +47,7 @@ impl Pipe {
     }
 }
 
-impl Kernel {
+impl Computer {
     pub(crate) async fn read_pipe(
         &self,
         process: &Rc<Process>,

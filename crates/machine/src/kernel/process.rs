@@ -1,6 +1,6 @@
 //! Processes, and which of them has the processor.
 
-use super::Kernel;
+use super::computer::Computer;
 use super::tracing::traced_work;
 use crate::event::Event;
 use crate::hardware::moment;
@@ -57,7 +57,7 @@ pub(crate) enum Context<'a> {
 /// then.
 #[must_use]
 pub(crate) struct Spending<'a> {
-    kernel: &'a Kernel,
+    kernel: &'a Computer,
     context: Context<'a>,
     stage: Stage,
     cost: Time,
@@ -246,7 +246,7 @@ impl Process {
 }
 
 /// Having the processor, and waiting for it.
-impl Kernel {
+impl Computer {
     /// A process that runs in the task that asks; returns when it has the
     /// processor.
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
@@ -347,7 +347,7 @@ impl Kernel {
         }
     }
 
-    /// Sleeps until [`Kernel::wake`]; the time up to then is for the caller
+    /// Sleeps until [`Computer::wake`]; the time up to then is for the caller
     /// to book, the waiting for the processor after it is booked here.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
         self.processor.give_up(&self.sim);
@@ -440,10 +440,20 @@ impl Kernel {
         }
         process.enter_mode(true);
     }
+
+    /// Sleeps until a moment, giving the processor up.
+    pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
+        self.release_processor();
+        let from = self.sim.now();
+        self.sim.sleep_until(at).await;
+        let now = self.sim.now();
+        process.book(Stage::Think, now, now - from);
+        self.regain(process).await;
+    }
 }
 
 /// The clock.
-impl Kernel {
+impl Computer {
     /// What processes have been at for longest since their accounts were opened, but
     /// for waiting until another has done what it is at.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
@@ -467,9 +477,10 @@ impl Kernel {
         longest.map(|(_, stage)| stage)
     }
 
-    /// A tick: charges it to the process that has the processor, at whatever
-    /// level it is interrupted; while it idles, to nobody.
-    pub(crate) fn tick(&self) {
+    /// A tick: charges it to the process that has the processor, or to whom that works
+    /// for, and whether as system time in any case, at whatever level it is
+    /// interrupted; while it idles, to nobody.
+    pub(crate) fn tick(&self, charged: impl Fn(&Rc<Process>) -> Option<(Rc<Process>, bool)>) {
         self.trace_tick();
         let tick = Time(1_000_000_000 / self.costs.clock_hz);
         self.sim
@@ -477,13 +488,8 @@ impl Kernel {
         if let Some(task) = self.processor.process() {
             let processes = self.processes.borrow();
             if let Some(process) = processes.iter().find(|process| process.task() == task) {
-                match &self.minix {
-                    None => process.tick(false),
-                    Some(minix) => {
-                        if let Some((billed, for_it)) = minix.billed(process) {
-                            billed.tick(for_it);
-                        }
-                    }
+                if let Some((charged, for_it)) = charged(process) {
+                    charged.tick(for_it);
                 }
             }
         }

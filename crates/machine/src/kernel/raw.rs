@@ -1,7 +1,7 @@
 //! Drives by themselves, past the buffer cache (physio): whole sectors, moved
 //! straight between the drive and the process.
 
-use super::Kernel;
+use super::Unix;
 use super::driver::Owner;
 use super::errno::{Errno, Result};
 use super::process::{Context, Process};
@@ -49,11 +49,7 @@ impl Data<'_> {
 /// The most that one transfer moves (4.2BSD minphys): longer calls are cut.
 const MOST_BYTES: usize = 63 << 10;
 
-impl Kernel {
-    pub(crate) fn partition(&self, volume: u32) -> Partition {
-        self.partitions[volume as usize]
-    }
-
+impl Unix {
     /// Reads or writes at an offset of a drive's partition; how much, which is
     /// less than all at its end.
     pub(crate) async fn raw(

@@ -5,7 +5,7 @@ use super::errno::{Errno, Result};
 use super::ffs::{Fragment, InodeKind};
 use super::inode_io::When;
 use super::process::{Context, Process};
-use super::{Kernel, Vnode};
+use super::{OnFfs, Vnode};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ impl Piece {
     }
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
         self.fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());

@@ -4,7 +4,7 @@ use super::errno::{Errno, Result};
 use super::ffs::InodeKind;
 use super::names::{Last, names, root};
 use super::process::Process;
-use super::{Kernel, Vnode};
+use super::{OnFfs, Vnode};
 use std::rc::Rc;
 
 /// What is to be done.
@@ -15,7 +15,7 @@ struct Move<'a> {
     target: Last<'a>,
 }
 
-impl Kernel {
+impl OnFfs<'_> {
     /// rename(2).
     pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
         for path in [from, to] {

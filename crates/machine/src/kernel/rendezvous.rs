@@ -1,6 +1,6 @@
 //! Where the workers of a run meet.
 
-use super::Kernel;
+use super::computer::Computer;
 use super::process::Process;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -43,7 +43,7 @@ impl Rendezvous {
     }
 }
 
-impl Kernel {
+impl Computer {
     /// Waits until all have come; the moment at which that was. None if one
     /// will never come.
     pub(crate) async fn meet(&self, process: &Rc<Process>, meeting: &Rendezvous) -> Option<Time> {

@@ -1,7 +1,7 @@
 //! Serial lines that bring characters all the time: a load that interrupts
 //! whatever else is done (Speck and Bass 1984).
 
-use super::Kernel;
+use super::computer::Computer;
 use crate::event::Event;
 use diskperf_sim::{Level, Streams, Time};
 use std::cell::Cell;
@@ -40,7 +40,7 @@ impl Serial {
     }
 }
 
-impl Kernel {
+impl Computer {
     /// Starts the lines, each at a moment of its own.
     pub(crate) fn start_serial(&self, streams: Streams) {
         let SerialLines {

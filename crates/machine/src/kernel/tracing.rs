@@ -1,7 +1,7 @@
 //! Recording what happens, for those who want to see it.
 
-use super::Kernel;
 use super::buffers::BufferId;
+use super::computer::Computer;
 use super::medium::Medium;
 use super::process::Process;
 use crate::hardware::device::Device;
@@ -58,7 +58,7 @@ impl Tracing {
     }
 }
 
-impl Kernel {
+impl Computer {
     /// What was recorded since the last time this was asked.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;

@@ -1,15 +1,14 @@
 //! Writing out what was delayed: the update daemon, sync and fsync.
 
-use super::Kernel;
 use super::buffers::BufferId;
 use super::inode_io::When;
 use super::process::Process;
-use super::{BlockKey, Vnode};
+use super::{BlockKey, On, OnFfs, Unix, Vnode};
 use crate::event::Event;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
+impl Unix {
     /// /etc/update: sync, every so often, for ever.
     pub(crate) async fn update(self: Rc<Self>) {
         let process = Process::new(usize::MAX);
@@ -35,16 +34,49 @@ impl Kernel {
     /// Starts to write everything of a drive that is newer than what is on it
     /// (sync, bflush).
     pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
-        if self.v7.is_some() {
-            self.v7_update(process, volume).await;
-        } else {
-            self.update_inodes(process, volume).await;
+        match self.on() {
+            On::V7(v7) => v7.update(process, volume).await,
+            On::Ffs(ffs) => ffs.update_inodes(process, volume).await,
         }
         while let Some(id) = self.take_delayed(volume) {
             self.bawrite(process, id).await;
         }
     }
 
+    /// A buffer of this drive that nobody uses and that has to go out; it is
+    /// the caller's from now on.
+    fn take_delayed(&self, volume: u32) -> Option<BufferId> {
+        let mut buffers = self.buffers.borrow_mut();
+        let place = buffers.all.iter().position(|buffer| {
+            buffer.delayed_write
+                && !buffer.busy
+                && buffer.key.is_some_and(|key| key.volume == volume)
+        })?;
+        let id = BufferId(place as u32);
+        buffers.take(id);
+        Some(id)
+    }
+
+    /// Writes everything of a drive and waits until it is there.
+    pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
+        self.sync(process, volume).await;
+        loop {
+            {
+                let mut writing = self.writing.borrow_mut();
+                let (count, waiters) = &mut writing[volume as usize];
+                if *count == 0 {
+                    return;
+                }
+                waiters.push(Rc::clone(process));
+            }
+            let from = self.sim.now();
+            self.park(process, "writes to end").await;
+            process.book_wait(Stage::BufferWait, from);
+        }
+    }
+}
+
+impl OnFfs<'_> {
     async fn update_inodes(&self, process: &Rc<Process>, volume: u32) {
         let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
         if modified {
@@ -78,37 +110,5 @@ impl Kernel {
         let page = self.zeroes(bytes);
         self.buffers.borrow_mut().get(id).page = Some(page);
         self.bawrite(process, id).await;
-    }
-
-    /// A buffer of this drive that nobody uses and that has to go out; it is
-    /// the caller's from now on.
-    fn take_delayed(&self, volume: u32) -> Option<BufferId> {
-        let mut buffers = self.buffers.borrow_mut();
-        let place = buffers.all.iter().position(|buffer| {
-            buffer.delayed_write
-                && !buffer.busy
-                && buffer.key.is_some_and(|key| key.volume == volume)
-        })?;
-        let id = BufferId(place as u32);
-        buffers.take(id);
-        Some(id)
-    }
-
-    /// Writes everything of a drive and waits until it is there.
-    pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
-        self.sync(process, volume).await;
-        loop {
-            {
-                let mut writing = self.writing.borrow_mut();
-                let (count, waiters) = &mut writing[volume as usize];
-                if *count == 0 {
-                    return;
-                }
-                waiters.push(Rc::clone(process));
-            }
-            let from = self.sim.now();
-            self.park(process, "writes to end").await;
-            process.book_wait(Stage::BufferWait, from);
-        }
     }
 }

@@ -27,10 +27,11 @@ use super::buffers::{BlockKey, BufferId, Page};
 use super::ffs::InodeNumber;
 use super::medium::Medium;
 use super::process::Process;
-use super::{InodeInCore, Kernel, Vnode};
+use super::{InodeInCore, Unix, Vnode};
 use layout::{Inode, SUPERBLOCK, Superblock};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
 pub use check::V7Check;
@@ -121,25 +122,28 @@ impl V7 {
     }
 }
 
-impl Kernel {
-    /// This kernel as the seventh edition.
-    ///
-    /// # Panics
-    ///
-    /// When it is another.
-    fn v7(&self) -> &V7 {
-        self.v7
-            .as_ref()
-            .expect("this computer runs the seventh edition")
-    }
+/// The seventh edition's file systems, with the kernel that uses them.
+pub(crate) struct OnV7<'a> {
+    pub(crate) unix: &'a Unix,
+    pub(crate) v7: &'a V7,
+}
 
-    fn v7_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
-        use_it(&mut self.v7().volumes.borrow_mut()[volume as usize])
+impl Deref for OnV7<'_> {
+    type Target = Unix;
+
+    fn deref(&self) -> &Unix {
+        self.unix
+    }
+}
+
+impl OnV7<'_> {
+    fn volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
+        use_it(&mut self.v7.volumes.borrow_mut()[volume as usize])
     }
 
     /// Looks at an inode in use.
-    pub(crate) fn v7_inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
-        self.v7_volume(node.volume, |volume| {
+    pub(crate) fn inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
+        self.volume(node.volume, |volume| {
             let found = volume.inodes.get(&node.inode);
             let inode = found.and_then(|found| found.inode.as_ref());
             look(inode.expect("an inode in use is in core"))
@@ -147,8 +151,8 @@ impl Kernel {
     }
 
     /// Changes an inode in use.
-    fn v7_change<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
-        self.v7_volume(node.volume, |volume| {
+    fn change<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
+        self.volume(node.volume, |volume| {
             volume.modified = true;
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("an inode in use is in core");
@@ -158,16 +162,15 @@ impl Kernel {
     }
 
     /// A block of a volume.
-    fn v7_key(volume: u32, block: u32) -> BlockKey {
+    fn key(volume: u32, block: u32) -> BlockKey {
         BlockKey {
             volume,
             fragment: block,
         }
     }
 
-    async fn v7_bread(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {
-        self.bread(process, Self::v7_key(volume, block), BLOCK)
-            .await
+    async fn read_block(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {
+        self.bread(process, Self::key(volume, block), BLOCK).await
     }
 
     /// Looks at the bytes of a buffer of ours.
@@ -180,7 +183,7 @@ impl Kernel {
     /// Waits until a gate is open, and shuts it.
     async fn shut(&self, process: &Rc<Process>, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
         loop {
-            let shut = self.v7_volume(volume, |volume| {
+            let shut = self.volume(volume, |volume| {
                 let gate = gate(volume);
                 if gate.shut {
                     gate.waiters.push(Rc::clone(process));
@@ -200,7 +203,7 @@ impl Kernel {
     }
 
     fn open_gate(&self, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
-        let waiters = self.v7_volume(volume, |volume| {
+        let waiters = self.volume(volume, |volume| {
             let gate = gate(volume);
             gate.shut = false;
             std::mem::take(&mut gate.waiters)
@@ -212,17 +215,17 @@ impl Kernel {
 
     /// Writes the super block, and hands the inodes that were changed to their
     /// blocks: what sync does before it writes what was delayed.
-    pub(crate) async fn v7_update(&self, process: &Rc<Process>, volume: u32) {
-        let bytes = self.v7_volume(volume, |volume| {
+    pub(crate) async fn update(&self, process: &Rc<Process>, volume: u32) {
+        let bytes = self.volume(volume, |volume| {
             std::mem::take(&mut volume.modified).then(|| volume.superblock.encode())
         });
         if let Some(bytes) = bytes {
-            let key = Self::v7_key(volume, SUPERBLOCK);
+            let key = Self::key(volume, SUPERBLOCK);
             let id = self.getblk(process, key, BLOCK).await;
             self.buffers.borrow_mut().get(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
         }
-        let changed = self.v7_volume(volume, |volume| {
+        let changed = self.volume(volume, |volume| {
             let changed = volume
                 .inodes
                 .iter()
@@ -230,7 +233,7 @@ impl Kernel {
             changed.map(|(inode, _)| *inode).collect::<Vec<_>>()
         });
         for inode in changed {
-            self.v7_write_inode(process, Vnode { volume, inode }).await;
+            self.write_inode(process, Vnode { volume, inode }).await;
         }
     }
 }

@@ -10,34 +10,34 @@ use crate::kernel::serial::SerialLines;
 use crate::parts::PartKind;
 use diskperf_sim::Time;
 
-/// The kernels that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KernelKind {
-    /// 4.2BSD, and kernels like it.
-    Bsd,
-    /// Minix.
-    Minix,
-    /// The seventh edition, and kernels like it.
-    V7,
-}
-
-/// The software, on its machine.
+/// What kernels of all kinds have, on this machine.
 #[derive(Clone, Debug)]
 pub struct KernelSpecification {
-    /// Which it is.
-    pub kind: KernelKind,
     /// What its routines cost.
     pub costs: Costs,
     /// Speed of the machine against the one that costs are given for.
     pub speed: f64,
-    /// Memory of the buffer cache.
-    pub cache_bytes: u32,
-    /// How drivers that order their queues do it.
-    pub order: QueueOrder,
     /// Serial lines that are active all the time.
     pub serial: SerialLines,
-    /// What Minix costs, where the kernel is that.
-    pub minix: Option<MinixConfig>,
+}
+
+/// Which kernel it is, and what that alone has.
+pub(super) enum Own {
+    Unix {
+        /// The seventh edition.
+        seventh: bool,
+        cache_bytes: u32,
+        order: QueueOrder,
+    },
+    Minix(MinixConfig),
+}
+
+/// The kernels that there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KernelKind {
+    Bsd,
+    Minix,
+    V7,
 }
 
 /// Longest cost that makes sense, in ms.
@@ -49,7 +49,7 @@ pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
 }
 
 impl KernelSpecification {
-    pub(super) fn read(system: &System, parts: &[PartKind]) -> Self {
+    pub(super) fn read(system: &System, parts: &[PartKind]) -> (Self, Own) {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
@@ -65,55 +65,55 @@ impl KernelSpecification {
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
         let kind = read_kind(&mut reader, parts);
-        if kind == KernelKind::Minix {
-            let (mut costs, minix) = read_minix(&mut reader, speed);
-            costs.copy_per_kb = copy_per_kb;
-            costs.clear_per_kb = clear_per_kb;
-            costs.clock_hz = clock_hz;
-            reader.finish();
-            check_interrupts(&mut host, &costs, &serial);
-            host.finish();
-            return Self {
-                kind,
-                costs,
-                speed,
-                cache_bytes: 0,
-                order: QueueOrder::Arrival,
-                serial,
-                minix: Some(minix),
-            };
-        }
-        let mut costs = read_costs(&mut reader, speed);
+        let (mut costs, own) = match kind {
+            KernelKind::Minix => {
+                let (costs, minix) = read_minix(&mut reader, speed);
+                (costs, Own::Minix(minix))
+            }
+            KernelKind::Bsd | KernelKind::V7 => {
+                let (costs, cache_bytes, order) = read_unix(&mut reader, (speed, memory));
+                let own = Own::Unix {
+                    seventh: kind == KernelKind::V7,
+                    cache_bytes,
+                    order,
+                };
+                (costs, own)
+            }
+        };
+        reader.finish();
         costs.copy_per_kb = copy_per_kb;
         costs.clear_per_kb = clear_per_kb;
         costs.clock_hz = clock_hz;
-        let share = reader.number(
-            "buffer_cache_share",
-            0.0..=0.9,
-            "share of memory that the buffer cache has",
-        );
-        let order = reader.choice(
-            "disksort",
-            &[
-                ("1983", QueueOrder::Scan),
-                ("reads-first", QueueOrder::ReadsFirst),
-                ("first-come", QueueOrder::Arrival),
-            ],
-            "the order of a drive's queue",
-        );
-        reader.finish();
         check_interrupts(&mut host, &costs, &serial);
         host.finish();
-        Self {
-            kind,
+        let kernel = Self {
             costs,
             speed,
-            cache_bytes: (memory as f64 * share).min(f64::from(1 << 30)) as u32,
-            order,
             serial,
-            minix: None,
-        }
+        };
+        (kernel, own)
     }
+}
+
+/// What UNIX costs, memory of its buffer cache, and how its drivers order their queues.
+fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u32, QueueOrder) {
+    let costs = read_costs(reader, speed);
+    let share = reader.number(
+        "buffer_cache_share",
+        0.0..=0.9,
+        "share of memory that the buffer cache has",
+    );
+    let order = reader.choice(
+        "disksort",
+        &[
+            ("1983", QueueOrder::Scan),
+            ("reads-first", QueueOrder::ReadsFirst),
+            ("first-come", QueueOrder::Arrival),
+        ],
+        "the order of a drive's queue",
+    );
+    let cache_bytes = (memory as f64 * share).min(f64::from(1 << 30)) as u32;
+    (costs, cache_bytes, order)
 }
 
 /// Which kernel it is; each has drivers for its own machines.

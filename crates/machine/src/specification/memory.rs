@@ -1,6 +1,6 @@
 //! How much memory a machine takes, known before it is built.
 
-use super::{DriveSpecification, Specification, Volume};
+use super::{DriveSpecification, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::{buffers, medium, minix};
@@ -16,10 +16,10 @@ impl Specification {
     /// Memory of a machine that uses so many of the volumes, from the first on.
     pub fn memory(&self, volumes: usize) -> Memory {
         let used = self.volumes.iter().take(volumes);
-        let kernel = &self.kernel;
-        let headers = u64::from(self.buffers()) * buffers::HEADER_BYTES;
-        let minix = kernel.minix.as_ref();
-        let blocks = minix.map_or(0, |minix| u64::from(minix.cache_blocks));
+        let (headers, blocks) = match &self.software {
+            Software::Unix(unix) => (u64::from(unix.buffers()), 0),
+            Software::Minix(minix) => (0, u64::from(minix.config.cache_blocks)),
+        };
         let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
         Memory {
             parts: vec![
@@ -28,7 +28,7 @@ impl Specification {
                     used.map(|volume| self.volume_bytes(volume)).sum(),
                 ),
                 ("drive.cylinders", of_drives.sum()),
-                ("host.memory_bytes", headers),
+                ("host.memory_bytes", headers * buffers::HEADER_BYTES),
                 ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
             ],
         }

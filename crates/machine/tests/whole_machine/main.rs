@@ -62,7 +62,7 @@ fn start<T: 'static>(
     work: impl AsyncFnOnce(&mut Session) -> T + 'static,
 ) -> Rc<RefCell<Option<T>>> {
     let result = Rc::new(RefCell::new(None));
-    let (kernel, out) = (Rc::clone(machine.kernel()), Rc::clone(&result));
+    let (kernel, out) = (machine.kernel().clone(), Rc::clone(&result));
     machine.spawn(&format!("process {number}"), async move {
         let meeting = Rendezvous::new(1);
         let mut session = Session::begin(&kernel, number, Vec::new(), &meeting).await;
@@ -127,7 +127,7 @@ async fn read(session: &mut Session, path: &str) -> Vec<Time> {
 
 /// The sector, on the drive, of each block of the only file of a drive.
 fn sectors(machine: &Machine, specification: &Specification, drive: usize) -> Vec<u64> {
-    machine.file_system(drive, |fs| {
+    let sectors = machine.file_system(drive, |fs| {
         let mut numbers = (2..100_000).map(InodeNumber);
         let file = numbers
             .find(|inode| fs.is_inode_allocated(*inode) && fs.kind(*inode) == InodeKind::File)
@@ -143,5 +143,6 @@ fn sectors(machine: &Machine, specification: &Specification, drive: usize) -> Ve
                     + u64::from(superblock.sector(address))
             })
             .collect()
-    })
+    });
+    sectors.expect("a fast file system")
 }

@@ -73,7 +73,7 @@ pub(crate) fn start<T: 'static, F>(
 ) where
     F: Future<Output = (System, T)>,
 {
-    let kernel = Rc::clone(machine.kernel());
+    let kernel = machine.kernel().clone();
     let results = Rc::clone(results);
     let number = ports.number;
     if results.borrow().len() <= number {
@@ -158,12 +158,9 @@ pub(crate) fn expect_sound(machine: &Machine, drives: usize) {
 /// What is wrong with a drive's file system, whatever its kind; a file without
 /// a name that is still in use, too.
 pub(crate) fn unsound(machine: &Machine, drive: usize) -> Vec<String> {
-    let problems = machine.problems(drive);
-    if !problems.is_empty() {
-        return problems;
-    }
-    match machine.open_unlinked(drive) {
-        0 => Vec::new(),
-        open => vec![format!("{open} files without a name are in use")],
+    match machine.check(drive) {
+        Ok(0) => Vec::new(),
+        Ok(open) => vec![format!("{open} files without a name are in use")],
+        Err(problems) => problems,
     }
 }

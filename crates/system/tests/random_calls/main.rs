@@ -296,10 +296,6 @@ async fn make_all(system: &mut System, calls: &[Call]) {
 }
 
 fn sound(machine: &diskperf_machine::Machine) -> Result<(), String> {
-    let problems = machine.problems(0);
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems.join("; "))
-    }
+    let checked = machine.check(0);
+    checked.map(|_| ()).map_err(|problems| problems.join("; "))
 }

@@ -1,7 +1,7 @@
 //! Giving a controller requests, drives in turn.
 
 use crate::hardware::RequestId;
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::process::Context;
 use diskperf_sim::Time;
 use std::cell::Cell;
@@ -42,7 +42,7 @@ impl Giving {
     /// When it is being done already.
     pub(crate) async fn all(
         &self,
-        (kernel, context): (&Kernel, Context<'_>),
+        (kernel, context): (&Unix, Context<'_>),
         cost: Time,
         next: impl Fn() -> Option<RequestId>,
         give: impl Fn(RequestId),

@@ -1,7 +1,6 @@
 //! Blocks through the cache (get_block, put_block, rw_block), and what the
 //! server asks the tasks for.
 
-use super::super::Kernel;
 use super::super::errno::{Errno, Result};
 use super::cache::{Again, BlockKey, BufferId, Memory};
 use super::errand::Errand;
@@ -14,7 +13,7 @@ use diskperf_timeline::Stage;
 /// The file server at work on a call.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
-    pub(super) kernel: &'a Kernel,
+    pub(super) kernel: &'a Minix,
     pub(super) me: &'a Party,
     pub(super) errand: &'a Errand,
 }
@@ -37,13 +36,9 @@ pub(super) enum Got {
 }
 
 impl Work<'_> {
-    pub(super) fn minix(&self) -> &Minix {
-        self.kernel.minix()
-    }
-
     /// Uses what the server knows; nobody else does meanwhile.
     pub(super) fn server<T>(&self, using: impl FnOnce(&mut Server) -> T) -> T {
-        using(&mut self.minix().server.borrow_mut())
+        using(&mut self.kernel.server.borrow_mut())
     }
 
     pub(super) async fn spend(&self, stage: Stage, cost: Time) {
@@ -77,7 +72,7 @@ impl Work<'_> {
     /// A block, in use until it is put back. Up to `run` blocks from it on
     /// are read in the same request where they follow each other.
     pub(super) async fn get_run(&self, key: BlockKey, contents: Contents, run: u32) -> Result<Got> {
-        let config = &self.minix().config;
+        let config = &self.kernel.config;
         self.spend(Stage::CacheLookup, config.cache_lookup).await;
         if let Some(id) = self.server(|server| server.cache.take(key)) {
             return Ok(Got::Block(id));
@@ -137,7 +132,7 @@ impl Work<'_> {
     /// The least recently used buffer becomes that of a block; what is newer
     /// in it than on its drive is written before, with all else of that drive.
     async fn replace(&self, key: BlockKey) -> Result<BufferId> {
-        let cost = self.minix().config.buffer_replace;
+        let cost = self.kernel.config.buffer_replace;
         self.spend(Stage::CacheLookup, cost).await;
         while let Some(dirty) = self.server(|server| server.cache.dirty_victim()) {
             let drive = dirty.drive.expect("what is without data is not written");
@@ -148,7 +143,7 @@ impl Work<'_> {
 
     /// Writes a drive's dirty blocks, in order.
     pub(super) async fn flush(&self, drive: u32) -> Result<()> {
-        let most = self.minix().config.blocks_per_request.max(1) as usize;
+        let most = self.kernel.config.blocks_per_request.max(1) as usize;
         let dirty = self.server(|server| server.cache.dirty(drive));
         let follows = |one: &BlockKey, next: &BlockKey| next.block == one.block + 1;
         for run in dirty.chunk_by(follows).flat_map(|run| run.chunks(most)) {

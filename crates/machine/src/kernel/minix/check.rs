@@ -1,7 +1,7 @@
 //! Checks a file system as fsck does: what is reached from the root against
 //! what the maps say.
 
-use super::super::Kernel;
+use super::Minix;
 use super::cache::BlockKey;
 use super::layout::{
     BLOCK_BYTES, ENTRY_BYTES, INODE_BYTES, Inode, Kind, Pointer, ROOT, Volume, pointer, word,
@@ -35,10 +35,10 @@ struct Check<'a> {
     problems: Vec<String>,
 }
 
-impl Kernel {
+impl Minix {
     /// Checks a drive's file system, as the cache and the drive have it.
-    pub(crate) fn check_minix(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
-        let server = self.minix().server.borrow();
+    pub(crate) fn check(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
+        let server = self.server.borrow();
         let media = self.media.borrow();
         let mut read = |block: u32| {
             let key = BlockKey {

@@ -1,12 +1,12 @@
 //! The disk task: one request at a time, from its message to the drive's
 //! interrupt and back.
 
-use super::super::Kernel;
 use super::super::errno::{Errno, Result};
+use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
 use crate::hardware::{Operation, Request, moment};
-use crate::parts::acsi::DiskTask;
+use crate::parts::acsi::Disk;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
@@ -34,10 +34,10 @@ impl Ahead {
     }
 }
 
-impl Kernel {
+impl Minix {
     /// The task.
-    pub(crate) async fn disk_task(self: Rc<Self>, disk: Rc<DiskTask>) {
-        let me = self.minix().party(Endpoint::Disk);
+    pub(crate) async fn disk_task(self: Rc<Self>) {
+        let me = self.party(Endpoint::Disk);
         self.begin(&me.process).await;
         let mut ahead = Ahead::default();
         loop {
@@ -45,21 +45,27 @@ impl Kernel {
             let Body::Device(request) = message.body else {
                 panic!("the disk task is asked for its drives")
             };
-            let cost = self.minix().config.task;
+            let cost = self.config.task;
             self.work((&me.process, &message.errand), Stage::Driver, cost)
                 .await;
             let moved = self
-                .disk_request((&me, &disk), &message.errand, &request, &mut ahead)
+                .disk_request(&me, &message.errand, &request, &mut ahead)
                 .await;
             self.send(&me, message.from, &message.errand, Body::Moved(moved))
                 .await;
         }
     }
 
+    /// What commands a drive.
+    fn disk_of(&self, drive: usize) -> &Disk {
+        let disk = self.disks.iter().find(|disk| disk.drives.contains(&drive));
+        disk.expect("every drive hangs on some controller")
+    }
+
     /// Serves one request; how many bytes of it there are on the drive.
     async fn disk_request(
         &self,
-        (me, disk): (&Party, &DiskTask),
+        me: &Party,
         errand: &Errand,
         request: &DeviceRequest,
         ahead: &mut Ahead,
@@ -68,6 +74,7 @@ impl Kernel {
             panic!("the disk task has drives")
         };
         let partition = self.partition(drive);
+        let disk = self.disk_of(partition.drive);
         let asked: u64 = request
             .pieces
             .iter()
@@ -118,7 +125,7 @@ impl Kernel {
     /// chip can count.
     async fn physical(
         &self,
-        (me, disk): (&Party, &DiskTask),
+        (me, disk): (&Party, &Disk),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
@@ -136,7 +143,7 @@ impl Kernel {
     /// One command, from the request to the interrupt.
     async fn command(
         &self,
-        (me, disk): (&Party, &DiskTask),
+        (me, disk): (&Party, &Disk),
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
@@ -153,7 +160,7 @@ impl Kernel {
         };
         request.spans.issue(moment(self.sim.now()));
         let id = self.hardware.borrow_mut().requests.issue(request);
-        if let (false, Some(program)) = (write, &*self.minix().billed.borrow()) {
+        if let (false, Some(program)) = (write, &*self.billed.borrow()) {
             program.count_storage_read(bytes as u32);
         }
         let around = self.surroundings();

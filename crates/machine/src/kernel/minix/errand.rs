@@ -1,7 +1,7 @@
 //! Where the time of a call goes while other processes work on it.
 
-use super::super::Kernel;
 use super::super::process::{Context, Process};
+use super::Minix;
 use crate::hardware::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Request as Spans, Stage};
@@ -51,7 +51,7 @@ impl Errand {
     }
 }
 
-impl Kernel {
+impl Minix {
     /// A process of Minix's spends processor time on an errand.
     ///
     /// # Panics

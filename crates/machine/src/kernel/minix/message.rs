@@ -4,10 +4,10 @@
 //! both come to it; who comes first waits. Only an interrupt does not wait: it
 //! is remembered until its task asks for it.
 
-use super::super::Kernel;
 use super::super::errno::Result;
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
+use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
 use super::server::Call;
@@ -244,22 +244,20 @@ fn interrupt() -> Message {
     }
 }
 
-impl Kernel {
+impl Minix {
     /// Sends a message; returns when it was taken.
     pub(super) async fn send(&self, me: &Party, to: Endpoint, errand: &Errand, body: Body) {
-        let minix = self.minix();
         let own = (&*me.process, errand);
-        self.work(own, Stage::SystemCall, minix.config.message)
-            .await;
+        self.work(own, Stage::SystemCall, self.config.message).await;
         let message = Message {
             from: me.endpoint,
             errand: errand.clone(),
             body,
         };
-        match minix.exchange.offer(to, message, false) {
+        match self.exchange.offer(to, message, false) {
             Some(receiver) => self.wake(&receiver),
             None => {
-                while minix.exchange.waits(to, me.endpoint) {
+                while self.exchange.waits(to, me.endpoint) {
                     self.park(&me.process, "its message to be taken").await;
                 }
                 errand.mark(Stage::BufferWait, self.sim.now());
@@ -269,7 +267,7 @@ impl Kernel {
 
     /// Takes a message from one of those who are accepted; waits for it.
     pub(super) async fn receive(&self, me: &Party, accepts: Accepts) -> Message {
-        let exchange = &self.minix().exchange;
+        let exchange = &self.exchange;
         if let Some((message, sender)) = exchange.take(me.endpoint, accepts) {
             if let Some(sender) = sender {
                 self.wake(&sender);
@@ -298,7 +296,7 @@ impl Kernel {
         errand: &Errand,
         body: Body,
     ) -> Body {
-        let cost = self.minix().config.message;
+        let cost = self.config.message;
         self.work((&me.process, errand), Stage::SystemCall, cost)
             .await;
         let answer = self.exchange_messages(me, to, errand, body).await;
@@ -314,7 +312,7 @@ impl Kernel {
         errand: &Errand,
         body: Body,
     ) -> Body {
-        let exchange = &self.minix().exchange;
+        let exchange = &self.exchange;
         let message = Message {
             from: me.endpoint,
             errand: errand.clone(),
@@ -330,7 +328,7 @@ impl Kernel {
 
     /// An interrupt becomes a message for a task.
     pub(crate) fn interrupt_task(&self, task: Endpoint) {
-        if let Some(process) = self.minix().exchange.interrupt(task) {
+        if let Some(process) = self.exchange.interrupt(task) {
             self.wake(&process);
         }
     }

@@ -109,7 +109,7 @@ impl Work<'_> {
     /// How many blocks may be read at once: those that the call wants too, and
     /// those that are read ahead, as far as they lie one behind the other.
     async fn run(&self, from: Cached, chunk: Chunk, first: BlockKey) -> Result<u32> {
-        let config = &self.minix().config;
+        let config = &self.kernel.config;
         let of_call = (chunk.within + chunk.left).div_ceil(BLOCK_BYTES) as u32;
         let wanted = config
             .blocks_per_request

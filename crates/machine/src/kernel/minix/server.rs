@@ -1,9 +1,9 @@
 //! The file server: one call after the other.
 
-use super::super::Kernel;
 use super::super::errno::{Errno, Result};
 use super::super::files::{From, How};
 use super::super::pipe::PipeEnd;
+use super::Minix;
 use super::blocks::Work;
 use super::cache::Memory;
 use super::descriptors::{Descriptor, Descriptors, What};
@@ -75,10 +75,10 @@ pub(super) enum Call {
 /// The largest position: programs have 32 bits for it, and a sign.
 pub(super) const MOST_POSITION: u64 = i32::MAX as u64;
 
-impl Kernel {
+impl Minix {
     /// The server.
     pub(super) async fn file_server(self: Rc<Self>) {
-        let me = self.minix().party(Endpoint::FileServer);
+        let me = self.party(Endpoint::FileServer);
         self.begin(&me.process).await;
         loop {
             let message = self.receive(&me, Accepts::Any).await;
@@ -90,8 +90,7 @@ impl Kernel {
                 me: &me,
                 errand: &message.errand,
             };
-            work.spend(Stage::SystemCall, self.minix().config.call)
-                .await;
+            work.spend(Stage::SystemCall, self.config.call).await;
             let reply = work.serve(caller, call).await;
             let reply = Body::Reply(reply);
             self.send(&me, message.from, &message.errand, reply).await;

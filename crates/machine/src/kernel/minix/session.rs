@@ -1,11 +1,11 @@
 //! A program's side: what the C library makes of a call.
 
-use super::super::Kernel;
 use super::super::errno::{Errno, Result};
 use super::super::files::{Account, From, How};
 use super::super::pipe::PipeEnd;
 use super::super::process::{Context, Process};
 use super::super::rendezvous::Rendezvous;
+use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
 use super::message::{Body, Endpoint, Party, Reply};
@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 /// A process on Minix.
 pub struct MinixSession {
-    kernel: Rc<Kernel>,
+    kernel: Rc<Minix>,
     me: Party,
     errand: Errand,
     /// The program's buffer, which others copy into and out of.
@@ -36,7 +36,7 @@ impl MinixSession {
     /// A new process, in the task that asks; returns when it has the
     /// processor.
     pub(crate) async fn begin(
-        kernel: &Rc<Kernel>,
+        kernel: &Rc<Minix>,
         number: usize,
         pipe_ends: Vec<PipeEnd>,
         meeting: &Rc<Rendezvous>,
@@ -45,7 +45,7 @@ impl MinixSession {
             endpoint: Endpoint::Program(number),
             process: Process::new(number),
         };
-        kernel.minix().exchange.register(me.endpoint, &me.process);
+        kernel.exchange.register(me.endpoint, &me.process);
         kernel.begin(&me.process).await;
         Self {
             kernel: Rc::clone(kernel),
@@ -63,7 +63,7 @@ impl MinixSession {
         for end in std::mem::take(&mut self.pipe_ends).into_iter().flatten() {
             self.kernel.close_pipe(&end);
         }
-        let minix = self.kernel.minix();
+        let minix = &self.kernel;
         minix.exchange.leave(self.me.endpoint);
         let own = |billed: &Rc<Process>| Rc::ptr_eq(billed, &self.me.process);
         minix.billed.borrow_mut().take_if(|billed| own(billed));
@@ -86,10 +86,9 @@ impl MinixSession {
     /// A call: a message to the file server, and its answer.
     async fn call(&self, call: Call) -> Reply {
         let (kernel, process) = (&self.kernel, &self.me.process);
-        let minix = kernel.minix();
         process.enter_mode(false);
-        minix.billed.replace(Some(Rc::clone(process)));
-        let cost = minix.config.message;
+        kernel.billed.replace(Some(Rc::clone(process)));
+        let cost = kernel.config.message;
         kernel
             .spend(Context::Process(process), Stage::SystemCall, cost)
             .await;
@@ -278,7 +277,7 @@ impl MinixSession {
     }
 
     pub(crate) fn volumes(&self) -> usize {
-        let server = self.kernel.minix().server.borrow();
+        let server = self.kernel.server.borrow();
         server.volumes.len()
     }
 

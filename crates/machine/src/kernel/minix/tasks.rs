@@ -1,7 +1,7 @@
 //! The memory task, the system task, and update.
 
-use super::super::Kernel;
 use super::super::errno::Errno;
+use super::Minix;
 use super::errand::Errand;
 use super::message::{Accepts, Body, Device, Endpoint, Party};
 use super::server::Call;
@@ -10,17 +10,17 @@ use crate::kernel::process::Process;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
+impl Minix {
     /// The memory task: `/dev/null`, and the same as a block device.
     pub(super) async fn memory_task(self: Rc<Self>) {
-        let me = self.minix().party(Endpoint::Memory);
+        let me = self.party(Endpoint::Memory);
         self.begin(&me.process).await;
         loop {
             let message = self.receive(&me, Accepts::Any).await;
             let Body::Device(request) = message.body else {
                 panic!("the memory task is asked for its devices")
             };
-            let cost = self.minix().config.task;
+            let cost = self.config.task;
             self.work((&me.process, &message.errand), Stage::Driver, cost)
                 .await;
             assert!(request.device == Device::Null, "the device is in memory");
@@ -38,7 +38,7 @@ impl Kernel {
 
     /// The system task: it alone may copy from one process to another.
     pub(super) async fn system_task(self: Rc<Self>) {
-        let me = self.minix().party(Endpoint::System);
+        let me = self.party(Endpoint::System);
         self.begin(&me.process).await;
         loop {
             let message = self.receive(&me, Accepts::Any).await;
@@ -46,8 +46,7 @@ impl Kernel {
                 panic!("the system task is asked to copy")
             };
             let own = (&*me.process, &message.errand);
-            self.work(own, Stage::SystemCall, self.minix().config.task)
-                .await;
+            self.work(own, Stage::SystemCall, self.config.task).await;
             self.work(own, Stage::Copy, self.costs.copy(bytes)).await;
             self.send(&me, message.from, &message.errand, Body::Copied)
                 .await;
@@ -55,12 +54,12 @@ impl Kernel {
     }
 
     /// /etc/update: sync, every so often, for ever.
-    pub(super) async fn minix_update(self: Rc<Self>) {
+    pub(super) async fn update(self: Rc<Self>) {
         let me = Party {
             endpoint: Endpoint::Program(usize::MAX),
             process: Process::new(usize::MAX - super::OWN.len()),
         };
-        self.minix().exchange.register(me.endpoint, &me.process);
+        self.exchange.register(me.endpoint, &me.process);
         self.begin(&me.process).await;
         loop {
             let next = self.sim.now() + self.costs.update_interval;

@@ -1,9 +1,10 @@
 //! Blocks and inodes from the free lists: alloc, free, ialloc, ifree.
 
+use super::super::Vnode;
 use super::super::errno::{Errno, Result};
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
-use super::super::{Kernel, Vnode};
+use super::OnV7;
 use super::layout::{
     FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT, decode_free, encode_free,
 };
@@ -11,38 +12,36 @@ use super::{BLOCK, BufferId, CoreInode, InodeInCore, Volume};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
-    async fn v7_spend_allocate(&self, process: &Rc<Process>) {
+impl OnV7<'_> {
+    async fn spend_allocate(&self, process: &Rc<Process>) {
         let context = Context::Process(process);
         self.spend(context, Stage::Allocate, self.costs.allocate)
             .await;
     }
 
     /// A block that was free, zeroed, in a buffer of ours (alloc).
-    pub(super) async fn v7_alloc(
+    pub(super) async fn alloc(
         &self,
         process: &Rc<Process>,
         volume: u32,
     ) -> Result<(u32, BufferId)> {
         self.shut(process, volume, Volume::free_list).await;
-        self.v7_spend_allocate(process).await;
-        let (taken, chained) = self.v7_volume(volume, |volume| {
+        self.spend_allocate(process).await;
+        let (taken, chained) = self.volume(volume, |volume| {
             let free = &mut volume.superblock.free;
             let taken = free.pop().filter(|block| *block != 0);
             volume.modified |= taken.is_some();
             (taken, taken.is_some() && free.is_empty())
         });
         if let (Some(block), true) = (taken, chained) {
-            let id = self.v7_bread(process, volume, block).await;
+            let id = self.read_block(process, volume, block).await;
             let next = self.look_at(id, decode_free);
-            self.v7_volume(volume, |volume| volume.superblock.free = next);
+            self.volume(volume, |volume| volume.superblock.free = next);
             self.brelse(process, id).await;
         }
         self.open_gate(volume, Volume::free_list);
         let block = taken.ok_or(Errno::NoSpace)?;
-        let id = self
-            .getblk(process, Self::v7_key(volume, block), BLOCK)
-            .await;
+        let id = self.getblk(process, Self::key(volume, block), BLOCK).await;
         let cost = self.costs.clear(BLOCK as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
@@ -55,10 +54,10 @@ impl Kernel {
     }
 
     /// Gives a block back: it is the next to be taken (free).
-    pub(super) async fn v7_free(&self, process: &Rc<Process>, volume: u32, block: u32) {
+    pub(super) async fn free(&self, process: &Rc<Process>, volume: u32, block: u32) {
         self.shut(process, volume, Volume::free_list).await;
-        self.v7_spend_allocate(process).await;
-        let full = self.v7_volume(volume, |volume| {
+        self.spend_allocate(process).await;
+        let full = self.volume(volume, |volume| {
             volume.modified = true;
             let free = &mut volume.superblock.free;
             if free.is_empty() {
@@ -67,31 +66,31 @@ impl Kernel {
             (free.len() == MOST_FREE).then(|| encode_free(free))
         });
         if let Some(bytes) = full {
-            let key = Self::v7_key(volume, block);
+            let key = Self::key(volume, block);
             let id = self.getblk(process, key, BLOCK).await;
             self.buffers.borrow_mut().get(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
-            self.v7_volume(volume, |volume| volume.superblock.free.clear());
+            self.volume(volume, |volume| volume.superblock.free.clear());
         }
-        self.v7_volume(volume, |volume| volume.superblock.free.push(block));
+        self.volume(volume, |volume| volume.superblock.free.push(block));
         self.open_gate(volume, Volume::free_list);
     }
 
     /// A new inode without names, in use (ialloc).
-    pub(super) async fn v7_make_inode(
+    pub(super) async fn make_inode(
         &self,
         process: &Rc<Process>,
         volume: u32,
         kind: InodeKind,
     ) -> Result<Vnode> {
         loop {
-            self.v7_spend_allocate(process).await;
-            let taken = self.v7_volume(volume, |volume| {
+            self.spend_allocate(process).await;
+            let taken = self.volume(volume, |volume| {
                 volume.modified = true;
                 volume.superblock.inodes.pop()
             });
             let Some(inode) = taken else {
-                self.v7_find_free_inodes(process, volume).await?;
+                self.find_free_inodes(process, volume).await?;
                 continue;
             };
             if inode < ROOT {
@@ -102,19 +101,19 @@ impl Kernel {
                 inode: InodeNumber(inode),
             };
             // It may have been taken after all, by whoever found it too.
-            if self.v7_in_use(node) {
+            if self.in_use(node) {
                 continue;
             }
-            self.v7_take(process, node).await;
+            self.take(process, node).await;
             let (free, only) = (
-                self.v7_inode(node, |inode| inode.kind.is_none()),
+                self.inode(node, |inode| inode.kind.is_none()),
                 self.in_core(node, |core| core.users == 1),
             );
             if !free || !only {
-                self.v7_put(process, node).await;
+                self.put(process, node).await;
                 continue;
             }
-            self.v7_change(node, |inode| {
+            self.change(node, |inode| {
                 *inode = Inode {
                     kind: Some(kind),
                     ..Inode::default()
@@ -124,31 +123,31 @@ impl Kernel {
         }
     }
 
-    fn v7_in_use(&self, node: Vnode) -> bool {
-        self.v7_volume(node.volume, |volume| {
+    fn in_use(&self, node: Vnode) -> bool {
+        self.volume(node.volume, |volume| {
             volume.inodes.contains_key(&node.inode)
         })
     }
 
     /// Fills the super block's free inodes from the start of the inodes on.
-    async fn v7_find_free_inodes(&self, process: &Rc<Process>, volume: u32) -> Result<()> {
+    async fn find_free_inodes(&self, process: &Rc<Process>, volume: u32) -> Result<()> {
         self.shut(process, volume, Volume::inode_list).await;
-        let end = self.v7_volume(volume, |volume| volume.superblock.first_data_block);
+        let end = self.volume(volume, |volume| volume.superblock.first_data_block);
         let mut inode = 0;
         // Somebody may have filled them meanwhile.
-        let mut found = self.v7_volume(volume, |volume| volume.superblock.inodes.len());
+        let mut found = self.volume(volume, |volume| volume.superblock.inodes.len());
         for block in FIRST_INODE_BLOCK..end {
             if found >= MOST_INODES || (inode == 0 && found > 0) {
                 break;
             }
-            let id = self.v7_bread(process, volume, block).await;
+            let id = self.read_block(process, volume, block).await;
             let free: Vec<bool> = self.look_at(id, |bytes| {
                 let inodes = bytes.chunks(INODE_BYTES);
                 inodes
                     .map(|bytes| Inode::decode(bytes).kind.is_none())
                     .collect()
             });
-            self.v7_volume(volume, |volume| {
+            self.volume(volume, |volume| {
                 for free in free {
                     inode += 1;
                     let number = InodeNumber(inode);
@@ -166,8 +165,8 @@ impl Kernel {
     }
 
     /// Books an inode as free, if the super block has room for it (ifree).
-    pub(super) fn v7_free_inode(&self, node: Vnode) {
-        self.v7_volume(node.volume, |volume| {
+    pub(super) fn free_inode(&self, node: Vnode) {
+        self.volume(node.volume, |volume| {
             let inodes = &mut volume.superblock.inodes;
             if !volume.inode_list.shut && inodes.len() < MOST_INODES {
                 inodes.push(node.inode.0);
@@ -177,7 +176,7 @@ impl Kernel {
     }
 
     /// A place in core for an inode that is to be read.
-    pub(super) fn v7_enter(&self, node: Vnode) {
+    pub(super) fn enter(&self, node: Vnode) {
         let core = InodeInCore {
             users: 1,
             ..InodeInCore::default()
@@ -186,7 +185,7 @@ impl Kernel {
             core,
             ..CoreInode::default()
         };
-        self.v7_volume(node.volume, |volume| {
+        self.volume(node.volume, |volume| {
             volume.inodes.insert(node.inode, inode);
         });
     }

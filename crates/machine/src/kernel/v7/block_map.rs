@@ -1,16 +1,17 @@
 //! Where a block of a file is, or is to be (bmap).
 
+use super::super::Vnode;
 use super::super::block_map::Mapped;
 use super::super::errno::{Errno, Result};
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
-use super::super::{Kernel, Vnode};
+use super::OnV7;
 use super::layout::{DIRECT, POINTERS, long, path, put_long};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
-    async fn v7_spend_map(&self, process: &Rc<Process>) {
+impl OnV7<'_> {
+    async fn spend_map(&self, process: &Rc<Process>) {
         let context = Context::Process(process);
         self.spend(context, Stage::SystemCall, self.costs.block_map)
             .await;
@@ -18,17 +19,17 @@ impl Kernel {
 
     /// A block for reading, and the next one, if what names this one names
     /// that too.
-    pub(super) async fn v7_map_for_reading(
+    pub(super) async fn map_for_reading(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
     ) -> Result<Mapped> {
-        self.v7_spend_map(process).await;
+        self.spend_map(process).await;
         let path = path(lbn).ok_or(Errno::FileTooLarge)?;
         let known = |block: u32| (block != 0).then_some(Fragment(block));
         let (first, below) = (path[0], &path[1..]);
-        let (mut block, mut next) = self.v7_inode(node, |inode| {
+        let (mut block, mut next) = self.inode(node, |inode| {
             let next = (first + 1 < DIRECT as usize).then(|| inode.addresses[first + 1]);
             (inode.addresses[first], next.unwrap_or(0))
         });
@@ -37,7 +38,7 @@ impl Kernel {
                 next = 0;
                 break;
             }
-            let id = self.v7_bread(process, node.volume, block).await;
+            let id = self.read_block(process, node.volume, block).await;
             (block, next) = self.look_at(id, |bytes| {
                 let next = (place + 1 < POINTERS as usize).then(|| long(bytes, 4 * (place + 1)));
                 (long(bytes, 4 * place), next.unwrap_or(0))
@@ -52,29 +53,29 @@ impl Kernel {
 
     /// A block for writing: allocated, if it was not, with the blocks that
     /// point at it.
-    pub(super) async fn v7_map_for_writing(
+    pub(super) async fn map_for_writing(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
     ) -> Result<u32> {
-        self.v7_spend_map(process).await;
+        self.spend_map(process).await;
         let path = path(lbn).ok_or(Errno::FileTooLarge)?;
-        let mut block = self.v7_inode(node, |inode| inode.addresses[path[0]]);
+        let mut block = self.inode(node, |inode| inode.addresses[path[0]]);
         if block == 0 {
-            let (made, id) = self.v7_alloc(process, node.volume).await?;
+            let (made, id) = self.alloc(process, node.volume).await?;
             self.bdwrite(process, id).await;
-            self.v7_change(node, |inode| inode.addresses[path[0]] = made);
+            self.change(node, |inode| inode.addresses[path[0]] = made);
             block = made;
         }
         for place in &path[1..] {
-            let above = self.v7_bread(process, node.volume, block).await;
+            let above = self.read_block(process, node.volume, block).await;
             block = self.look_at(above, |bytes| long(bytes, 4 * place));
             if block != 0 {
                 self.brelse(process, above).await;
                 continue;
             }
-            let made = match self.v7_alloc(process, node.volume).await {
+            let made = match self.alloc(process, node.volume).await {
                 Ok((made, id)) => {
                     self.bdwrite(process, id).await;
                     made

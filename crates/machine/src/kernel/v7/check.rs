@@ -1,9 +1,9 @@
 //! Checks a file system as fsck does: every block is in one file or free,
 //! every inode has as many names as it says.
 
-use super::super::Kernel;
 use super::super::buffers::BlockKey;
 use super::super::ffs::{InodeKind, InodeNumber};
+use super::OnV7;
 use super::layout::{
     BLOCK_BYTES, DIRECT, ENTRY_BYTES, INODE_BYTES, Inode, ROOT, Superblock, cut, decode_free, long,
     word,
@@ -46,9 +46,9 @@ struct State {
     problems: Vec<String>,
 }
 
-impl Kernel {
+impl OnV7<'_> {
     /// A block as it should be: from the cache, or else from the drive.
-    pub(super) fn v7_present(&self, volume: u32, block: u32) -> Vec<u8> {
+    pub(super) fn present(&self, volume: u32, block: u32) -> Vec<u8> {
         let key = BlockKey {
             volume,
             fragment: block,
@@ -69,8 +69,8 @@ impl Kernel {
 
     /// Checks a volume's file system, as the kernel, the cache and the drive
     /// have it.
-    pub(crate) fn check_v7(&self, volume: u32) -> Result<V7Check, Vec<String>> {
-        let (superblock, in_core) = self.v7_volume(volume, |volume| {
+    pub(crate) fn check_volume(&self, volume: u32) -> Result<V7Check, Vec<String>> {
+        let (superblock, in_core) = self.volume(volume, |volume| {
             let read = |(number, core): (&InodeNumber, &super::CoreInode)| {
                 core.inode.clone().map(|inode| (*number, inode))
             };
@@ -78,7 +78,7 @@ impl Kernel {
             (volume.superblock.clone(), inodes)
         });
         let check = Check {
-            read: &|block| self.v7_present(volume, block),
+            read: &|block| self.present(volume, block),
             superblock: &superblock,
             in_core: &in_core,
         };

@@ -1,27 +1,28 @@
 //! Inodes in core: iget, iput, iupdat, itrunc.
 
+use super::super::Vnode;
 use super::super::ffs::InodeKind;
 use super::super::process::Process;
-use super::super::{Kernel, Vnode};
+use super::OnV7;
 use super::layout::{ADDRESSES, DIRECT, INODE_BYTES, Inode, POINTERS, Superblock, long};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl Kernel {
+impl OnV7<'_> {
     /// Has an inode in use, reading it if nobody had it (iget).
-    pub(crate) async fn v7_take(&self, process: &Rc<Process>, node: Vnode) {
-        let known = self.v7_volume(node.volume, |volume| {
+    pub(crate) async fn take(&self, process: &Rc<Process>, node: Vnode) {
+        let known = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
             found.map(|found| found.core.users += 1).is_some()
         });
         if known {
-            return self.v7_wait_until_read(process, node).await;
+            return self.wait_until_read(process, node).await;
         }
-        self.v7_enter(node);
+        self.enter(node);
         let (block, at) = Superblock::inode_place(node.inode.0);
-        let id = self.v7_bread(process, node.volume, block).await;
+        let id = self.read_block(process, node.volume, block).await;
         let inode = self.look_at(id, |bytes| Inode::decode(&bytes[at..at + INODE_BYTES]));
-        let readers = self.v7_volume(node.volume, |volume| {
+        let readers = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("who reads an inode uses it");
             found.inode = Some(inode);
@@ -33,9 +34,9 @@ impl Kernel {
         self.brelse(process, id).await;
     }
 
-    async fn v7_wait_until_read(&self, process: &Rc<Process>, node: Vnode) {
+    async fn wait_until_read(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let read = self.v7_volume(node.volume, |volume| {
+            let read = self.volume(node.volume, |volume| {
                 let found = volume.inodes.get_mut(&node.inode);
                 let found = found.expect("an inode in use is in core");
                 if found.inode.is_none() {
@@ -55,7 +56,7 @@ impl Kernel {
 
     /// Is done with an inode; the last to be done with one that has no name
     /// any more frees it (iput).
-    pub(crate) async fn v7_put(&self, process: &Rc<Process>, node: Vnode) {
+    pub(crate) async fn put(&self, process: &Rc<Process>, node: Vnode) {
         loop {
             let (last, modified) = self.in_core(node, |core| {
                 let last = core.users == 1;
@@ -67,16 +68,16 @@ impl Kernel {
             }
             // It stays in use while this process sleeps: somebody may come
             // upon it.
-            let nameless = self.v7_inode(node, |inode| inode.links == 0 && inode.kind.is_some());
+            let nameless = self.inode(node, |inode| inode.links == 0 && inode.kind.is_some());
             if nameless {
-                self.v7_truncate(process, node).await;
-                self.v7_change(node, |inode| inode.kind = None);
-                self.v7_write_inode(process, node).await;
-                self.v7_free_inode(node);
+                self.truncate(process, node).await;
+                self.change(node, |inode| inode.kind = None);
+                self.write_inode(process, node).await;
+                self.free_inode(node);
             } else if modified {
-                self.v7_write_inode(process, node).await;
+                self.write_inode(process, node).await;
             } else {
-                self.v7_volume(node.volume, |volume| volume.inodes.remove(&node.inode));
+                self.volume(node.volume, |volume| volume.inodes.remove(&node.inode));
                 return;
             }
         }
@@ -84,10 +85,10 @@ impl Kernel {
 
     /// Puts an inode that was changed into its block, which is written later
     /// (iupdat).
-    pub(super) async fn v7_write_inode(&self, process: &Rc<Process>, node: Vnode) {
+    pub(super) async fn write_inode(&self, process: &Rc<Process>, node: Vnode) {
         let (block, at) = Superblock::inode_place(node.inode.0);
-        let id = self.v7_bread(process, node.volume, block).await;
-        let inode = self.v7_volume(node.volume, |volume| {
+        let id = self.read_block(process, node.volume, block).await;
+        let inode = self.volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode)?;
             found.core.modified = false;
             found.inode.clone()
@@ -103,30 +104,29 @@ impl Kernel {
     }
 
     /// Gives all blocks of a file back, the last one first (itrunc).
-    pub(crate) async fn v7_truncate(&self, process: &Rc<Process>, node: Vnode) {
+    pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode) {
         for place in (0..ADDRESSES).rev() {
-            let block = self.v7_inode(node, |inode| inode.addresses[place]);
+            let block = self.inode(node, |inode| inode.addresses[place]);
             if block == 0 {
                 continue;
             }
-            self.v7_change(node, |inode| inode.addresses[place] = 0);
+            self.change(node, |inode| inode.addresses[place] = 0);
             let depth = (place as u32 + 1).saturating_sub(DIRECT);
-            self.v7_free_tree(process, node.volume, (block, depth))
-                .await;
+            self.free_tree(process, node.volume, (block, depth)).await;
         }
-        self.v7_change(node, |inode| inode.size = 0);
+        self.change(node, |inode| inode.size = 0);
     }
 
     /// Gives a block back, after what it points at over so many levels (tloop).
-    async fn v7_free_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
+    async fn free_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
         // Blocks to be freed; of one with a level, first those that it names.
         let mut left = vec![top];
         while let Some((block, depth)) = left.pop() {
             if depth == 0 {
-                self.v7_free(process, volume, block).await;
+                self.free(process, volume, block).await;
                 continue;
             }
-            let id = self.v7_bread(process, volume, block).await;
+            let id = self.read_block(process, volume, block).await;
             left.push((block, 0));
             self.look_at(id, |bytes| {
                 let named = (0..POINTERS as usize).map(|place| long(bytes, 4 * place));
@@ -140,7 +140,7 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn v7_kind(&self, node: Vnode) -> Option<InodeKind> {
-        self.v7_inode(node, |inode| inode.kind)
+    pub(crate) fn kind(&self, node: Vnode) -> Option<InodeKind> {
+        self.inode(node, |inode| inode.kind)
     }
 }

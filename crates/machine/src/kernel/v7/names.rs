@@ -3,11 +3,12 @@
 //! Who looks for a path's last name has its directory locked until it is done
 //! with the name, and locks no other before it lets go of this one.
 
+use super::super::Vnode;
 use super::super::errno::{Errno, Result};
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::files::How;
 use super::super::process::{Context, Process};
-use super::super::{Kernel, Vnode};
+use super::OnV7;
 use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, cut, entry, word};
 use crate::written::Written;
 use diskperf_timeline::Stage;
@@ -39,23 +40,23 @@ enum Wanted<'a> {
     Other,
 }
 
-impl Kernel {
+impl OnV7<'_> {
     /// What a path leads to, in use until it is put back.
-    pub(crate) async fn v7_find(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
+    pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
         let (root, rest) = self.mount_of(path)?;
         let mut at = root;
-        self.v7_take(process, at).await;
+        self.take(process, at).await;
         for name in names(rest) {
-            at = self.v7_step(process, at, name).await?;
+            at = self.step(process, at, name).await?;
         }
         Ok(at)
     }
 
     /// From a directory in use to what a name in it is; that is in use then,
     /// and the directory no longer.
-    async fn v7_step(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
+    async fn step(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
         let name = cut(name);
-        let found = self.v7_look_up(process, from, &name).await;
+        let found = self.look_up(process, from, &name).await;
         let to = match found {
             Ok(found) => match found.entry {
                 Some((inode, _)) => {
@@ -64,7 +65,7 @@ impl Kernel {
                         inode,
                     };
                     // While the directory is locked: it still has the name.
-                    self.v7_take(process, node).await;
+                    self.take(process, node).await;
                     Ok(node)
                 }
                 None => Err(Errno::NoEntry),
@@ -72,46 +73,43 @@ impl Kernel {
             Err(errno) => Err(errno),
         };
         self.unlock(from);
-        self.v7_put(process, from).await;
+        self.put(process, from).await;
         to
     }
 
     /// Locks a directory in use and looks for a name.
-    async fn v7_look_up(
+    async fn look_up(
         &self,
         process: &Rc<Process>,
         directory: Vnode,
         name: &[u8; NAME_BYTES],
     ) -> Result<Found> {
         self.lock(process, directory).await;
-        if self.v7_kind(directory) != Some(InodeKind::Directory) {
+        if self.kind(directory) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
         // Somebody may have removed it.
-        if self.v7_inode(directory, |inode| inode.links) == 0 {
+        if self.inode(directory, |inode| inode.links) == 0 {
             return Err(Errno::NoEntry);
         }
         let context = Context::Process(process);
         self.spend(context, Stage::SystemCall, self.costs.name_lookup)
             .await;
-        self.v7_search(process, directory, &Wanted::Name(name))
-            .await
+        self.search(process, directory, &Wanted::Name(name)).await
     }
 
-    async fn v7_search(
+    async fn search(
         &self,
         process: &Rc<Process>,
         directory: Vnode,
         wanted: &Wanted<'_>,
     ) -> Result<Found> {
-        let size = self.v7_inode(directory, |inode| u64::from(inode.size));
+        let size = self.inode(directory, |inode| u64::from(inode.size));
         let mut free = size;
         for lbn in 0..size.div_ceil(BLOCK_BYTES as u64) {
-            let mapped = self
-                .v7_map_for_reading(process, directory, lbn as u32)
-                .await?;
+            let mapped = self.map_for_reading(process, directory, lbn as u32).await?;
             let block = mapped.block.expect("a directory has no holes").0;
-            let id = self.v7_bread(process, directory.volume, block).await;
+            let id = self.read_block(process, directory.volume, block).await;
             let base = lbn * BLOCK_BYTES as u64;
             let end = (size - base).min(BLOCK_BYTES as u64) as usize;
             let entry = self.look_at(id, |bytes| {
@@ -140,18 +138,18 @@ impl Kernel {
     }
 
     /// Walks to the directory of a path's last name; none of the root itself.
-    async fn v7_find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<Last>> {
+    async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<Last>> {
         let (root, rest) = self.mount_of(path)?;
         let mut names = names(rest).peekable();
         let mut parent = root;
-        self.v7_take(process, parent).await;
+        self.take(process, parent).await;
         while let Some(name) = names.next() {
             if names.peek().is_some() {
-                parent = self.v7_step(process, parent, name).await?;
+                parent = self.step(process, parent, name).await?;
                 continue;
             }
             let name = cut(name);
-            match self.v7_look_up(process, parent, &name).await {
+            match self.look_up(process, parent, &name).await {
                 Ok(found) => {
                     return Ok(Some(Last {
                         parent,
@@ -161,60 +159,50 @@ impl Kernel {
                 }
                 Err(errno) => {
                     self.unlock(parent);
-                    self.v7_put(process, parent).await;
+                    self.put(process, parent).await;
                     return Err(errno);
                 }
             }
         }
-        self.v7_put(process, parent).await;
+        self.put(process, parent).await;
         Ok(None)
     }
 
-    async fn v7_leave(&self, process: &Rc<Process>, last: &Last) {
+    async fn leave(&self, process: &Rc<Process>, last: &Last) {
         self.unlock(last.parent);
-        self.v7_put(process, last.parent).await;
+        self.put(process, last.parent).await;
     }
 
     /// open(2) and creat(2); the inode, in use.
-    pub(crate) async fn v7_open(
-        &self,
-        process: &Rc<Process>,
-        path: &str,
-        how: How,
-    ) -> Result<Vnode> {
+    pub(crate) async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Vnode> {
         let node = if how.create {
-            match self.v7_find_last(process, path).await? {
+            match self.find_last(process, path).await? {
                 None if how.exclusive => return Err(Errno::Exists),
-                None => self.v7_find(process, path).await?,
+                None => self.find(process, path).await?,
                 Some(last) => {
-                    let opened = self.v7_create(process, &last, how.exclusive).await;
-                    self.v7_leave(process, &last).await;
+                    let opened = self.create(process, &last, how.exclusive).await;
+                    self.leave(process, &last).await;
                     opened?
                 }
             }
         } else {
-            self.v7_find(process, path).await?
+            self.find(process, path).await?
         };
-        let directory = self.v7_kind(node) == Some(InodeKind::Directory);
+        let directory = self.kind(node) == Some(InodeKind::Directory);
         if directory && how.write {
-            self.v7_put(process, node).await;
+            self.put(process, node).await;
             return Err(Errno::IsDirectory);
         }
         if how.truncate && !directory {
             self.lock(process, node).await;
-            self.v7_truncate(process, node).await;
+            self.truncate(process, node).await;
             self.unlock(node);
         }
         Ok(node)
     }
 
     /// The inode of the name, made if it was not there.
-    async fn v7_create(
-        &self,
-        process: &Rc<Process>,
-        last: &Last,
-        exclusive: bool,
-    ) -> Result<Vnode> {
+    async fn create(&self, process: &Rc<Process>, last: &Last, exclusive: bool) -> Result<Vnode> {
         if let Some((inode, _)) = last.found.entry {
             if exclusive {
                 return Err(Errno::Exists);
@@ -223,96 +211,91 @@ impl Kernel {
                 volume: last.parent.volume,
                 inode,
             };
-            self.v7_take(process, node).await;
+            self.take(process, node).await;
             return Ok(node);
         }
         let volume = last.parent.volume;
-        let node = self.v7_make_inode(process, volume, InodeKind::File).await?;
-        self.v7_change(node, |inode| inode.links = 1);
+        let node = self.make_inode(process, volume, InodeKind::File).await?;
+        self.change(node, |inode| inode.links = 1);
         // A name must not point at an inode that is not there yet.
-        self.v7_write_inode(process, node).await;
-        self.v7_enter_or_drop(process, last, node).await?;
+        self.write_inode(process, node).await;
+        self.enter_or_drop(process, last, node).await?;
         Ok(node)
     }
 
     /// Enters a new inode's name; if that fails, there is no such inode.
-    async fn v7_enter_or_drop(
-        &self,
-        process: &Rc<Process>,
-        last: &Last,
-        node: Vnode,
-    ) -> Result<()> {
+    async fn enter_or_drop(&self, process: &Rc<Process>, last: &Last, node: Vnode) -> Result<()> {
         let bytes = entry(node.inode.0, &last.name);
         let at = (last.found.free, Written::from(&bytes));
-        let (_, entered) = self.v7_write(process, last.parent, at).await;
+        let (_, entered) = self.write(process, last.parent, at).await;
         if entered.is_err() {
-            self.v7_change(node, |inode| inode.links = 0);
-            self.v7_put(process, node).await;
+            self.change(node, |inode| inode.links = 0);
+            self.put(process, node).await;
         }
         entered
     }
 
-    async fn v7_erase(&self, process: &Rc<Process>, last: &Last, at: u64) -> Result<()> {
+    async fn erase(&self, process: &Rc<Process>, last: &Last, at: u64) -> Result<()> {
         let bytes = entry(0, &last.name);
         let at = (at, Written::from(&bytes));
-        self.v7_write(process, last.parent, at).await.1
+        self.write(process, last.parent, at).await.1
     }
 
     /// What mkdir(1) does with mknod and link.
-    pub(crate) async fn v7_mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        let last = self.v7_find_last(process, path).await?;
+    pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
+        let last = self.find_last(process, path).await?;
         let last = last.ok_or(Errno::Exists)?;
-        let made = self.v7_mkdir_in(process, &last).await;
-        self.v7_leave(process, &last).await;
+        let made = self.mkdir_in(process, &last).await;
+        self.leave(process, &last).await;
         made
     }
 
-    async fn v7_mkdir_in(&self, process: &Rc<Process>, last: &Last) -> Result<()> {
+    async fn mkdir_in(&self, process: &Rc<Process>, last: &Last) -> Result<()> {
         if last.found.entry.is_some() {
             return Err(Errno::Exists);
         }
         let parent = last.parent;
-        if self.v7_inode(parent, |inode| inode.links) >= MOST_LINKS {
+        if self.inode(parent, |inode| inode.links) >= MOST_LINKS {
             return Err(Errno::TooManyLinks);
         }
         let node = self
-            .v7_make_inode(process, parent.volume, InodeKind::Directory)
+            .make_inode(process, parent.volume, InodeKind::Directory)
             .await?;
         let dots = [
             entry(node.inode.0, &cut(".")),
             entry(parent.inode.0, &cut("..")),
         ];
         let (_, filled) = self
-            .v7_write(process, node, (0, Written::from(dots.as_flattened())))
+            .write(process, node, (0, Written::from(dots.as_flattened())))
             .await;
         if let Err(errno) = filled {
-            self.v7_put(process, node).await;
+            self.put(process, node).await;
             return Err(errno);
         }
-        self.v7_change(node, |inode| inode.links = 2);
-        self.v7_write_inode(process, node).await;
-        self.v7_enter_or_drop(process, last, node).await?;
-        self.v7_change(parent, |inode| inode.links += 1);
-        self.v7_put(process, node).await;
+        self.change(node, |inode| inode.links = 2);
+        self.write_inode(process, node).await;
+        self.enter_or_drop(process, last, node).await?;
+        self.change(parent, |inode| inode.links += 1);
+        self.put(process, node).await;
         Ok(())
     }
 
     /// unlink(2).
-    pub(crate) async fn v7_unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        self.v7_remove(process, path, InodeKind::File).await
+    pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
+        self.remove(process, path, InodeKind::File).await
     }
 
     /// What rmdir(1) does with unlink.
-    pub(crate) async fn v7_rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
+    pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         if matches!(names(path).last(), Some("." | "..")) {
             return Err(Errno::Invalid);
         }
-        self.v7_remove(process, path, InodeKind::Directory).await
+        self.remove(process, path, InodeKind::Directory).await
     }
 
-    async fn v7_remove(&self, process: &Rc<Process>, path: &str, kind: InodeKind) -> Result<()> {
+    async fn remove(&self, process: &Rc<Process>, path: &str, kind: InodeKind) -> Result<()> {
         // The root of a file system is mounted.
-        let last = self.v7_find_last(process, path).await?;
+        let last = self.find_last(process, path).await?;
         let last = last.ok_or(Errno::Busy)?;
         let removed = match last.found.entry {
             None => Err(Errno::NoEntry),
@@ -324,66 +307,62 @@ impl Kernel {
                     volume: last.parent.volume,
                     inode,
                 };
-                self.v7_take(process, node).await;
+                self.take(process, node).await;
                 self.lock(process, node).await;
                 let removed = match kind {
-                    InodeKind::File => self.v7_unlink_in(process, &last, (node, at)).await,
-                    InodeKind::Directory => self.v7_rmdir_in(process, &last, (node, at)).await,
+                    InodeKind::File => self.unlink_in(process, &last, (node, at)).await,
+                    InodeKind::Directory => self.rmdir_in(process, &last, (node, at)).await,
                 };
                 self.unlock(node);
-                self.v7_put(process, node).await;
+                self.put(process, node).await;
                 removed
             }
         };
-        self.v7_leave(process, &last).await;
+        self.leave(process, &last).await;
         removed
     }
 
-    async fn v7_unlink_in(
+    async fn unlink_in(
         &self,
         process: &Rc<Process>,
         last: &Last,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
-        if self.v7_kind(node) == Some(InodeKind::Directory) {
+        if self.kind(node) == Some(InodeKind::Directory) {
             // Only the super-user may.
             return Err(Errno::NotPermitted);
         }
-        self.v7_erase(process, last, at).await?;
-        self.v7_change(node, |inode| inode.links -= 1);
+        self.erase(process, last, at).await?;
+        self.change(node, |inode| inode.links -= 1);
         Ok(())
     }
 
-    async fn v7_rmdir_in(
+    async fn rmdir_in(
         &self,
         process: &Rc<Process>,
         last: &Last,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
-        if self.v7_kind(node) != Some(InodeKind::Directory) {
+        if self.kind(node) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
-        let inside = self.v7_search(process, node, &Wanted::Other).await?;
+        let inside = self.search(process, node, &Wanted::Other).await?;
         if inside.entry.is_some() {
             return Err(Errno::NotEmpty);
         }
-        self.v7_erase(process, last, at).await?;
+        self.erase(process, last, at).await?;
         // Its own `.`, its name, and its `..` in the directory above.
-        self.v7_change(node, |inode| inode.links = 0);
-        self.v7_change(last.parent, |inode| inode.links -= 1);
+        self.change(node, |inode| inode.links = 0);
+        self.change(last.parent, |inode| inode.links -= 1);
         Ok(())
     }
 
     /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
     /// the inode has to be written.
-    pub(crate) async fn v7_change_attributes(
-        &self,
-        process: &Rc<Process>,
-        path: &str,
-    ) -> Result<()> {
-        let node = self.v7_find(process, path).await?;
-        self.v7_change(node, |_| ());
-        self.v7_put(process, node).await;
+    pub(crate) async fn change_attributes(&self, process: &Rc<Process>, path: &str) -> Result<()> {
+        let node = self.find(process, path).await?;
+        self.change(node, |_| ());
+        self.put(process, node).await;
         Ok(())
     }
 }

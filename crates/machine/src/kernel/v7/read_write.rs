@@ -1,9 +1,10 @@
 //! Reading and writing the blocks of a file (readi, writei).
 
+use super::super::Vnode;
 use super::super::errno::{Errno, Result};
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
-use super::super::{Kernel, Vnode};
+use super::OnV7;
 use super::layout::{BLOCK_BYTES, MOST_BYTES};
 use super::{BLOCK, BlockKey};
 use crate::written::Written;
@@ -27,15 +28,15 @@ fn piece(offset: u64, wanted: usize) -> Piece {
     }
 }
 
-impl Kernel {
+impl OnV7<'_> {
     /// Reads from an offset of an inode; how much there was.
-    pub(crate) async fn v7_read(
+    pub(crate) async fn read(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.v7_inode(node, |inode| u64::from(inode.size));
+        let size = self.inode(node, |inode| u64::from(inode.size));
         let left = size.saturating_sub(offset);
         let wanted = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut done = 0;
@@ -43,19 +44,19 @@ impl Kernel {
             let piece = piece(offset + done as u64, wanted - done);
             let bytes = piece.within.len();
             let part = &mut into[done..done + bytes];
-            self.v7_read_piece(process, node, (piece, part)).await?;
+            self.read_piece(process, node, (piece, part)).await?;
             done += bytes;
         }
         Ok(done)
     }
 
-    async fn v7_read_piece(
+    async fn read_piece(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (piece, into): (Piece, &mut [u8]),
     ) -> Result<()> {
-        let mapped = self.v7_map_for_reading(process, node, piece.lbn).await?;
+        let mapped = self.map_for_reading(process, node, piece.lbn).await?;
         let context = Context::Process(process);
         let last = self.in_core(node, |core| {
             std::mem::replace(&mut core.last_read, piece.lbn)
@@ -68,7 +69,7 @@ impl Kernel {
             into.fill(0);
             return Ok(());
         };
-        let key = |block: Fragment| Self::v7_key(node.volume, block.0);
+        let key = |block: Fragment| Self::key(node.volume, block.0);
         let sequential = self.costs.read_ahead && last + 1 == piece.lbn;
         let id = match mapped.next.filter(|_| sequential) {
             Some(next) => {
@@ -86,7 +87,7 @@ impl Kernel {
     /// Writes at an offset of an inode; how much was written, and whether that
     /// is all. As the seventh edition does, a call that fails leaves what it
     /// wrote, and says only that it failed.
-    pub(crate) async fn v7_write(
+    pub(crate) async fn write(
         &self,
         process: &Rc<Process>,
         node: Vnode,
@@ -101,25 +102,25 @@ impl Kernel {
             let piece = piece(at, data.len() - done);
             let bytes = piece.within.len();
             let part = data.part(done..done + bytes);
-            let written = self.v7_write_piece(process, node, (piece, part)).await;
+            let written = self.write_piece(process, node, (piece, part)).await;
             if let Err(errno) = written {
                 return (done, Err(errno));
             }
             done += bytes;
             let end = (at + bytes as u64) as u32;
-            self.v7_change(node, |inode| inode.size = inode.size.max(end));
+            self.change(node, |inode| inode.size = inode.size.max(end));
         }
         (done, Ok(()))
     }
 
-    async fn v7_write_piece(
+    async fn write_piece(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (piece, data): (Piece, Written<'_>),
     ) -> Result<()> {
-        let block = self.v7_map_for_writing(process, node, piece.lbn).await?;
-        let key = Self::v7_key(node.volume, block);
+        let block = self.map_for_writing(process, node, piece.lbn).await?;
+        let key = Self::key(node.volume, block);
         let whole = piece.within.len() == BLOCK_BYTES;
         let id = if whole {
             self.getblk(process, key, BLOCK).await
@@ -141,21 +142,21 @@ impl Kernel {
 
     /// Blocks of the first `length` bytes of a file, as far as the cache and
     /// the drive tell without time passing; none of a hole.
-    pub(crate) fn v7_blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
+    pub(crate) fn blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let count = length.div_ceil(BLOCK_BYTES as u64) as u32;
-        (0..count).map(|lbn| self.v7_block(node, lbn)).collect()
+        (0..count).map(|lbn| self.block(node, lbn)).collect()
     }
 
-    fn v7_block(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
+    fn block(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
         let path = super::layout::path(lbn)?;
-        let mut block = self.v7_inode(node, |inode| inode.addresses[path[0]]);
+        let mut block = self.inode(node, |inode| inode.addresses[path[0]]);
         for place in &path[1..] {
             if block == 0 {
                 return None;
             }
-            let bytes = self.v7_present(node.volume, block);
+            let bytes = self.present(node.volume, block);
             block = super::layout::long(&bytes, 4 * place);
         }
-        (block != 0).then(|| Self::v7_key(node.volume, block))
+        (block != 0).then(|| Self::key(node.volume, block))
     }
 }

@@ -2,11 +2,10 @@
 //! Minix's, and takes messages.
 
 use super::hardware::Acsi;
-use crate::hardware::RequestId;
-use crate::kernel::Kernel;
+use crate::kernel::minix::Minix;
 use crate::kernel::minix::message::Endpoint;
 use crate::kernel::process::{BIO, Context};
-use crate::parts::{Controller, Driver, Id};
+use crate::parts::{Controller, Id};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -22,35 +21,29 @@ pub struct DiskTaskConfig {
     pub read_ahead_bytes: u32,
 }
 
-/// The disk task's controller.
-pub(crate) struct DiskTask {
+/// A controller that the disk task commands, and the drives that hang on it.
+pub(crate) struct Disk {
     pub(crate) config: DiskTaskConfig,
     pub(crate) controller: Id<Acsi>,
+    pub(crate) drives: Vec<usize>,
 }
 
-impl Driver for DiskTask {
-    async fn strategy(&self, _kernel: &Kernel, _context: Context<'_>, _id: RequestId) {
-        panic!("Minix's disk task takes messages")
-    }
-
-    fn start(self: Rc<Self>, kernel: &Rc<Kernel>) {
+impl Disk {
+    /// Starts what serves the controller's interrupts, for ever.
+    pub(crate) fn start(self: Rc<Self>, kernel: &Rc<Minix>) {
         let handler = Rc::clone(&self).interrupts(Rc::clone(kernel));
         kernel.serve(self.controller, handler);
-        let task = Rc::clone(kernel).disk_task(self);
-        kernel.sim.spawn("the disk task", false, task);
     }
-}
 
-impl DiskTask {
     /// Makes the controller's interrupts messages to the disk task, for ever.
-    async fn interrupts(self: Rc<Self>, kernel: Rc<Kernel>) {
+    async fn interrupts(self: Rc<Self>, kernel: Rc<Minix>) {
         loop {
             while !kernel.ask(self.controller, |acsi, parts| acsi.interrupts(parts)) {
                 kernel.sim.wait("an interrupt of the controller").await;
             }
             kernel.processor.enter(&kernel.sim, BIO).await;
             // An interrupt is a message too.
-            let cost: Time = kernel.minix().config.message;
+            let cost: Time = kernel.config.message;
             kernel.spend(Context::Handler, Stage::Interrupt, cost).await;
             kernel.ask(self.controller, |acsi, _| acsi.acknowledge());
             kernel.interrupt_task(Endpoint::Disk);

@@ -1,7 +1,7 @@
 //! A disk on the DMA port of an Atari ST and Minix's disk task, as the catalogue
 //! describes them.
 
-use super::driver::{DiskTask, DiskTaskConfig};
+use super::driver::{Disk, DiskTaskConfig};
 use super::hardware::{Acsi, AcsiConfig};
 use crate::catalogue::Reader;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
@@ -18,7 +18,7 @@ pub struct Specification {
 }
 
 impl Described for Specification {
-    type Driver = DiskTask;
+    type Driver = Disk;
 
     fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
         Self {
@@ -27,12 +27,13 @@ impl Described for Specification {
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> DiskTask {
+    fn attach(&self, to: &mut Attaching<'_>) -> Disk {
         let (config, streams) = (self.controller.clone(), to.streams);
         let controller = to.add(|id, number| Acsi::new((id, number), config, streams));
-        DiskTask {
+        Disk {
             config: self.driver.clone(),
             controller,
+            drives: to.drives.to_vec(),
         }
     }
 }

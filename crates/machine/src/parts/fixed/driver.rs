@@ -3,8 +3,8 @@
 
 use super::hardware::Fixed;
 use crate::hardware::{Hardware, RequestId};
-use crate::kernel::Kernel;
-use crate::kernel::driver::QueueingDriver;
+use crate::kernel::Unix;
+use crate::kernel::driver::Driver;
 use crate::kernel::driver::giving::Giving;
 use crate::kernel::process::Context;
 use crate::parts::Id;
@@ -37,7 +37,7 @@ struct Unit {
     giving: Giving,
 }
 
-impl QueueingDriver for FixedDriver {
+impl Driver for FixedDriver {
     type Controller = Fixed;
 
     fn controllers(&self) -> Vec<Id<Fixed>> {
@@ -53,12 +53,12 @@ impl QueueingDriver for FixedDriver {
         unit.waiting.borrow_mut().push_back(id);
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
         let unit = self.unit(|unit| unit.number == drive);
         self.give_to(kernel, context, unit).await;
     }
 
-    async fn interrupt(&self, kernel: &Kernel, device: Id<Fixed>) {
+    async fn interrupt(&self, kernel: &Unix, device: Id<Fixed>) {
         while let Some(id) = kernel.ask(device, |fixed, _| fixed.take_done()) {
             kernel
                 .spend(Context::Handler, Stage::Driver, self.config.complete)
@@ -94,7 +94,7 @@ impl FixedDriver {
     }
 
     /// Gives a device as many requests as it takes.
-    async fn give_to(&self, kernel: &Kernel, context: Context<'_>, unit: &Unit) {
+    async fn give_to(&self, kernel: &Unix, context: Context<'_>, unit: &Unit) {
         let next = || {
             let takes = kernel.ask(unit.device, |fixed, _| fixed.takes_requests());
             let next = || unit.waiting.borrow_mut().pop_front();

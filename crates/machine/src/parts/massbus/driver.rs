@@ -9,9 +9,9 @@
 
 use super::hardware::{Done, Massbus};
 use crate::hardware::{Hardware, Request, RequestId};
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -139,7 +139,7 @@ impl Hp {
     }
 }
 
-impl QueueingDriver for Hp {
+impl Driver for Hp {
     type Controller = Massbus;
 
     fn controllers(&self) -> Vec<Id<Massbus>> {
@@ -155,7 +155,7 @@ impl QueueingDriver for Hp {
         disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
         let (idle, adaptor) = {
             let unit = &self.units.borrow()[drive];
             (unit.state == State::Idle, unit.adaptor)
@@ -166,7 +166,7 @@ impl QueueingDriver for Hp {
         }
     }
 
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Massbus>) {
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Massbus>) {
         let mut adaptors = self.controllers.iter();
         let adaptor = adaptors.position(|id| *id == controller);
         let adaptor = adaptor.expect("the adaptor is one of this driver's");
@@ -187,7 +187,7 @@ impl QueueingDriver for Hp {
 impl Hp {
     /// Decides what to do for the first request of a drive: queue it for the
     /// channel, or have the drive search.
-    async fn start_unit(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+    async fn start_unit(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
@@ -223,7 +223,7 @@ impl Hp {
     }
 
     /// Gives the channel, if it is free, to the first drive that waits.
-    async fn start_channel(&self, kernel: &Kernel, context: Context<'_>, adaptor: usize) {
+    async fn start_channel(&self, kernel: &Unix, context: Context<'_>, adaptor: usize) {
         let (drive, repeat) = {
             let mut hardware = kernel.hardware.borrow_mut();
             let mut adaptors = self.adaptors.borrow_mut();
@@ -292,7 +292,7 @@ fn hardware_now(request: &Request) -> Time {
 
 /// From the adaptor.
 impl Hp {
-    fn found(&self, kernel: &Kernel, drive: usize) {
+    fn found(&self, kernel: &Unix, drive: usize) {
         let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];
         let first = unit.queue[0].request;
@@ -300,7 +300,7 @@ impl Hp {
         unit.found = Some(Time(found.0));
     }
 
-    async fn transfer_done(&self, kernel: &Kernel, adaptor: usize, done: Done) {
+    async fn transfer_done(&self, kernel: &Unix, adaptor: usize, done: Done) {
         let drive = kernel.hardware.borrow().requests[done.transfer].device;
         kernel
             .spend(Context::Handler, Stage::Driver, self.config.complete)

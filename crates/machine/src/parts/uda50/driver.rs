@@ -3,9 +3,9 @@
 
 use super::hardware::Uda50;
 use crate::hardware::{Hardware, RequestId};
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::driver::giving::{Giving, Turns};
-use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -50,7 +50,7 @@ impl Uda {
     }
 
     /// Gives the controller as many commands as it takes, drives in turn.
-    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
+    async fn give_commands(&self, kernel: &Unix, context: Context<'_>) {
         let next = || {
             let takes = kernel.ask(self.controller, |uda50, _| uda50.takes_commands());
             let queues = &mut *self.queues.borrow_mut();
@@ -68,7 +68,7 @@ impl Uda {
     }
 }
 
-impl QueueingDriver for Uda {
+impl Driver for Uda {
     type Controller = Uda50;
 
     fn controllers(&self) -> Vec<Id<Uda50>> {
@@ -91,11 +91,11 @@ impl QueueingDriver for Uda {
         queue.insert(place.unwrap_or(queue.len()), id);
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
         self.give_commands(kernel, context).await;
     }
 
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Uda50>) {
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Uda50>) {
         while let Some(id) = kernel.ask(controller, |uda50, _| uda50.take_done()) {
             kernel
                 .spend(Context::Handler, Stage::Driver, self.config.complete)

@@ -7,9 +7,9 @@
 
 use super::hardware::{Done, Up};
 use crate::hardware::{Hardware, RequestId};
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
-use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -79,7 +79,7 @@ const MOST_ERRORS: u32 = 28;
 /// Data that one map register maps.
 const MAPPED_BYTES: u64 = 512;
 
-impl QueueingDriver for UpDriver {
+impl Driver for UpDriver {
     type Controller = Up;
 
     fn controllers(&self) -> Vec<Id<Up>> {
@@ -95,14 +95,14 @@ impl QueueingDriver for UpDriver {
         disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
         if !self.state.borrow().units[drive].active {
             self.start_unit(kernel, context, drive).await;
             self.start_transfer(kernel, context).await;
         }
     }
 
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Up>) {
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Up>) {
         if let Some(done) = kernel.ask(controller, |up, _| up.take_done()) {
             self.transfer_done(kernel, done).await;
         }
@@ -136,7 +136,7 @@ impl UpDriver {
 
     /// Decides what to do for the first request of a drive (upustart): queue it for the
     /// controller, have the drive search, or remember to do so.
-    async fn start_unit(&self, kernel: &Kernel, context: Context<'_>, drive: usize) {
+    async fn start_unit(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
         let (first, found) = {
             let unit = &mut self.state.borrow_mut().units[drive];
             unit.active = !unit.queue.is_empty();
@@ -164,7 +164,7 @@ impl UpDriver {
     }
 
     /// The slot to search for; none if the transfer may start at once.
-    fn search_slot(&self, kernel: &Kernel, first: RequestId) -> Option<u32> {
+    fn search_slot(&self, kernel: &Unix, first: RequestId) -> Option<u32> {
         let hardware = kernel.hardware.borrow();
         let request = &hardware.requests[first];
         let drive = &hardware.drives[request.device];
@@ -181,7 +181,7 @@ impl UpDriver {
     }
 
     /// Gives the controller, if it is free, the first drive that waits (upstart).
-    async fn start_transfer(&self, kernel: &Kernel, context: Context<'_>) {
+    async fn start_transfer(&self, kernel: &Unix, context: Context<'_>) {
         if !kernel.ask(self.controller, |up, _| up.is_idle()) {
             return;
         }
@@ -207,13 +207,13 @@ impl UpDriver {
         });
     }
 
-    fn found(&self, kernel: &Kernel, drive: usize) {
+    fn found(&self, kernel: &Unix, drive: usize) {
         let unit = &mut self.state.borrow_mut().units[drive];
         let request = &kernel.hardware.borrow().requests[unit.queue[0].request];
         unit.found = Some(Time(request.spans.marked().0));
     }
 
-    async fn transfer_done(&self, kernel: &Kernel, done: Done) {
+    async fn transfer_done(&self, kernel: &Unix, done: Done) {
         let drive = kernel.hardware.borrow().requests[done.request].device;
         kernel
             .spend(Context::Handler, Stage::Driver, self.config.complete)

@@ -4,10 +4,10 @@
 
 use super::hardware::Vme;
 use crate::hardware::{Hardware, RequestId};
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::giving::{Giving, Turns};
-use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -105,7 +105,7 @@ impl VmeDriver {
     }
 
     /// Gives the controller as many commands as it is to have.
-    async fn give_commands(&self, kernel: &Kernel, context: Context<'_>) {
+    async fn give_commands(&self, kernel: &Unix, context: Context<'_>) {
         let next = || {
             let outstanding = kernel.ask(self.controller, |vme, _| vme.outstanding());
             let takes = self.config.commands.is_none_or(|most| outstanding < most);
@@ -122,7 +122,7 @@ impl VmeDriver {
     }
 }
 
-impl QueueingDriver for VmeDriver {
+impl Driver for VmeDriver {
     type Controller = Vme;
 
     fn controllers(&self) -> Vec<Id<Vme>> {
@@ -138,11 +138,11 @@ impl QueueingDriver for VmeDriver {
         disksort::queue(self.config.order, queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
         self.give_commands(kernel, context).await;
     }
 
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Vme>) {
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Vme>) {
         while let Some(done) = kernel.ask(controller, |vme, _| vme.take_done()) {
             kernel
                 .spend(Context::Handler, Stage::Driver, self.config.complete)

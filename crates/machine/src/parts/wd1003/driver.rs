@@ -3,10 +3,10 @@
 
 use super::hardware::{Asks, Wd1003};
 use crate::hardware::{Hardware, RequestId};
-use crate::kernel::Kernel;
+use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
 use crate::kernel::driver::giving::Turns;
-use crate::kernel::driver::{QueueOrder, QueueingDriver};
+use crate::kernel::driver::{Driver, QueueOrder};
 use crate::kernel::process::Context;
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -51,7 +51,7 @@ impl Hd {
 
     /// Gives the controller, if it is free, its next command: the first request of the
     /// next drive that has any, drives in turn.
-    async fn give_command(&self, kernel: &Kernel, context: Context<'_>) {
+    async fn give_command(&self, kernel: &Unix, context: Context<'_>) {
         if !kernel.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
@@ -73,7 +73,7 @@ impl Hd {
         }
     }
 
-    async fn bring(&self, kernel: &Kernel, context: Context<'_>) {
+    async fn bring(&self, kernel: &Unix, context: Context<'_>) {
         kernel
             .spend(context, Stage::Driver, self.config.move_sector)
             .await;
@@ -84,7 +84,7 @@ impl Hd {
     }
 
     /// A transfer has ended: the next one is started before anybody is told.
-    async fn done(&self, kernel: &Kernel, id: RequestId) {
+    async fn done(&self, kernel: &Unix, id: RequestId) {
         kernel
             .spend(Context::Handler, Stage::Driver, self.config.complete)
             .await;
@@ -99,7 +99,7 @@ impl Hd {
     }
 }
 
-impl QueueingDriver for Hd {
+impl Driver for Hd {
     type Controller = Wd1003;
 
     fn controllers(&self) -> Vec<Id<Wd1003>> {
@@ -115,11 +115,11 @@ impl QueueingDriver for Hd {
         disksort::queue(self.config.order, queue, (hardware, id));
     }
 
-    async fn give(&self, kernel: &Kernel, context: Context<'_>, _drive: usize) {
+    async fn give(&self, kernel: &Unix, context: Context<'_>, _drive: usize) {
         self.give_command(kernel, context).await;
     }
 
-    async fn interrupt(&self, kernel: &Kernel, controller: Id<Wd1003>) {
+    async fn interrupt(&self, kernel: &Unix, controller: Id<Wd1003>) {
         match kernel.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
             Some(Asks::Fetch { transfer, last }) => {
                 kernel

@@ -4,6 +4,7 @@ use super::super::errand::Errand;
 use super::super::message::{Accepts, Body, Endpoint, Party};
 use crate::catalogue::Catalogue;
 use crate::kernel::Kernel;
+use crate::kernel::minix::Minix;
 use crate::kernel::process::Process;
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Time};
@@ -16,12 +17,19 @@ fn machine() -> Machine {
     Machine::build(&specification, Circumstances::default())
 }
 
-fn party(kernel: &Rc<Kernel>, number: usize) -> Party {
+fn kernel(machine: &Machine) -> Rc<Minix> {
+    match machine.kernel() {
+        Kernel::Minix(minix) => Rc::clone(minix),
+        Kernel::Unix(_) => panic!("an Atari ST runs Minix"),
+    }
+}
+
+fn party(kernel: &Rc<Minix>, number: usize) -> Party {
     let me = Party {
         endpoint: Endpoint::Program(number),
         process: Process::new(number),
     };
-    kernel.minix().exchange.register(me.endpoint, &me.process);
+    kernel.exchange.register(me.endpoint, &me.process);
     me
 }
 
@@ -33,7 +41,7 @@ type Log = Rc<RefCell<Vec<(usize, usize)>>>;
 fn a_message_passes_when_both_have_come() {
     for receiver_first in [true, false] {
         let machine = machine();
-        let kernel = Rc::clone(machine.kernel());
+        let kernel = kernel(&machine);
         let parties = [party(&kernel, 0), party(&kernel, 1)];
         let log = Log::default();
         for sends in [receiver_first, !receiver_first] {
@@ -57,7 +65,7 @@ fn a_message_passes_when_both_have_come() {
         }
         machine.run().unwrap();
         assert_eq!(log.borrow().len(), 2);
-        assert_eq!(machine.now(), kernel.minix().config.message);
+        assert_eq!(machine.now(), kernel.config.message);
     }
 }
 
@@ -66,7 +74,7 @@ fn a_message_passes_when_both_have_come() {
 #[test]
 fn each_who_asks_gets_its_own_answer() {
     let machine = machine();
-    let kernel = Rc::clone(machine.kernel());
+    let kernel = kernel(&machine);
     let parties: Vec<Party> = (0..4).map(|number| party(&kernel, number)).collect();
     let server = parties[0].clone();
     let log = Log::default();
@@ -114,7 +122,7 @@ fn each_who_asks_gets_its_own_answer() {
     let rounds: Vec<usize> = log.borrow().iter().map(|(round, _)| *round).collect();
     assert_eq!(rounds, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
     // Nine questions and nine answers, and nothing else.
-    let message = kernel.minix().config.message;
+    let message = kernel.config.message;
     assert_eq!(machine.now(), Time(18 * message.0));
 }
 
@@ -122,7 +130,7 @@ fn each_who_asks_gets_its_own_answer() {
 #[test]
 fn a_receiver_may_wait_for_one_alone() {
     let machine = machine();
-    let kernel = Rc::clone(machine.kernel());
+    let kernel = kernel(&machine);
     let parties: Vec<Party> = (0..3).map(|number| party(&kernel, number)).collect();
     let order = Log::default();
     for me in parties[1..].iter().cloned() {

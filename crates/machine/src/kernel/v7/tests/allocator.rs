@@ -1,9 +1,11 @@
 //! Which blocks files get on a modelled PC-AT.
 
+use super::super::V7Check;
 use super::super::layout::BLOCK_BYTES;
 use crate::catalogue::{Catalogue, Setting};
 use crate::kernel::errno::Errno;
 use crate::kernel::files::How;
+use crate::kernel::{Kernel, On};
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Rendezvous, Session};
 use std::cell::RefCell;
@@ -33,9 +35,20 @@ fn machine(settings: &[(&str, &str)]) -> Machine {
     Machine::build(&specification, Circumstances::default())
 }
 
+/// Checks its file system.
+fn check(machine: &Machine) -> Result<V7Check, Vec<String>> {
+    let Kernel::Unix(unix) = machine.kernel() else {
+        panic!("Xenix is UNIX")
+    };
+    let On::V7(v7) = unix.on() else {
+        panic!("Xenix has the file system of the seventh edition")
+    };
+    v7.check_volume(0)
+}
+
 /// Runs a program on a machine, and checks its file system.
 fn run<T: 'static>(machine: &Machine, program: impl AsyncFnOnce(&mut Session) -> T + 'static) -> T {
-    let kernel = Rc::clone(machine.kernel());
+    let kernel = machine.kernel().clone();
     let result = Rc::new(RefCell::new(None));
     let put = Rc::clone(&result);
     machine.spawn("program", async move {
@@ -47,7 +60,7 @@ fn run<T: 'static>(machine: &Machine, program: impl AsyncFnOnce(&mut Session) ->
         *put.borrow_mut() = Some(done);
     });
     machine.run().unwrap();
-    assert_eq!(machine.check_v7(0).err(), None);
+    assert_eq!(check(machine).err(), None);
     result.take().expect("the program came to its end")
 }
 
@@ -67,9 +80,10 @@ fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
         panic!("Xenix runs the UNIX kernel's system calls")
     };
     let node = session.node_of(file).unwrap();
-    let places = session
-        .kernel
-        .v7_blocks(node, (blocks * BLOCK_BYTES) as u64);
+    let On::V7(on) = session.kernel.on() else {
+        panic!("Xenix has the file system of the seventh edition")
+    };
+    let places = on.blocks(node, (blocks * BLOCK_BYTES) as u64);
     places
         .into_iter()
         .map(|key| key.unwrap().fragment)
@@ -115,7 +129,7 @@ fn what_was_freed_last_is_used_first() {
 #[test]
 fn a_chain_of_free_blocks_survives_more_than_it_names() {
     let machine = machine(&[("drive.partition_sectors", "2000")]);
-    let before = machine.check_v7(0).unwrap();
+    let before = check(&machine).unwrap();
     let (full, errno) = run(&machine, async |session| {
         let kept = make(session, "/mnt0/kept", 300).await;
         make(session, "/mnt0/gone", 700).await;
@@ -135,7 +149,7 @@ fn a_chain_of_free_blocks_survives_more_than_it_names() {
         (count, errno)
     });
     assert_eq!(errno, Errno::NoSpace);
-    let after = machine.check_v7(0).unwrap();
+    let after = check(&machine).unwrap();
     assert_eq!(after.free_blocks, 0);
     assert_eq!(after.blocks, before.free_blocks + 1);
     // Three indirect blocks of the one, and more than ten of the other.
@@ -175,5 +189,5 @@ fn a_removed_file_that_is_open_keeps_its_blocks() {
         assert!(own.iter().all(|block| !others.contains(block)));
         session.close(file).await.unwrap();
     });
-    assert_eq!(machine.check_v7(0).unwrap().files, 1);
+    assert_eq!(check(&machine).unwrap().files, 1);
 }
