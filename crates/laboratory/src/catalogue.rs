@@ -163,11 +163,7 @@ pub fn component(
         description: catalogue.description(component, name).unwrap_or_default(),
         parameters: parameters.collect(),
         drive: (component == Component::Drive)
-            .then(|| {
-                computer.specification.drives[0]
-                    .mechanism()
-                    .map(drive_figures)
-            })
+            .then(|| computer.mechanism_named(name).map(drive_figures))
             .flatten(),
     })
 }
@@ -242,8 +238,7 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
         )));
     }
     let computer = in_some_system(catalogue, Component::Drive, name)?;
-    let drive = &computer.specification.drives[0];
-    let drive = drive.mechanism().ok_or_else(|| {
+    let drive = computer.mechanism_named(name).ok_or_else(|| {
         LaboratoryError::Request(format!("the drive `{name}` has no tracks; name a disk"))
     })?;
     let geometry = &drive.mechanics.geometry;

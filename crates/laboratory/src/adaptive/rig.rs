@@ -75,7 +75,9 @@ impl Rig {
                 *pass += self.phase(&bench, phase)?;
             }
         }
-        let (_, seen) = bench.machine.caches()[0];
+        let &[(_, seen)] = &bench.machine.caches()[..] else {
+            panic!("the Rimfire's is the only cache")
+        };
         Ok(Took { passes_s, seen })
     }
 

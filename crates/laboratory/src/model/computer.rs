@@ -5,7 +5,9 @@ use diskperf_battery::{Medium, Program};
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
-use diskperf_machine::specification::{Edition, Layout, Software, Specification};
+use diskperf_machine::specification::{
+    Edition, Layout, MechanismSpecification, Software, Specification,
+};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -108,6 +110,13 @@ impl Computer {
             Layout::Minix(_) => Some(("minix", minix::BLOCK_BYTES as u64)),
             Layout::V7(_) => Some(("v7", v7::BLOCK_BYTES as u64)),
         }
+    }
+
+    /// The mechanism of the first drive that the catalogue has under this name, if it
+    /// has one.
+    pub(crate) fn mechanism_named(&self, name: &str) -> Option<&MechanismSpecification> {
+        let place = self.drive_names.iter().position(|drive| drive == name)?;
+        self.specification.drives[place].mechanism()
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and
