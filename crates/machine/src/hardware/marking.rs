@@ -19,7 +19,8 @@ pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
 /// sectors passing, and the ways from one track to the next.
 pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
-    drive.tell_stages(|stage, ends| {
+    let from = Time(spans.marked().0);
+    drive.tell_stages(from, |stage, ends| {
         let ends = moment(ends.min(until));
         if ends > spans.marked() {
             spans.mark(stage, ends);

@@ -62,8 +62,19 @@ struct Commanded {
     cylinder: u32,
     head: u32,
     ends: Time,
-    /// Whether it goes on to another track.
-    crosses: bool,
+    /// What it is made of; none of a track that is read from whatever sector came first.
+    passage: Option<(Passage, LastRun)>,
+}
+
+/// The last of a transfer's runs of sectors that lie side by side.
+#[derive(Clone, Copy, Debug)]
+struct LastRun {
+    /// Sectors of the transfer before it.
+    before: u32,
+    begins: Time,
+    place: Place,
+    /// The transfer up to there.
+    passage: Passage,
 }
 
 /// Whether a sector that comes by at `comes` came by before, since some moment
@@ -175,7 +186,7 @@ impl Mechanism {
         if self.what_if.deadlines_met {
             self.turn_back_to(now, sector, write, since);
         }
-        let passage = self.passage(now, sector, count, write);
+        let (passage, run) = self.passage(now, (sector, count), write, |_| ());
         self.busy.book(&passage);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
@@ -188,7 +199,7 @@ impl Mechanism {
             cylinder,
             head,
             ends: now + passage.total(),
-            crosses: passage.crosses(),
+            passage: Some((passage, run)),
         });
         passage
     }
@@ -231,84 +242,63 @@ impl Mechanism {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
-    fn passage(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
-        self.passage_by_legs(now, (sector, count), write, |_| ())
-    }
-
-    /// The same; tells of each leg.
+    /// The parts of a transfer; tells of each leg.
     #[inline]
-    fn passage_by_legs(
+    fn passage(
         &mut self,
         now: Time,
-        (sector, count): (u64, u32),
+        of: (u64, u32),
         write: bool,
-        mut tell: impl FnMut(Leg),
-    ) -> Passage {
-        let place = self.mechanics.geometry.locate(sector);
+        tell: impl FnMut(Leg),
+    ) -> (Passage, LastRun) {
+        let place = self.mechanics.geometry.locate(of.0);
         let to_track = self.way(place.cylinder, place.head, write);
         let arrived = now + to_track.total();
         let slots = self.mechanics.geometry.division(place.cylinder);
-        let first = Angle::of_slot(place.slot, slots);
-        let latency = self.wait(arrived, first);
-        self.cylinder = place.cylinder;
-        self.head = place.head;
-        let mut passage = Passage {
-            to_track,
-            latency,
-            between: STILL,
-            between_latency: Time::ZERO,
-            transfer: Time::ZERO,
+        let latency = self.wait(arrived, Angle::of_slot(place.slot, slots));
+        let first = LastRun {
+            before: 0,
+            begins: arrived + latency,
+            place,
+            passage: Passage {
+                to_track,
+                latency,
+                between: STILL,
+                between_latency: Time::ZERO,
+                transfer: Time::ZERO,
+            },
         };
-        if place.contiguous >= count {
-            tell(Leg::Run {
-                begins: arrived + latency,
-                sectors: count,
-                slots,
-            });
-            passage.transfer = self.rotation.slots(count, slots);
-        } else {
-            self.further(
-                arrived + latency,
-                (sector, count),
-                place,
-                write,
-                &mut passage,
-                tell,
-            );
-        }
-        passage
+        self.passage_from(first, of, write, tell)
     }
 
-    /// A transfer sector by sector: over interleaved and slipped sectors, and
-    /// over the ends of tracks and cylinders.
-    fn further(
+    /// The same, from the start of one of its runs on: over the ends of tracks and
+    /// cylinders, and over interleaved and slipped sectors.
+    fn passage_from(
         &mut self,
-        start: Time,
+        mut run: LastRun,
         (sector, count): (u64, u32),
-        first: Place,
         write: bool,
-        passage: &mut Passage,
         mut tell: impl FnMut(Leg),
-    ) {
-        let mut at = start;
-        let mut place = first;
-        let mut done = 0;
+    ) -> (Passage, LastRun) {
         loop {
-            let run = place.contiguous.min(count - done);
+            let place = run.place;
+            (self.cylinder, self.head) = (place.cylinder, place.head);
+            let sectors = place.contiguous.min(count - run.before);
             let slots = self.mechanics.geometry.division(place.cylinder);
-            let span = self.rotation.slots(run, slots);
+            let span = self.rotation.slots(sectors, slots);
             tell(Leg::Run {
-                begins: at,
-                sectors: run,
+                begins: run.begins,
+                sectors,
                 slots,
             });
+            let mut passage = run.passage;
             passage.transfer += span;
-            at += span;
-            done += run;
+            let done = run.before + sectors;
             if done == count {
-                return;
+                return (passage, run);
             }
-            let end = Angle::after_slot(place.slot + run - 1, slots);
+            let at = run.begins + span;
+            let end = Angle::after_slot(place.slot + sectors - 1, slots);
             let next = self.mechanics.geometry.locate(sector + u64::from(done));
             let arm = self.way(next.cylinder, next.head, write);
             let next_slots = self.mechanics.geometry.division(next.cylinder);
@@ -339,10 +329,12 @@ impl Mechanism {
             } else {
                 passage.between_latency += wait;
             }
-            at += arm.total() + wait;
-            self.cylinder = next.cylinder;
-            self.head = next.head;
-            place = next;
+            run = LastRun {
+                before: done,
+                begins: at + arm.total() + wait,
+                place: next,
+                passage,
+            };
         }
     }
 

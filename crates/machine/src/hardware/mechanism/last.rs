@@ -2,9 +2,16 @@
 //! it does on its way, and what is left of it when something ends it early.
 
 use super::passage::{Leg, Passage};
-use super::{Commanded, Mechanism};
+use super::{Commanded, LastRun, Mechanism};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
+
+impl Commanded {
+    /// Whether it goes on to another track.
+    fn crosses(&self) -> bool {
+        self.passage.is_some_and(|(passage, _)| passage.crosses())
+    }
+}
 
 impl Mechanism {
     /// When each sector of the last transfer has passed, or will, if nothing
@@ -25,12 +32,25 @@ impl Mechanism {
     pub fn sectors_pass_after(&mut self, first: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
-        (self.cylinder, self.head) = (last.cylinder, last.head);
-        let rotation = self.rotation;
-        let mut before = 0;
         let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
-        let all = (last.sector, last.count);
-        self.passage_by_legs(last.at, all, last.write, |leg| {
+        self.pass_after(last, first, &mut pass);
+        (self.cylinder, self.head) = after;
+        pass
+    }
+
+    /// Goes through a transfer from its last run on, or from its start if the sectors
+    /// from `first` on begin before that, and tells when each of these has passed.
+    pub(super) fn pass_after(
+        &mut self,
+        of: Commanded,
+        first: u32,
+        pass: &mut Vec<Time>,
+    ) -> (Passage, LastRun) {
+        let run = of.passage.map(|(_, run)| run);
+        let run = run.filter(|run| run.before <= first && run.before < of.count);
+        let mut before = run.map_or(0, |run| run.before);
+        let rotation = self.rotation;
+        let note = |leg: Leg| {
             let Leg::Run {
                 begins,
                 sectors,
@@ -42,23 +62,29 @@ impl Mechanism {
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
             pass.extend(wanted.map(|count| begins + rotation.slots(count, slots)));
             before += sectors;
-        });
-        (self.cylinder, self.head) = after;
-        pass
+        };
+        let sectors = (of.sector, of.count);
+        match run {
+            Some(run) => self.passage_from(run, sectors, of.write, note),
+            None => {
+                (self.cylinder, self.head) = (of.cylinder, of.head);
+                self.passage(of.at, sectors, of.write, note)
+            }
+        }
     }
 
     /// Tells what the last transfer does from its first sector on, if nothing
-    /// stops it: each stage and when it ends. Nothing of a transfer that stays
-    /// on its track.
-    pub fn tell_stages(&mut self, mut tell: impl FnMut(Stage, Time)) {
-        let Some(last) = self.last.filter(|last| last.crosses) else {
+    /// stops it: each stage and when it ends, or only those that end after `from`.
+    /// Nothing of a transfer that stays on its track.
+    pub fn tell_stages(&mut self, from: Time, mut tell: impl FnMut(Stage, Time)) {
+        let Some(last) = self.last.filter(Commanded::crosses) else {
             return;
         };
         let (after, turned) = ((self.cylinder, self.head), self.rotation);
         (self.cylinder, self.head) = (last.cylinder, last.head);
         let all = (last.sector, last.count);
         let rotation = self.rotation;
-        self.passage_by_legs(last.at, all, last.write, |leg| match leg {
+        let tell = |leg| match leg {
             Leg::Run {
                 begins,
                 sectors,
@@ -84,7 +110,11 @@ impl Mechanism {
                 };
                 tell(waits, at + wait);
             }
-        });
+        };
+        match last.passage.filter(|(_, run)| run.begins <= from) {
+            Some((_, run)) => self.passage_from(run, all, last.write, tell),
+            None => self.passage(last.at, all, last.write, tell),
+        };
         (self.cylinder, self.head) = after;
         self.rotation = turned;
     }
@@ -93,7 +123,16 @@ impl Mechanism {
     /// it was commanded; it is where they end afterwards.
     pub(super) fn first_part(&mut self, of: Commanded, count: u32) -> Passage {
         (self.cylinder, self.head) = (of.cylinder, of.head);
-        self.passage(of.at, of.sector, count, of.write)
+        let all = (of.sector, count);
+        self.passage(of.at, all, of.write, |_| ()).0
+    }
+
+    /// All of a transfer.
+    pub(super) fn whole(&mut self, of: Commanded) -> Passage {
+        match of.passage {
+            Some((passage, _)) => passage,
+            None => self.first_part(of, of.count),
+        }
     }
 
     /// The transfer under way ended at `now`, before its last sector; the
@@ -106,7 +145,7 @@ impl Mechanism {
         let last = self.last.expect("a transfer is under way");
         assert!(now <= last.ends, "a transfer that has ended was cut short");
         let pass = self.sectors_pass();
-        let all = self.first_part(last, last.count);
+        let all = self.whole(last);
         // One has passed in any case.
         let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
         let passed = self.first_part(last, done);

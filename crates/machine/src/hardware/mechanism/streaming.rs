@@ -31,27 +31,28 @@ impl Mechanism {
         }
     }
 
-    /// Makes the transfer under way `count` sectors long; when it ends then.
+    /// Makes the transfer under way longer, `count` sectors in all; when each of the new
+    /// ones will have passed.
     ///
     /// # Panics
     ///
     /// When there was none.
-    pub fn resize(&mut self, count: u32) -> Time {
+    pub fn lengthen(&mut self, count: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
-        let old = self.first_part(last, last.count);
-        let new = self.first_part(last, count);
+        let old = self.whole(last);
+        let longer = Commanded { count, ..last };
+        let mut pass = Vec::with_capacity(count.saturating_sub(last.count) as usize);
+        let (new, run) = self.pass_after(longer, last.count, &mut pass);
         self.busy.unbook(&old);
         self.busy.book(&new);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
         self.booked_last = new.total();
-        let ends = last.at + new.total();
         self.last = Some(Commanded {
-            count,
-            ends,
-            crosses: new.crosses(),
-            ..last
+            ends: last.at + new.total(),
+            passage: Some((new, run)),
+            ..longer
         });
-        ends
+        pass
     }
 
     /// Reads the whole track that a sector is on, from the first sector that
@@ -65,15 +66,13 @@ impl Mechanism {
             false => arrived,
         };
         let slots = self.mechanics.geometry.division(place.cylinder);
-        let mut sectors: Vec<(u64, Time)> = self
-            .track_of(sector)
-            .map(|sector| {
-                let slot = self.mechanics.geometry.locate(sector).slot;
-                let wait = self.rotation.until(from, Angle::of_slot(slot, slots));
-                (sector, from + wait)
-            })
-            .collect();
-        sectors.sort_by_key(|(_, begins)| *begins);
+        let angle = self.rotation.angle(from);
+        let begins = |(sector, slot): (u64, u32)| {
+            let wait = self.rotation.between(angle, Angle::of_slot(slot, slots));
+            (sector, from + wait)
+        };
+        let mut sectors: Vec<(u64, Time)> = self.track_of(sector).map(begins).collect();
+        sectors.sort_by_key(|(sector, begins)| (*begins, *sector));
         let begins = sectors.first().map_or(arrived, |(_, begins)| *begins);
         let slot = self.rotation.slots(1, slots);
         for (_, passes) in &mut sectors {
@@ -96,7 +95,7 @@ impl Mechanism {
             cylinder: place.cylinder,
             head: place.head,
             ends,
-            crosses: false,
+            passage: None,
         });
         TrackRead {
             to_track,
@@ -105,15 +104,17 @@ impl Mechanism {
         }
     }
 
-    /// The sectors that are on the same track as this one.
-    fn track_of(&self, sector: u64) -> impl Iterator<Item = u64> + '_ {
+    /// The sectors that are on the same track as this one, each with its slot, upwards
+    /// from the sector and then downwards.
+    fn track_of(&self, sector: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
         let geometry = &self.mechanics.geometry;
-        let place = geometry.locate(sector);
-        let here = move |other: &u64| {
-            let other = geometry.locate(*other);
-            (other.cylinder, other.head) == (place.cylinder, place.head)
+        let track = geometry.locate(sector);
+        let here = move |sector: u64| {
+            let place = geometry.locate(sector);
+            let same = (place.cylinder, place.head) == (track.cylinder, track.head);
+            same.then_some((sector, place.slot))
         };
-        let first = (0..sector).rev().take_while(here).last();
-        (first.unwrap_or(sector)..geometry.sectors()).take_while(here)
+        let above = (sector..geometry.sectors()).map_while(here);
+        above.chain((0..sector).rev().map_while(here))
     }
 }

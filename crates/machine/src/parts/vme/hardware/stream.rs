@@ -61,12 +61,20 @@ pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
     }
     let last = geometry.locate(end - 1);
     let most = (end + u64::from(policy.ahead_sectors)).min(geometry.sectors());
-    let allowed = |sector: &u64| {
-        let place = geometry.locate(*sector);
+    let allowed = |place: Place| {
         (policy.across_heads || same_track(place, last))
             && (policy.across_cylinders || place.cylinder == last.cylinder)
     };
-    (end..most).find(|sector| !allowed(sector)).unwrap_or(most)
+    let mut limit = end;
+    while limit < most {
+        let place = geometry.locate(limit);
+        if !allowed(place) {
+            return limit;
+        }
+        // What lies side by side is on one track.
+        limit += u64::from(place.contiguous);
+    }
+    most
 }
 
 impl Vme {
@@ -85,8 +93,10 @@ impl Vme {
         if !stream.kept {
             return;
         }
-        for (sector, _) in &stream.sectors[from..from + passed] {
-            self.cache.insert(unit.drive, *sector, sector + 1);
+        let passed = &stream.sectors[from..from + passed];
+        for run in passed.chunk_by(|(one, _), (next, _)| one + 1 == *next) {
+            let end = run[0].0 + run.len() as u64;
+            self.cache.insert(unit.drive, run[0].0, end);
         }
     }
 
@@ -188,11 +198,11 @@ impl Vme {
             return;
         }
         let first = stream.sectors[0].0;
-        let ends = drive.resize((limit - first) as u32);
-        let passes = drive.sectors_pass_after((end - first) as u32);
+        let passes = drive.lengthen((limit - first) as u32);
         stream.sectors.extend((end..limit).zip(passes));
+        let ends = stream.ends();
         assert!(
-            stream.ends() == ends,
+            drive.last_transfer() == Some(ends),
             "a stream ends when its last sector has passed"
         );
         let generation = self.next_generation(place);
