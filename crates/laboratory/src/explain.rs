@@ -14,7 +14,7 @@ use crate::again::{check_elapsed, plan_of};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::{self, ModelPlan, Plan, title};
-use crate::reproduce::jobs::Workshop;
+use crate::reproduce::jobs::{Known, Workshop};
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
@@ -89,6 +89,7 @@ impl Means<'_> {
             budget: Budget::USUAL,
             stop: self.stop,
             progress: self.progress,
+            known: Known::default(),
         }
     }
 }

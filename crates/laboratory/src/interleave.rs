@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::{Computer, by_itself};
-use crate::reproduce::jobs::{Figure, Job, Workshop};
+use crate::reproduce::jobs::{Figure, Job, Known, Workshop};
 use crate::rig::ONCE;
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
@@ -74,6 +74,7 @@ pub fn modelled(
         budget,
         stop,
         progress: &|_, _| (),
+        known: Known::default(),
     };
     let done = workshop.carry_out(&jobs)?;
     // As many sectors from each start: the times are what is averaged.

@@ -27,7 +27,7 @@ use crate::error::LaboratoryError;
 use diskperf_analysis::accuracy::Card;
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Published, Setting};
-use jobs::Workshop;
+use jobs::{Known, Workshop};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -107,6 +107,7 @@ pub fn reproduce_with(
         budget: options.budget,
         stop: &options.stop,
         progress,
+        known: Known::default(),
     };
     filling::card(catalogue, options, &workshop)
 }
@@ -132,6 +133,7 @@ pub fn cells(
         budget: Budget::USUAL,
         stop: &stop,
         progress: &|_, _| (),
+        known: Known::default(),
     };
     let mut wanted = Vec::new();
     for id in ids {

@@ -9,9 +9,11 @@ use crate::parallel::in_parallel;
 use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
+use diskperf_machine::specification::Specification;
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Protocol, Repetition};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One machine, and what is run on it, in order.
 #[derive(Clone)]
@@ -61,6 +63,20 @@ pub(crate) struct Figure {
     pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
+/// All that decides what a job comes to, as text: its machine, and what is run on it.
+type Key = (Arc<str>, String);
+
+/// What jobs have come to: many cells and statements are about the same machine, and
+/// what is built and run alike does the same.
+#[derive(Default)]
+pub(crate) struct Known(Mutex<BTreeMap<Key, Vec<Figure>>>);
+
+impl Known {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Vec<Figure>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Who carries jobs out.
 pub(crate) struct Workshop<'a> {
     /// Machines at a time.
@@ -71,19 +87,32 @@ pub(crate) struct Workshop<'a> {
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Told how many jobs are done, and of how many.
     pub(crate) progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// What it has carried out already.
+    pub(crate) known: Known,
 }
 
 impl Workshop<'_> {
-    /// Carries all jobs out; the results in the order of the jobs, whoever did
-    /// which.
+    /// Carries all jobs out, those that are alike once; the results in the order of
+    /// the jobs, whoever did which.
     ///
     /// # Errors
     ///
     /// That of the first job that failed, in the order of the jobs.
     pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
-        self.each(jobs.len(), |number| {
-            jobs[number].run(self.budget, self.stop)
-        })
+        let keys = keys(jobs);
+        let mut first = BTreeMap::new();
+        for (number, key) in keys.iter().enumerate().rev() {
+            first.insert(key, number);
+        }
+        first.retain(|key, _| !self.known.lock().contains_key(*key));
+        let mut new: Vec<usize> = first.into_values().collect();
+        new.sort_unstable();
+        let done = self.each(new.len(), |number| {
+            jobs[new[number]].run(self.budget, self.stop)
+        })?;
+        let mut known = self.known.lock();
+        known.extend(new.iter().map(|number| keys[*number].clone()).zip(done));
+        Ok(keys.iter().map(|key| known[key].clone()).collect())
     }
 
     /// Does something for each number below `count`; what comes of it, in the
@@ -111,7 +140,45 @@ impl Workshop<'_> {
     }
 }
 
+fn keys(jobs: &[Job]) -> Vec<Key> {
+    let mut last: Option<(&Arc<Computer>, Arc<str>)> = None;
+    let mut keys = Vec::new();
+    for job in jobs {
+        let known = last.filter(|(computer, _)| Arc::ptr_eq(computer, &job.computer));
+        let (computer, machine) = known.unwrap_or_else(|| (&job.computer, job.machine()));
+        keys.push((Arc::clone(&machine), job.work()));
+        last = Some((computer, machine));
+    }
+    keys
+}
+
 impl Job {
+    /// What the machine is built from, whatever it is called.
+    fn machine(&self) -> Arc<str> {
+        let unnamed = Specification {
+            name: String::new(),
+            ..self.computer.specification.clone()
+        };
+        format!("{unnamed:?}").into()
+    }
+
+    /// What is run on it, and how.
+    fn work(&self) -> String {
+        let Self {
+            computer: _,
+            drives,
+            other,
+            phase,
+            speed_difference,
+            programs,
+            size_bytes,
+            protocol,
+            seed,
+        } = self;
+        let usage = (drives, other, phase, speed_difference, seed);
+        format!("{:?}", (usage, programs, size_bytes, protocol))
+    }
+
     /// One program on the first drive of a machine: a round to clear the cache,
     /// and two that count.
     pub(crate) fn of(

@@ -13,6 +13,7 @@ use crate::rig::ONCE;
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
 use diskperf_machine::catalogue::{BlockSize, Cell, Setting};
+use std::collections::BTreeMap;
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";
 
@@ -170,11 +171,17 @@ fn row(cell: &Cell) -> Option<&'static Row> {
 /// Minutes of the cells that are of formatting.
 fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut values = Values::default();
+    let mut known = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.kind == "format_time") {
         let (Some(id), Some(target)) = (&cell.id, cell.full_target()) else {
             continue;
         };
-        let times = formatting(asking.catalogue, (&target, asking.settings), (1, PASSES))?;
+        if !known.contains_key(&target) {
+            let system = (target.as_str(), asking.settings);
+            let times = formatting(asking.catalogue, system, (1, PASSES))?;
+            known.insert(target.clone(), times);
+        }
+        let times = &known[&target];
         let span = match cell.test.as_deref() {
             Some("format") => times.format,
             Some("verify_5_passes") => times.verify(),
