@@ -61,9 +61,12 @@ impl Computer {
                     None
                 } else {
                     let count = into.len().min(state.bytes.len());
-                    for (to, byte) in into.iter_mut().zip(state.bytes.drain(..count)) {
-                        *to = byte;
-                    }
+                    let (first, rest) = state.bytes.as_slices();
+                    let (into_first, into_rest) =
+                        into[..count].split_at_mut(count.min(first.len()));
+                    into_first.copy_from_slice(&first[..into_first.len()]);
+                    into_rest.copy_from_slice(&rest[..into_rest.len()]);
+                    state.bytes.drain(..count);
                     Some(count)
                 }
             };
