@@ -196,7 +196,7 @@ NEVER = {"executor": object()}
         ({"over": {"filesystem.rotdelay_ms": []}}, "RequestError", "has no values"),
         ({"over": {"filesystem.rotdelay_ms": [1, 1]}}, "RequestError", "the value 1 twice"),
         ({"over": {"filesystem.rotdelay_ms": range(10**6)}}, "RequestError", "1,000,000 values"),
-        ({"over": {"host.speed": [1]}, "settings": {"host.speed": 2}}, "RequestError", "set as well"),
+        ({"over": {"host.speed": [1]}, "settings": {"host.speed": 2}}, "RequestError", "in over and in set"),
         ({"seeds": []}, "RequestError", "there are none"),
         ({"seeds": [1, 1]}, "RequestError", "twice"),
         ({"seeds": [-1]}, "RequestError", "-1 is not a seed"),
@@ -248,7 +248,7 @@ def test_a_folder_of_something_else_is_refused(undisturbed, tmp_path):
     with pytest.raises(diskperf.FileError, match="mine.txt cannot be"):
         swept(to=tmp_path / "mine.txt")
     (tmp_path / "study.json").write_text("{}")
-    with pytest.raises(diskperf.FileError, match="no study of diskperf"):
+    with pytest.raises(diskperf.FileError, match="not a study of diskperf"):
         swept(to=tmp_path)
     with pytest.raises(diskperf.FileError, match="has no study"):
         diskperf.open_sweep(tmp_path / "nothing")

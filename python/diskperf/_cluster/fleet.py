@@ -32,7 +32,7 @@ AGREED_AHEAD_S, HOST_AHEAD_S = 1.0, 0.02
 _PROCESS = uuid.uuid4().hex
 
 #: What a process that is killed while it measures does not remove.
-LEFT = "its files are still there: `python -m diskperf clean --on DIRECTORY` on that host removes it"
+LEFT = "its files are still there: `python -m diskperf clean --on DIRECTORY` on that host removes them"
 
 #: How often it is looked whether a host's worker is still there.
 LOOK_S = 1.0
