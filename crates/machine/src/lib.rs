@@ -19,6 +19,7 @@ mod what_if;
 mod written;
 
 pub use budget::{Budget, Exceeded};
+pub use kernel::costs::Work;
 pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};

@@ -1,6 +1,7 @@
 //! A process on a modelled computer, whatever its kernel.
 
 use crate::kernel::Kernel;
+use crate::kernel::costs::Work;
 use crate::kernel::errno::Result;
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::files::{Account, From, How, Session as Bsd};
@@ -226,11 +227,10 @@ impl Session {
         }
     }
 
-    /// The time that this machine takes for what takes the machine of speed 1
-    /// this long.
+    /// The time that this machine takes for work of a program.
     #[must_use]
-    pub fn at_speed(&self, span: Time) -> Time {
-        on_each_kernel!(self, session => session.at_speed(span))
+    pub fn time_of(&self, work: Work) -> Time {
+        on_each_kernel!(self, session => session.time_of(work))
     }
 
     /// Whether drives, and `/dev/bnull`, are block devices too: whether they

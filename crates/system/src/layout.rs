@@ -6,11 +6,10 @@
 //! place, and its layout is that of the same tree, laid out by the same
 //! allocator ([`Layout::of_tree`]).
 
-use crate::{Result, System};
+use crate::{Result, System, Work};
 use diskperf_machine::kernel::ffs::{
     DumpBlock, FileSystem, Fragment, Geometry, InodeKind, InodeNumber, Parameters, Writer,
 };
-use diskperf_timeline::Nanoseconds;
 
 pub use diskperf_machine::kernel::ffs::FsckPass;
 
@@ -292,15 +291,18 @@ impl System {
         }
     }
 
-    /// Does work of the program's own that took a VAX-11/780 this long. A
-    /// modelled computer takes as long as its speed has it; one of today has
-    /// done it before a clock could tell, and takes no time.
-    pub async fn work(&mut self, on_780: Nanoseconds) -> Result<()> {
+    /// Does work of the program's own. A modelled computer takes as long as the
+    /// catalogue and its speed have it; one of today has done it before a clock
+    /// could tell, and takes no time.
+    pub async fn work(&mut self, work: Work) -> Result<()> {
         match self {
             #[cfg(target_os = "linux")]
-            System::Host(_) => Ok(()),
+            System::Host(_) => {
+                let _ = work;
+                Ok(())
+            }
             System::Model(model) => {
-                let span = model.at_speed(on_780);
+                let span = model.time_of(work);
                 model.compute(span).await
             }
         }

@@ -39,7 +39,7 @@ pub use layout::{
 };
 pub use options::{Open, Whence};
 
-pub use diskperf_machine::Written;
+pub use diskperf_machine::{Work, Written};
 
 use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
 use std::future::Future;

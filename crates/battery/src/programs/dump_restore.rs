@@ -5,8 +5,7 @@
 //! as it did. On the host it reads the files through their file system, in the
 //! order that their inodes would have in one of 4.2BSD: the drive of any file
 //! system there is cannot be read portably. What the programs did besides their
-//! calls takes the processor's time (`record_us`, `inode_us`), on a machine of
-//! 1987.
+//! calls takes the processor's time, on a machine of 1987.
 
 mod dump;
 mod restore;
@@ -18,8 +17,8 @@ use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::populate::{self, seed_field};
 use crate::workload::tape::TAPE_BYTES;
 use crate::workload::tree::{self, TREE, Tree};
-use diskperf_system::{Buffer, Errno, Error, System};
-use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+use diskperf_system::{Buffer, Errno, System};
+use diskperf_timeline::WorkerMeasure;
 use dump::Dump;
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {
@@ -33,16 +32,8 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 struct DumpRestore {
     destination: Destination,
     tree_seed: u64,
-    work: Work,
     /// What the survey of who dumps found.
     dump: Option<Dump>,
-}
-
-/// What the programs compute, on a VAX-11/780.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
-    record_us: u64,
-    inode_us: u64,
 }
 
 impl Default for DumpRestore {
@@ -50,37 +41,8 @@ impl Default for DumpRestore {
         Self {
             destination: Destination::Same,
             tree_seed: 1,
-            work: Work::default(),
             dump: None,
         }
-    }
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        // Zachariassen 1987 prints 60 s of user time for both programs together, some
-        // 100,000 records and 6000 inodes that each of them handles. It does not
-        // say on what: half of it is given to the records, which restore
-        // copies one by one, 0.3 ms each, and half to the inodes, 2.5 ms in
-        // each program. A Sun 3/180 is taken as twice as fast as the machine
-        // that these are for.
-        Self {
-            record_us: 600,
-            inode_us: 5000,
-        }
-    }
-}
-
-impl Work {
-    /// What taking so many records off the tape is.
-    pub(crate) async fn records(self, system: &mut System, count: usize) -> Result<(), Error> {
-        let on_780_us = self.record_us * count as u64;
-        system.work(Nanoseconds(on_780_us * 1000)).await
-    }
-
-    /// What finding one inode, or the place of one, and its header is.
-    pub(crate) async fn inode(self, system: &mut System) -> Result<(), Error> {
-        system.work(Nanoseconds(self.inode_us * 1000)).await
     }
 }
 
@@ -103,16 +65,6 @@ impl Pattern for DumpRestore {
                 value: Value::Choice(&mut self.destination),
             },
             seed_field(&mut self.tree_seed),
-            Field {
-                name: "record_us",
-                meaning: "microseconds that taking a record of 1 KB off the tape takes restore on a VAX-11/780; a modelled computer takes as long as its speed has it, one of today none",
-                value: Value::Count(&mut self.work.record_us, 0, 60_000_000),
-            },
-            Field {
-                name: "inode_us",
-                meaning: "the same, for each file and directory, of dump and of restore",
-                value: Value::Count(&mut self.work.inode_us, 0, 60_000_000),
-            },
         ]
     }
 
@@ -198,11 +150,11 @@ impl Pattern for DumpRestore {
             match worker.pipe_end() {
                 PipeEnd::Write => {
                     let dump = self.dump.as_ref().expect("the survey found what to dump");
-                    dump.run(system, (worker, self.work), (pipe, buffer)).await
+                    dump.run(system, worker, (pipe, buffer)).await
                 }
                 PipeEnd::Read => {
                     let top = self.restored(worker)?;
-                    restore::run(system, (&top, self.work), (pipe, buffer)).await
+                    restore::run(system, &top, (pipe, buffer)).await
                 }
             }
         })

@@ -6,8 +6,7 @@
 //! are. On the host an image of a file system of the same shape takes the
 //! drive's place, or a device, which is only read; where its parts would be is
 //! computed from the same tree by the same allocator. Nothing is checked: the
-//! work that checking was takes the processor's time (`inode_block_us`,
-//! `read_us`), on a machine of 1987.
+//! work that checking was takes the processor's time, on a machine of 1987.
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{Field, Value};
@@ -16,8 +15,7 @@ use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
 use crate::workload::populate::{self, CALL_BYTES, seed_field};
 use crate::workload::tree::{self, TREE, Tree};
-use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System};
-use diskperf_timeline::Nanoseconds;
+use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System, Work};
 
 pub(crate) const PROGRAMS: &[Entry] = &[Entry {
     name: "fsck",
@@ -32,8 +30,6 @@ struct Fsck {
     offset_ms: u64,
     tree_seed: u64,
     used_share: f64,
-    inode_block_us: u64,
-    read_us: u64,
     /// What the survey found.
     reads: Option<Reads>,
 }
@@ -47,11 +43,6 @@ impl Default for Fsck {
             tree_seed: 1,
             // Of the 280,395 sectors of Zachariassen 1987's partition.
             used_share: 0.63,
-            // Zachariassen 1987 prints 8 s of user time for 320 blocks of inodes: 24 ms
-            // each, and next to nothing for the other 1600 reads. A Sun 3/180
-            // is taken as twice as fast as the machine that these are for.
-            inode_block_us: 48_000,
-            read_us: 200,
             reads: None,
         }
     }
@@ -82,16 +73,6 @@ impl Pattern for Fsck {
                 name: "used_share",
                 meaning: "share of an image or of a device that the contents of the tree take; a mounted file system is used as it is",
                 value: Value::Share(&mut self.used_share),
-            },
-            Field {
-                name: "inode_block_us",
-                meaning: "microseconds to check the inodes of a block on a VAX-11/780; scaled by the speed of a modelled computer, and zero on real storage",
-                value: Value::Count(&mut self.inode_block_us, 0, 60_000_000),
-            },
-            Field {
-                name: "read_us",
-                meaning: "the same, for every other read",
-                value: Value::Count(&mut self.read_us, 0, 60_000_000),
             },
         ]
     }
@@ -189,15 +170,15 @@ impl Pattern for Fsck {
                 seek_to(system, file, extent.offset_bytes).await?;
                 let block = &mut buffer[..extent.length_bytes as usize];
                 read_block(system, file, block, worker.think).await?;
-                let on_780_us = match pass {
-                    FsckPass::Inodes => self.inode_block_us,
+                let work = match pass {
+                    FsckPass::Inodes => Work::FsckInodes,
                     FsckPass::Setup
                     | FsckPass::Indirect
                     | FsckPass::DirectoryInode
                     | FsckPass::Directory
-                    | FsckPass::Map => self.read_us,
+                    | FsckPass::Map => Work::FsckRead,
                 };
-                system.work(Nanoseconds(on_780_us * 1000)).await?;
+                system.work(work).await?;
             }
             Ok(())
         })

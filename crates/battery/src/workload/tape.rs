@@ -4,8 +4,7 @@
 
 use crate::blocks::{pause, write_block};
 use crate::program::ProgramError;
-use crate::programs::dump_restore::Work;
-use diskperf_system::{File, System};
+use diskperf_system::{File, System, Work};
 use diskperf_timeline::Nanoseconds;
 
 /// Bytes of a record.
@@ -146,7 +145,6 @@ pub(crate) struct TapeReader<'b> {
     pub(crate) buffer: &'b mut [u8],
     /// How many of them have been taken out.
     pub(crate) taken: usize,
-    pub(crate) work: Work,
 }
 
 impl TapeReader<'_> {
@@ -162,8 +160,8 @@ impl TapeReader<'_> {
                 }
             }
             self.taken = 0;
-            let records = TAPE_BYTES / RECORD_BYTES;
-            self.work.records(system, records).await?;
+            let records = (TAPE_BYTES / RECORD_BYTES) as u32;
+            system.work(Work::RestoreRecords(records)).await?;
         }
         let start = self.taken;
         self.taken += RECORD_BYTES;

@@ -1,7 +1,7 @@
 //! What every kernel runs on: the processor with its processes, the hardware, and the
 //! volumes.
 
-use super::costs::Costs;
+use super::costs::{Costs, Work};
 use super::medium::Medium;
 use super::process::{Process, Scheduler};
 use super::raw::Partition;
@@ -40,10 +40,9 @@ pub struct Computer {
 }
 
 impl Computer {
-    /// The time that this machine takes for what takes the machine of speed 1
-    /// this long.
-    pub(crate) fn at_speed(&self, span: Time) -> Time {
-        Time((span.0 as f64 / self.speed + 0.5) as u64)
+    /// The time that this machine takes for work of a program.
+    pub(crate) fn time_of(&self, work: Work) -> Time {
+        Time((self.costs.programs.of(work).0 as f64 / self.speed + 0.5) as u64)
     }
 
     pub(crate) fn partition(&self, volume: u32) -> Partition {

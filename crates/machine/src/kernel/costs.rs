@@ -44,6 +44,47 @@ pub struct Costs {
     /// A change of a file's owner, mode or times is on the drive when its call
     /// returns.
     pub attributes_synchronous: bool,
+    /// What programs of the time do besides their calls.
+    pub programs: ProgramCosts,
+}
+
+/// Work of a program of the time besides its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// fsck checks the inodes of a block.
+    FsckInodes,
+    /// fsck looks at what any other read gave it.
+    FsckRead,
+    /// restore takes so many records of 1 KB off the tape.
+    RestoreRecords(u32),
+    /// dump or restore finds an inode, or its place, and makes or reads its header.
+    DumpInode,
+}
+
+/// Processor time of that work on a machine of speed 1: what several pieces of it take
+/// is rounded once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProgramCosts {
+    /// [`Work::FsckInodes`].
+    pub fsck_inodes: Time,
+    /// [`Work::FsckRead`].
+    pub fsck_read: Time,
+    /// One of [`Work::RestoreRecords`].
+    pub restore_record: Time,
+    /// [`Work::DumpInode`].
+    pub dump_inode: Time,
+}
+
+impl ProgramCosts {
+    /// What some work takes on a machine of speed 1.
+    pub(crate) fn of(&self, work: Work) -> Time {
+        match work {
+            Work::FsckInodes => self.fsck_inodes,
+            Work::FsckRead => self.fsck_read,
+            Work::RestoreRecords(count) => Time(self.restore_record.0 * u64::from(count)),
+            Work::DumpInode => self.dump_inode,
+        }
+    }
 }
 
 impl Costs {

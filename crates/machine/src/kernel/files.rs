@@ -1,6 +1,7 @@
 //! A process's system calls.
 
 use super::computer::Computer;
+use super::costs::Work;
 use super::errno::{Errno, Result};
 use super::names::Found;
 use super::pipe::PipeEnd;
@@ -471,11 +472,10 @@ impl Session {
         self.kernel.back_to_user_mode(&self.process).await;
     }
 
-    /// The time that this machine takes for what takes the machine of speed 1
-    /// this long.
+    /// The time that this machine takes for work of a program.
     #[must_use]
-    pub fn at_speed(&self, span: Time) -> Time {
-        self.kernel.at_speed(span)
+    pub fn time_of(&self, work: Work) -> Time {
+        self.kernel.time_of(work)
     }
 
     /// Waits for the other workers; none if one of them failed.

@@ -3,7 +3,7 @@
 
 use super::minix::read_minix;
 use crate::catalogue::{Component, Reader, System};
-use crate::kernel::costs::Costs;
+use crate::kernel::costs::{Costs, ProgramCosts};
 use crate::kernel::driver::QueueOrder;
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
@@ -65,6 +65,7 @@ impl KernelSpecification {
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
         let kind = read_kind(&mut reader, parts);
+        let programs = read_programs(&mut reader);
         let (mut costs, own) = match kind {
             KernelKind::Minix => {
                 let (costs, minix) = read_minix(&mut reader, speed);
@@ -84,6 +85,7 @@ impl KernelSpecification {
         costs.copy_per_kb = copy_per_kb;
         costs.clear_per_kb = clear_per_kb;
         costs.clock_hz = clock_hz;
+        costs.programs = programs;
         check_interrupts(&mut host, &costs, &serial);
         host.finish();
         let kernel = Self {
@@ -211,6 +213,28 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
             "what a full buffer takes; nothing if absent",
         ),
         buffer_chars: buffer_chars as u32,
+    }
+}
+
+fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
+    let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=LONGEST_MS, doc));
+    ProgramCosts {
+        fsck_inodes: cost(
+            "fsck_inode_block_ms",
+            "checking the inodes of a block, in fsck itself",
+        ),
+        fsck_read: cost(
+            "fsck_read_ms",
+            "looking at what any other read gave, in fsck itself",
+        ),
+        restore_record: cost(
+            "restore_record_ms",
+            "taking a record of 1 KB off the tape, in restore itself",
+        ),
+        dump_inode: cost(
+            "dump_inode_ms",
+            "dealing with a file or a directory, in dump itself and in restore",
+        ),
     }
 }
 

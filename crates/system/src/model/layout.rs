@@ -2,7 +2,7 @@
 
 use super::{Model, nanoseconds};
 use crate::Layout;
-use diskperf_machine::Time;
+use diskperf_machine::Work;
 use diskperf_timeline::Nanoseconds;
 
 impl Model {
@@ -11,7 +11,7 @@ impl Model {
         Some(Layout::of_device(format!("/dev/drive{mount}"), file_system))
     }
 
-    pub(crate) fn at_speed(&self, on_780: Nanoseconds) -> Nanoseconds {
-        nanoseconds(self.session.at_speed(Time(on_780.0)))
+    pub(crate) fn time_of(&self, work: Work) -> Nanoseconds {
+        nanoseconds(self.session.time_of(work))
     }
 }

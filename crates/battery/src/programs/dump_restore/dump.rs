@@ -8,12 +8,11 @@
 
 use crate::blocks::{read_block, seek_to};
 use crate::program::ProgramError;
-use crate::programs::dump_restore::Work;
 use crate::worker::Worker;
 use crate::workload::populate::top_on_mount;
 use crate::workload::tape::{Header, TAPE_BYTES, TapeWriter};
 use crate::workload::tree::{TOP, Tree, room_bytes};
-use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System};
+use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 
 /// What dump knows of the file system before it starts.
@@ -91,7 +90,7 @@ impl Dump {
     pub(crate) async fn run(
         &self,
         system: &mut System,
-        (worker, work): (&Worker, Work),
+        worker: &Worker,
         (pipe, buffer): (File, &mut [u8]),
     ) -> Result<(), ProgramError> {
         let source = match &self.device {
@@ -104,7 +103,6 @@ impl Dump {
             inode_block: None,
             scratch,
             worker,
-            work,
         };
         let mut tape = TapeWriter {
             pipe,
@@ -169,7 +167,6 @@ struct Dumper<'a> {
     inode_block: Option<Extent>,
     scratch: &'a mut [u8],
     worker: &'a Worker,
-    work: Work,
 }
 
 impl Dumper<'_> {
@@ -205,7 +202,7 @@ impl Dumper<'_> {
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
         let laid_out = &dumped.laid_out;
-        self.work.inode(system).await?;
+        system.work(Work::DumpInode).await?;
         self.inode_block(system, laid_out.inode_block).await?;
         let (inode, size_bytes) = (laid_out.inode, laid_out.size_bytes);
         let header = if laid_out.directory {

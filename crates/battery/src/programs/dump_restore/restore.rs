@@ -6,12 +6,11 @@
 
 use crate::blocks::write_block;
 use crate::program::ProgramError;
-use crate::programs::dump_restore::Work;
 use crate::workload::populate::{self, CALL_BYTES, under};
 use crate::workload::symbols;
 use crate::workload::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
 use crate::workload::tree::Tree;
-use diskperf_system::{Errno, File, Open, System};
+use diskperf_system::{Errno, File, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
@@ -20,7 +19,6 @@ struct Restore<'b> {
     /// Where everything goes.
     top: String,
     tape: TapeReader<'b>,
-    work: Work,
     /// What is written at once is put together here.
     block: &'b mut [u8],
     /// The names in each directory, with their inodes.
@@ -42,7 +40,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 /// Takes everything off the pipe and makes it under a directory that is there.
 pub(crate) async fn run(
     system: &mut System,
-    (top, work): (&str, Work),
+    top: &str,
     (pipe, buffer): (File, &mut [u8]),
 ) -> Result<(), ProgramError> {
     let (tape, block) = buffer.split_at_mut(BLOCK_AT);
@@ -52,11 +50,9 @@ pub(crate) async fn run(
             pipe,
             buffer: &mut tape[..TAPE_BYTES],
             taken: TAPE_BYTES,
-            work,
         },
         block: &mut block[..CALL_BYTES as usize],
         directories: BTreeMap::new(),
-        work,
         names: None,
         files: 0,
         content_bytes: 0,
@@ -114,7 +110,7 @@ impl Restore<'_> {
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
-        self.work.inode(system).await?;
+        system.work(Work::DumpInode).await?;
         let mut records = Vec::new();
         while (records.len() as u64) < size_bytes {
             let left = (size_bytes - records.len() as u64).min(RECORD_BYTES as u64);
@@ -188,7 +184,7 @@ impl Restore<'_> {
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
-        self.work.inode(system).await?;
+        system.work(Work::DumpInode).await?;
         let path = self.names.as_ref().and_then(|names| names.get(&inode));
         let path = path.ok_or(ProgramError::Tape("a file is in no directory"))?;
         let file = system.open(path, Open::CREATE).await?;

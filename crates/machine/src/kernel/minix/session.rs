@@ -1,5 +1,6 @@
 //! A program's side: what the C library makes of a call.
 
+use super::super::costs::Work;
 use super::super::errno::{Errno, Result};
 use super::super::files::{Account, From, How};
 use super::super::pipe::PipeEnd;
@@ -29,8 +30,8 @@ pub struct MinixSession {
 
 impl MinixSession {
     /// As on the other kernels.
-    pub(crate) fn at_speed(&self, span: Time) -> Time {
-        self.kernel.at_speed(span)
+    pub(crate) fn time_of(&self, work: Work) -> Time {
+        self.kernel.time_of(work)
     }
 
     /// A new process, in the task that asks; returns when it has the
