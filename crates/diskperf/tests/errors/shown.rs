@@ -7,6 +7,7 @@ use crate::support::{MOUNTS, User};
 use std::fs::create_dir;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Runs a program that writes to a device, whatever is on it.
 fn write(user: &User, device: &LoopDevice) -> crate::support::Outcome {
@@ -151,6 +152,8 @@ fn an_active_swap_file() {
     expect_written(&user, &device);
 }
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A process that does something with a file and goes on; killed when dropped.
 struct Holder(Child);
 
@@ -163,10 +166,12 @@ impl Holder {
             .spawn()
             .unwrap();
         let holder = Self(child);
-        retry(|| match ready.exists() {
-            true => Ok(()),
-            false => Err(format!("{command:?} does not get there")),
-        });
+        // An interpreter takes seconds to start on a busy machine.
+        let started = Instant::now();
+        while !ready.exists() {
+            assert!(started.elapsed() < PATIENCE, "{command:?} does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         std::fs::remove_file(ready).unwrap();
         holder
     }
