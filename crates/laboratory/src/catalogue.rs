@@ -199,22 +199,20 @@ fn in_some_system(
         path: component.name().to_owned(),
         text: name.to_owned(),
     }];
-    let mut refused: Option<LaboratoryError> = None;
+    let mut refused = Vec::new();
     for system in &names {
         match Computer::read(catalogue, system, &setting) {
             Ok(computer) => return Ok(computer),
-            // The shortest is about the entry, and not about how ill it fits.
-            Err(error) => {
-                let length = error.to_string().len();
-                let shorter = refused
-                    .as_ref()
-                    .is_none_or(|known| length < known.to_string().len());
-                if shorter {
-                    refused = Some(error);
-                }
-            }
+            Err(error) => refused.push(error),
         }
     }
+    // Of several errors one of the entry's own file, and the shortest: the others are
+    // about how ill the entry fits.
+    let file = format!("/{name}.toml");
+    let refused = refused.into_iter().min_by_key(|error| {
+        let text = error.to_string();
+        (!text.contains(&file), text.len())
+    });
     Err(refused.unwrap_or_else(|| {
         LaboratoryError::Request("the catalogue has no system to look at a part in".to_owned())
     }))

@@ -313,8 +313,7 @@ impl Stage {
             }
         }
         let here = entries(&user.home()).into_iter();
-        let unfinished = here.filter(|name| name.ends_with(".partial"));
-        left.extend(unfinished.map(|name| user.file(&name).display().to_string()));
+        left.extend(here.filter(|name| name.ends_with(".partial")));
         if let Some(disk) = &self.disk
             && disk.value() != Disk::AHEAD_KB
         {

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Does what a plan says again, as far as it takes for the first repetition that
-/// counts of the wanted results, each by its number; keeps what `of` makes of
-/// these.
+/// Does what a plan says again, up to the first repetition that counts of the last of
+/// the wanted results. Keeps what `of` makes of the first that counts of each of these,
+/// with the result's number.
 pub(crate) fn traced<T>(
     plan: &ModelPlan,
     (run, wanted): (&Run, &[usize]),
@@ -42,19 +42,25 @@ pub(crate) fn traced<T>(
             ..usage(plan, &Arc::default())
         };
         let bench = Bench::build(&computer.specification, usage)?;
-        // What runs before has left its files.
+        // What runs before has left its files as its last repetition left them.
         for (step, number) in steps[..=last].iter().zip(first..) {
             let title = title(step);
             let mut work = work(plan, step, &title);
-            work.protocol.repetitions = work.protocol.discarded + 1;
+            if number == first + last {
+                work.protocol.repetitions = work.protocol.discarded + 1;
+            }
             let mut trace = None;
             bench.take_trace();
-            let repetitions = repeat_unobserved(&bench, &work, |_| {
-                trace = bench.take_trace();
+            let repetitions = repeat_unobserved(&bench, &work, |repetition| {
+                let recorded = bench.take_trace();
+                if !repetition.discarded && trace.is_none() {
+                    trace = recorded;
+                }
                 true
             })?;
-            let elapsed = repetitions.last().map(Repetition::elapsed);
-            check_elapsed(run, elapsed.into_iter().map(|elapsed| (number, elapsed)))?;
+            let counts = repetitions.iter().find(|one| !one.discarded);
+            let elapsed = counts.map(|one| (number, one.elapsed()));
+            check_elapsed(run, elapsed.into_iter())?;
             let trace = trace.filter(|_| wanted.contains(&number));
             kept.extend(trace.and_then(&of).map(|found| (number, found)));
         }

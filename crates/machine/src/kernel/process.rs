@@ -487,10 +487,10 @@ impl Computer {
             .schedule_background(self.sim.now() + tick, Event::Tick);
         if let Some(task) = self.processor.process() {
             let processes = self.processes.borrow();
-            if let Some(process) = processes.iter().find(|process| process.task() == task) {
-                if let Some((charged, for_it)) = charged(process) {
-                    charged.tick(for_it);
-                }
+            if let Some(process) = processes.iter().find(|process| process.task() == task)
+                && let Some((charged, for_it)) = charged(process)
+            {
+                charged.tick(for_it);
             }
         }
         let ticks = self.ticks.get() + 1;
