@@ -129,4 +129,4 @@ def test_without_a_table_what_the_others_do_not_tell_is_where_a_search_begins(te
     untold = rows["hosts/vax750.toml"]
     assert untold["determined"] == "by its prior" and untold["value"] == pytest.approx(0.6, rel=0.1)
     assert rows["hosts/vax780.toml"]["determined"] == "yes"
-    assert any("hosts/vax750.toml" in note and "where it was expected" in note for note in found.notes)
+    assert any("hosts/vax750.toml" in note and "close to its expected value" in note for note in found.notes)

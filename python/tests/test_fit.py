@@ -123,7 +123,7 @@ def test_what_is_known_beforehand_counts_beside_the_data():
     one = fitted(free=[sure, known])
     copy, seek = one.parameters.to_pylist()
     assert seek["determined"] == "by its prior" and seek["value"] == pytest.approx(35.5, abs=1)
-    assert any("drive.seek_maximum_ms is about where it was expected" in note for note in one.notes)
+    assert any("drive.seek_maximum_ms is close to its expected value" in note for note in one.notes)
     # A strong one draws the value from where the data alone have it.
     assert TRUE_COPY * 1.1 < copy["value"] < TRUE_COPY * 1.4
 
