@@ -233,7 +233,11 @@ fn events_of_a_device_are_requests_and_stages() {
         (&512.into(), &(4 << 20).into())
     );
     assert_eq!(read["bytes_each"]["median"], 8192);
-    assert_eq!(program["devices"][0]["at_device_most"], 1);
+    // The file system's journal may write beside it.
+    let device = &program["devices"][0];
+    let operations = device["operations"].as_array().expect("operations");
+    let alone = operations.iter().all(|one| one["operation"] == "read");
+    assert!(device["at_device_most"] == 1 || !alone, "{program}");
     assert!(read["device_ns"]["median"].as_u64() > Some(0), "{read}");
     assert!(read["device_ns"]["p99"].as_u64() <= read["device_ns"]["max"].as_u64());
     assert_eq!(program["requests"][0]["requests"], 512);
