@@ -13,13 +13,13 @@ pub use difference::differences;
 use crate::again::{check_elapsed, plan_of};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
+use crate::parallel::Threads;
 use crate::plan::{self, ModelPlan, Plan, title};
-use crate::reproduce::jobs::{Known, Workshop};
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::Step;
-use diskperf_machine::{Budget, WhatIf};
+use diskperf_machine::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
 use rerun::{Outcome, Variant};
 use std::sync::Arc;
@@ -82,14 +82,11 @@ pub struct Means<'a> {
 }
 
 impl Means<'_> {
-    fn workshop(&self) -> Workshop<'_> {
-        Workshop {
-            threads: self.threads,
-            // What is explained has the budget of its plan.
-            budget: Budget::USUAL,
+    fn machines(&self) -> Threads<'_> {
+        Threads {
+            most: self.threads,
             stop: self.stop,
             progress: self.progress,
-            known: Known::default(),
         }
     }
 }
@@ -157,7 +154,7 @@ pub fn supposing(
     means: &Means<'_>,
 ) -> Result<Vec<Trace>, LaboratoryError> {
     let plan = &subject.plan;
-    let found = means.workshop().each(plan.computers.len(), |number| {
+    let found = means.machines().each(plan.computers.len(), |number| {
         let variant = Variant {
             trace: true,
             what_if,
@@ -193,7 +190,7 @@ fn program(
 fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, LaboratoryError> {
     let plan = &subject.plan;
     let count = plan.computers.len();
-    let bases = means.workshop().each(count, |number| {
+    let bases = means.machines().each(count, |number| {
         let variant = Variant {
             trace: true,
             ..Variant::of(plan, &plan.computers[number])
@@ -221,7 +218,7 @@ fn counterfactuals(
         .chain(pairs.iter().map(|(_, change)| change))
         .collect();
     let own = plan.settings_of(computer);
-    let outcomes = means.workshop().each(all.len(), |number| {
+    let outcomes = means.machines().each(all.len(), |number| {
         let change = all[number];
         let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
         let Some(changed) = plan.computer_with(&settings) else {

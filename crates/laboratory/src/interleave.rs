@@ -2,7 +2,8 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::{Computer, by_itself};
-use crate::reproduce::jobs::{Figure, Job, Known, Workshop};
+use crate::parallel::Threads;
+use crate::reproduce::jobs::{Figure, Job, Workshop};
 use crate::rig::ONCE;
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
@@ -69,14 +70,12 @@ pub fn modelled(
             ..first.clone()
         }));
     }
-    let workshop = Workshop {
-        threads,
-        budget,
+    let threads = Threads {
+        most: threads,
         stop,
         progress: &|_, _| (),
-        known: Known::default(),
     };
-    let done = workshop.carry_out(&jobs)?;
+    let done = Workshop::new(threads, budget).carry_out(&jobs)?;
     // As many sectors from each start: the times are what is averaged.
     let mean = |runs: &[Vec<Figure>]| {
         let inverse = runs.iter().map(|figures| 1.0 / figures[0].kb_per_s);

@@ -24,10 +24,11 @@ mod statements;
 mod zachariassen;
 
 use crate::error::LaboratoryError;
+use crate::parallel::Threads;
 use diskperf_analysis::accuracy::Card;
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Published, Setting};
-use jobs::{Known, Workshop};
+use jobs::Workshop;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -102,14 +103,12 @@ pub fn reproduce_with(
     options: &Options,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Card, LaboratoryError> {
-    let workshop = Workshop {
-        threads: options.threads.max(1),
-        budget: options.budget,
+    let threads = Threads {
+        most: options.threads.max(1),
         stop: &options.stop,
         progress,
-        known: Known::default(),
     };
-    filling::card(catalogue, options, &workshop)
+    filling::card(catalogue, options, &Workshop::new(threads, options.budget))
 }
 
 /// The modelled KB/s and CPU share of these cells of Kridle and McKusick 1983, in the order
@@ -128,13 +127,12 @@ pub fn cells(
 ) -> Result<Vec<(String, f64, f64)>, LaboratoryError> {
     let published = published(catalogue)?;
     let stop = Arc::default();
-    let workshop = Workshop {
-        threads: threads.max(1),
-        budget: Budget::USUAL,
+    let threads = Threads {
+        most: threads.max(1),
         stop: &stop,
         progress: &|_, _| (),
-        known: Known::default(),
     };
+    let workshop = Workshop::new(threads, Budget::USUAL);
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);

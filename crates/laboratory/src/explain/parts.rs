@@ -290,7 +290,7 @@ fn exact(
     let count = moves.len();
     let last = (1_usize << count) - 1;
     // Both ends are known.
-    let between = means.workshop().each(last.saturating_sub(1), |number| {
+    let between = means.machines().each(last.saturating_sub(1), |number| {
         elapsed(ends, &chosen(moves, number + 1), means)
     })?;
     let of_program = |program: usize| {
@@ -345,7 +345,7 @@ fn sampled(
     }
     subsets.sort_unstable();
     subsets.dedup();
-    let found = means.workshop().each(subsets.len(), |number| {
+    let found = means.machines().each(subsets.len(), |number| {
         let chosen: Vec<&Move> = subsets[number].iter().map(|place| &moves[*place]).collect();
         elapsed(ends, &chosen, means)
     })?;

@@ -5,15 +5,15 @@ use crate::measured::Task;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::counts::Counts;
-use crate::parallel::in_parallel;
+use crate::parallel::{Threads, lock};
 use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Protocol, Repetition};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 /// One machine, and what is run on it, in order.
 #[derive(Clone)]
@@ -66,32 +66,27 @@ pub(crate) struct Figure {
 /// All that decides what a job comes to, as text: its machine, and what is run on it.
 type Key = (Arc<str>, String);
 
-/// What jobs have come to: many cells and statements are about the same machine, and
-/// what is built and run alike does the same.
-#[derive(Default)]
-pub(crate) struct Known(Mutex<BTreeMap<Key, Vec<Figure>>>);
-
-impl Known {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Vec<Figure>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Who carries jobs out.
+/// Who carries jobs out. Many cells and statements are about the same machine: what is
+/// built and run alike does the same, and is run once.
 pub(crate) struct Workshop<'a> {
-    /// Machines at a time.
-    pub(crate) threads: usize,
-    /// What each of them may take.
-    pub(crate) budget: Budget,
-    /// Set when the user ends it.
-    pub(crate) stop: &'a Arc<AtomicBool>,
-    /// Told how many jobs are done, and of how many.
-    pub(crate) progress: &'a (dyn Fn(usize, usize) + Sync),
-    /// What it has carried out already.
-    pub(crate) known: Known,
+    /// Each does one machine at a time.
+    threads: Threads<'a>,
+    /// What each machine may take.
+    budget: Budget,
+    /// What the jobs so far have come to.
+    known: Mutex<BTreeMap<Key, Vec<Figure>>>,
 }
 
-impl Workshop<'_> {
+impl<'a> Workshop<'a> {
+    /// One that has carried nothing out.
+    pub(crate) fn new(threads: Threads<'a>, budget: Budget) -> Self {
+        Self {
+            threads,
+            budget,
+            known: Mutex::default(),
+        }
+    }
+
     /// Carries all jobs out, those that are alike once; the results in the order of
     /// the jobs, whoever did which.
     ///
@@ -104,39 +99,15 @@ impl Workshop<'_> {
         for (number, key) in keys.iter().enumerate().rev() {
             first.insert(key, number);
         }
-        first.retain(|key, _| !self.known.lock().contains_key(*key));
+        first.retain(|key, _| !lock(&self.known).contains_key(*key));
         let mut new: Vec<usize> = first.into_values().collect();
         new.sort_unstable();
-        let done = self.each(new.len(), |number| {
-            jobs[new[number]].run(self.budget, self.stop)
+        let done = self.threads.each(new.len(), |number| {
+            jobs[new[number]].run(self.budget, self.threads.stop)
         })?;
-        let mut known = self.known.lock();
+        let mut known = lock(&self.known);
         known.extend(new.iter().map(|number| keys[*number].clone()).zip(done));
         Ok(keys.iter().map(|key| known[key].clone()).collect())
-    }
-
-    /// Does something for each number below `count`; what comes of it, in the
-    /// order of the numbers, whoever did which.
-    ///
-    /// # Errors
-    ///
-    /// The first, in the order of the numbers.
-    pub(crate) fn each<T: Send>(
-        &self,
-        count: usize,
-        work: impl Fn(usize) -> Result<T, LaboratoryError> + Sync,
-    ) -> Result<Vec<T>, LaboratoryError> {
-        let done = AtomicUsize::new(0);
-        let results = in_parallel(self.threads, count, |number| {
-            let result = if self.stop.load(Ordering::Relaxed) {
-                Err(LaboratoryError::Interrupted)
-            } else {
-                work(number)
-            };
-            (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, count);
-            result
-        });
-        results.into_iter().collect()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::rig::ONCE;
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
 use diskperf_machine::catalogue::{BlockSize, Cell, Setting};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";
 
@@ -176,12 +176,14 @@ fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryErr
         let (Some(id), Some(target)) = (&cell.id, cell.full_target()) else {
             continue;
         };
-        if !known.contains_key(&target) {
-            let system = (target.as_str(), asking.settings);
-            let times = formatting(asking.catalogue, system, (1, PASSES))?;
-            known.insert(target.clone(), times);
-        }
-        let times = &known[&target];
+        let times = match known.entry(target) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let system = (new.key().as_str(), asking.settings);
+                let times = formatting(asking.catalogue, system, (1, PASSES))?;
+                new.insert(times)
+            }
+        };
         let span = match cell.test.as_deref() {
             Some("format") => times.format,
             Some("verify_5_passes") => times.verify(),
