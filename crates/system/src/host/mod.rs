@@ -8,6 +8,7 @@ pub mod device;
 pub mod environment;
 pub mod fresh;
 pub mod limits;
+mod listing;
 pub mod mounts;
 mod names;
 pub mod output_file;

@@ -1,12 +1,12 @@
 //! Files that were being written when their writer was killed.
 
 use super::partial::is_name;
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use crate::host::listing::Listing;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,17 +28,11 @@ impl AbandonedOutput {
     ///
     /// The directory cannot be read.
     pub fn find(directory: &Path) -> io::Result<impl Iterator<Item = Self> + use<>> {
-        let path = directory.canonicalize()?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = Arc::new(rustix::fs::open(&path, flags, Mode::empty())?);
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&directory)? {
-            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-            if is_name(&name) {
-                names.push(name);
-            }
-        }
-        names.sort();
+        let Listing {
+            path,
+            directory,
+            names,
+        } = Listing::of(directory, is_name)?;
         Ok(names
             .into_iter()
             .filter_map(move |name| Self::of(path.join(&name), name, &directory)))

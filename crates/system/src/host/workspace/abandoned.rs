@@ -4,6 +4,7 @@ use super::WorkspaceError;
 use super::folder::{self, Folder, path_through};
 use crate::host::device::detach_backed_by;
 use crate::host::fresh::unmount_patiently;
+use crate::host::listing::Listing;
 use crate::host::processes::is_alive;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -112,21 +113,14 @@ fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
 pub(super) fn find(
     directory: &Path,
 ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
-    let failed = |error| WorkspaceError::from_io("list", directory, error);
-    let path = directory.canonicalize().map_err(failed)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened =
-        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let parent = Arc::new(opened);
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(path_through(parent.as_fd())).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name();
-        if let Some(pid) = folder::owner(&name) {
-            found.push((name, pid));
-        }
-    }
-    found.sort();
-    Ok(found.into_iter().filter_map(move |(name, pid)| {
+    let Listing {
+        path,
+        directory: parent,
+        names,
+    } = Listing::of(directory, |name| folder::owner(name).is_some())
+        .map_err(|error| WorkspaceError::from_io("list", directory, error))?;
+    Ok(names.into_iter().filter_map(move |name| {
+        let pid = folder::owner(&name)?;
         let at = path.join(&name);
         match examine(&path, &parent, name, pid) {
             Ok(found) => found,
