@@ -9,7 +9,7 @@ mod queueing;
 
 use criterion::{Criterion, Throughput};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
+use diskperf_machine::hardware::mechanism::Mechanism;
 use diskperf_machine::specification::Specification;
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use queueing::{Load, Service, Station};
@@ -22,15 +22,8 @@ const BAR: f64 = 10e6;
 fn eagle() -> Mechanism {
     let system = Catalogue::embedded().resolve("vax780-sc780-eagle", &[]);
     let (specification, _) = Specification::read(system.expect("a system")).expect("a sound one");
-    let drive = &specification.drives[0];
-    let rotation = Rotation::new(
-        drive.mechanism().expect("a disk").hundredths_of_rpm,
-        Angle::ZERO,
-    );
-    Mechanism::new(
-        drive.mechanism().expect("a disk").mechanics.clone(),
-        rotation,
-    )
+    let disk = specification.drives[0].mechanism().expect("a disk");
+    disk.mechanism()
 }
 
 fn station(drive: &Mechanism, outstanding: u32) -> Station {

@@ -5,7 +5,7 @@ use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::device::{Device, Devices};
-use crate::hardware::mechanism::{Angle, Busy, Mechanism, Rotation};
+use crate::hardware::mechanism::{Angle, Busy};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
@@ -462,8 +462,7 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Device
         let speed = (of.hundredths_of_rpm as f64 * slower + 0.5) as u64;
         let against_first = circumstances.phase.wrapping_mul(number as u32);
         let phase = circumstances.first_phase.wrapping_add(against_first);
-        let rotation = Rotation::new(speed.max(1), Angle::of_share(phase));
-        let mechanism = Mechanism::new(of.mechanics.clone(), rotation);
+        let mechanism = of.turning(speed.max(1), Angle::of_share(phase));
         Device::Mechanism(Box::new(mechanism.supposing(circumstances.what_if)))
     };
     specification.drives.iter().enumerate().map(drive).collect()

@@ -2,7 +2,7 @@
 //! time: formatting and verifying, track after track. Nothing else uses the
 //! drive meanwhile.
 
-use crate::hardware::mechanism::{Angle, Mechanism, Rotation};
+use crate::hardware::mechanism::Mechanism;
 use crate::parts::vme::{Maintenance, VerifyPass};
 use crate::parts::{Described, UnixPart};
 use crate::specification::{Attachment, Software, Specification};
@@ -58,13 +58,12 @@ pub fn maintain(
         Software::Minix(minix) => of_attachment(&minix.attachments, place, Described::maintenance),
     };
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
-    let rotation = Rotation::new(of.hundredths_of_rpm, Angle::of_share(0));
     let track_bytes = f64::from(of.mechanics.geometry.sectors_per_track(0))
         * f64::from(of.mechanics.geometry.sector_bytes());
     let costs = &specification.kernel.costs;
     let host = Time((costs.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64);
     let mut work = Work {
-        drive: Mechanism::new(of.mechanics.clone(), rotation),
+        drive: of.mechanism(),
         maintenance,
         host,
         now: Time::ZERO,

@@ -1,7 +1,7 @@
 //! Where the time of a request goes on a mechanism: what all controllers share that
 //! drive one.
 
-use super::mechanism::{Mechanism, Move, was_missed};
+use super::mechanism::{Mechanism, Move, Passage, was_missed};
 use super::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
@@ -27,6 +27,25 @@ pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until:
         }
     });
     spans.mark(Stage::MediaTransfer, moment(until));
+}
+
+/// Has a drive transfer sectors of a request from `at` on, with nothing between the arm's
+/// way and the first of them; books both. `late` is what a missed revolution was missed
+/// for. When the first sector comes by, and how the whole goes.
+pub(crate) fn go_for(
+    (transfer, drive): (&mut Request, &mut Mechanism),
+    at: Time,
+    (sector, sectors): (u64, u32),
+    late: Deadline,
+) -> (Time, Passage) {
+    let since = drive.last_transfer();
+    let passage = drive.transfer(at, sector, sectors, transfer.is_write());
+    mark_move(transfer, at, passage.to_track);
+    let first = at + passage.to_first_sector();
+    let period = drive.rotation().period();
+    let stage = late_stage(transfer, since, period, first, passage.to_track, late);
+    transfer.mark(stage, moment(first));
+    (first, passage)
 }
 
 /// What waiting for a sector that comes by at `comes` is: a missed revolution,

@@ -17,6 +17,9 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
+/// Data that one map register maps.
+const MAPPED_BYTES: u64 = 512;
+
 /// The software that commands controllers of one kind: what differs from one kind to the
 /// next. What all do alike is [`Driver::strategy`], and the way into their handlers.
 pub(crate) trait Driver: 'static {
@@ -136,6 +139,16 @@ impl Computer {
     /// make a command of it.
     pub(crate) async fn unqueue(&self, context: Context<'_>, id: RequestId, cost: Time) {
         self.mark(id, Stage::DriverQueue);
+        self.spend(context, Stage::Driver, cost).await;
+        self.mark(id, Stage::Driver);
+    }
+
+    /// Sets the map registers of a request's buffer, each at this cost.
+    pub(crate) async fn map(&self, context: Context<'_>, id: RequestId, register: Time) {
+        let bytes = self.hardware.borrow().bytes(id);
+        // One more than the pages: a buffer may start within one.
+        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
+        let cost = Time(register.0 * registers);
         self.spend(context, Stage::Driver, cost).await;
         self.mark(id, Stage::Driver);
     }

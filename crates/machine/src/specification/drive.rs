@@ -3,7 +3,7 @@
 use crate::catalogue::Reader;
 use crate::hardware::device::Sectors;
 use crate::hardware::mechanism::{
-    Busy, Geometry, HeadGroups, Mechanics, Revectored, SeekCurve, Zone,
+    Angle, Busy, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
@@ -36,6 +36,18 @@ pub struct MechanismSpecification {
     pub mechanics: Mechanics,
     /// Revolutions per minute, times a hundred.
     pub hundredths_of_rpm: u64,
+}
+
+impl MechanismSpecification {
+    /// The mechanism, at this speed and place of its rotation.
+    pub(crate) fn turning(&self, hundredths_of_rpm: u64, at: Angle) -> Mechanism {
+        Mechanism::new(self.mechanics.clone(), Rotation::new(hundredths_of_rpm, at))
+    }
+
+    /// The mechanism, at its own speed from where its first slot is below the heads.
+    pub fn mechanism(&self) -> Mechanism {
+        self.turning(self.hundredths_of_rpm, Angle::ZERO)
+    }
 }
 
 /// A partition of a drive.

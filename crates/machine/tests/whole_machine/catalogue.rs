@@ -2,7 +2,7 @@
 //! when a number was copied wrongly, or a reader takes it for another.
 
 use super::*;
-use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
+use diskperf_machine::hardware::mechanism::{Angle, Rotation};
 use diskperf_machine::specification::DriveSpecification;
 
 /// Name, media rate in KB/s and capacity in 512-byte sectors, as section 6 of
@@ -77,16 +77,10 @@ fn arms_move_as_printed() {
 fn sectors_take_as_long_as_printed() {
     let times = |name: &str| {
         let drive = entry(name);
-        let rotation = Rotation::new(
-            drive.mechanism().expect("a disk").hundredths_of_rpm,
-            Angle::ZERO,
-        );
-        let mut drive = Mechanism::new(
-            drive.mechanism().expect("a disk").mechanics.clone(),
-            rotation,
-        );
+        let mut drive = drive.mechanism().expect("a disk").mechanism();
+        let period = drive.rotation().period();
         let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
-        (rotation.period().millis(), sector.millis())
+        (period.millis(), sector.millis())
     };
     let (period, sector) = times("eagle");
     assert!((period - 15.148).abs() < 0.0005 && (sector - 0.3156).abs() < 0.00005);

@@ -4,7 +4,7 @@
 //! but the revolution that it stands for.
 
 use super::*;
-use diskperf_machine::hardware::mechanism::{Angle, Mechanism, Rotation};
+use diskperf_machine::hardware::mechanism::Mechanism;
 
 /// What the processor of such a machine adds to a request, at most: some
 /// thousand instructions at 100000 times the speed of a VAX.
@@ -56,15 +56,8 @@ fn reading(specification: Specification, blocks: usize) -> Reading {
 
 impl Reading {
     fn drive(&self) -> Mechanism {
-        let drive = &self.specification.drives[0];
-        let rotation = Rotation::new(
-            drive.mechanism().expect("a disk").hundredths_of_rpm,
-            Angle::ZERO,
-        );
-        Mechanism::new(
-            drive.mechanism().expect("a disk").mechanics.clone(),
-            rotation,
-        )
+        let disk = self.specification.drives[0].mechanism().expect("a disk");
+        disk.mechanism()
     }
 
     fn period(&self) -> Time {

@@ -2,7 +2,7 @@
 //! takes one command at a time, moves its sectors to memory by DMA while they
 //! pass, and interrupts at the end.
 
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -107,14 +107,9 @@ fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Tim
     let now = around.now();
     let transfer = &mut parts.requests[id];
     let drive = &mut parts.drives[transfer.device];
-    let since = drive.last_transfer();
-    let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.is_write());
-    mark_move(transfer, now, passage.to_track);
-    let first = now + passage.to_first_sector();
-    let period = drive.rotation().period();
+    let all = (transfer.sector, transfer.sectors);
     let late = Deadline::TransferCommand;
-    let stage = late_stage(transfer, since, period, first, passage.to_track, late);
-    transfer.mark(stage, moment(first));
+    let (first, passage) = go_for((transfer, drive), now, all, late);
     let passed = now + passage.total();
     mark_passing(transfer, drive, passed);
     // A sector waits in the controller's buffer until it has passed; the port

@@ -108,9 +108,6 @@ struct Adaptor {
     repeat: bool,
 }
 
-/// Data that one map register maps.
-const MAPPED_BYTES: u64 = 512;
-
 impl Hp {
     /// The driver of these adaptors, each with the drives that hang on it, on a
     /// computer of so many drives.
@@ -242,12 +239,7 @@ impl Hp {
             (units[drive].queue[0].request, units[drive].found)
         };
         kernel.mark(first, Stage::ChannelWait);
-        let bytes = kernel.hardware.borrow().bytes(first);
-        // One more than the pages: a buffer may start within one.
-        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-        let cost = Time(self.config.map_register.0 * registers);
-        kernel.spend(context, Stage::Driver, cost).await;
-        kernel.mark(first, Stage::Driver);
+        kernel.map(context, first, self.config.map_register).await;
         let around = kernel.surroundings();
         kernel.ask(self.controllers[adaptor], |massbus, parts| {
             massbus.transfer(&around, parts, first, found, repeat);

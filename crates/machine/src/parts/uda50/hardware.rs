@@ -7,7 +7,7 @@
 //! tell the host. Unless decoding
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, TaskId, Time};
@@ -290,20 +290,9 @@ impl Uda50 {
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::ControllerQueue, moment(now));
         let drive = &mut parts.drives[transfer.device];
-        let since = drive.last_transfer();
-        let passage = drive.transfer(now, transfer.sector, transfer.sectors, transfer.is_write());
-        mark_move(transfer, now, passage.to_track);
-        let first = now + passage.to_first_sector();
-        let period = drive.rotation().period();
-        let stage = late_stage(
-            transfer,
-            since,
-            period,
-            first,
-            passage.to_track,
-            Deadline::TransferCommand,
-        );
-        transfer.mark(stage, moment(first));
+        let all = (transfer.sector, transfer.sectors);
+        let late = Deadline::TransferCommand;
+        let (first, passage) = go_for((transfer, drive), now, all, late);
         let ends = now + passage.total();
         self.id.schedule(around, first, Uda50Event::FirstSector(id));
         self.id.schedule(around, ends, Uda50Event::LastSector(id));

@@ -76,9 +76,6 @@ struct Unit {
 /// A transfer that fails more often is given up.
 const MOST_ERRORS: u32 = 28;
 
-/// Data that one map register maps.
-const MAPPED_BYTES: u64 = 512;
-
 impl Driver for UpDriver {
     type Controller = Up;
 
@@ -195,12 +192,7 @@ impl UpDriver {
             (unit.queue[0].request, unit.found, repeat)
         };
         kernel.mark(first, Stage::ChannelWait);
-        let bytes = kernel.hardware.borrow().bytes(first);
-        // One more than the pages: a buffer may start within one.
-        let registers = bytes.div_ceil(MAPPED_BYTES) + 1;
-        let cost = Time(self.config.map_register.0 * registers);
-        kernel.spend(context, Stage::Driver, cost).await;
-        kernel.mark(first, Stage::Driver);
+        kernel.map(context, first, self.config.map_register).await;
         let around = kernel.surroundings();
         kernel.ask(self.controller, |up, parts| {
             up.transfer(&around, parts, (first, found, repeat));

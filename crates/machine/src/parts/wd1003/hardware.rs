@@ -6,7 +6,7 @@
 //! command waits for it to come round again. A sector that is written waits in
 //! the buffer for its place on the track.
 
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
@@ -209,15 +209,9 @@ impl Wd1003 {
         let drive = &mut parts.drives[transfer.device];
         let sector = transfer.sector + u64::from(command.passed);
         let left = transfer.sectors - command.passed;
-        let since = drive.last_transfer();
-        let passage = drive.transfer(now, sector, left, transfer.is_write());
+        go_for((transfer, drive), now, (sector, left), late);
         command.passes = drive.sectors_pass();
         command.from = command.passed;
-        mark_move(transfer, now, passage.to_track);
-        let first = now + passage.to_first_sector();
-        let period = drive.rotation().period();
-        let stage = late_stage(transfer, since, period, first, passage.to_track, late);
-        transfer.mark(stage, moment(first));
         self.id
             .schedule(around, command.passes[0], Wd1003Event::Sector);
     }
