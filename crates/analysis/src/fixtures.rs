@@ -138,6 +138,7 @@ pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResul
             target.into(),
         ],
         experiment: None,
+        interleaved: None,
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Finished,

@@ -298,6 +298,7 @@ pub(crate) fn empty_run(
         started_unix_ms: unix_time().as_millis() as u64,
         command_line: Vec::new(),
         experiment: experiment.kept(),
+        interleaved: None,
         cache: experiment.cache,
         dropped_all_caches: experiment.drop_all_caches,
         state: RunState::Running,

@@ -387,6 +387,7 @@ mod tests {
             started_unix_ms: 0,
             command_line: Vec::new(),
             experiment: None,
+            interleaved: None,
             cache: CacheMode::Cold,
             dropped_all_caches: false,
             state: RunState::Failed("no clock".to_owned()),

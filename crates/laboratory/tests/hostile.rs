@@ -224,6 +224,7 @@ prop_compose! {
             started_unix_ms,
             command_line: names.clone(),
             experiment: None,
+            interleaved: None,
             cache: CacheMode::Cold,
             dropped_all_caches: false,
             state: if failed { RunState::Failed(names[4].clone()) } else { RunState::Finished },

@@ -155,6 +155,15 @@ fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
+/// Where a repetition of an A/B measurement stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Its block, counted from 0; the other arm has a repetition in the same one.
+    pub number: u32,
+    /// Whether it ran after the other arm's.
+    pub second: bool,
+}
+
 /// One repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
@@ -171,6 +180,9 @@ pub struct Repetition {
     /// a modelled one tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controller_caches: Vec<ControllerCache>,
+    /// Its place in an A/B measurement; the discarded ones of one have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Block>,
 }
 
 impl Repetition {

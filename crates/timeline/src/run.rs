@@ -64,6 +64,31 @@ pub struct Modelled {
     pub catalogue: BTreeMap<String, String>,
 }
 
+/// One of the two sides of an A/B measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// What B is compared with.
+    A,
+    /// What is compared with A.
+    B,
+}
+
+/// What makes a run one arm of an A/B measurement: it was measured in blocks of one
+/// repetition of each arm, in an order that a coin chose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleaved {
+    /// The id of the run that is the other arm.
+    pub partner: String,
+    /// Which of the two this run is.
+    pub arm: Arm,
+    /// The seed of the coins.
+    pub seed: u64,
+    /// Whether the arms' files lie in different places, so that a difference may be
+    /// that of the places.
+    pub places_differ: bool,
+}
+
 /// One program's results within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramResult {
@@ -144,6 +169,9 @@ pub struct Run {
     /// command line alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Experiment>,
+    /// What makes it one arm of an A/B measurement, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleaved: Option<Interleaved>,
     /// What was asked of the page cache.
     pub cache: CacheMode,
     /// Whether the whole machine's caches were dropped before each repetition.

@@ -1,9 +1,9 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Experiment, Filesystem,
-    Histogram, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition,
-    Residency, Run, RunState, Setting, Statistic, WorkerMeasure, World,
+    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Experiment,
+    Filesystem, Histogram, Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult,
+    Protocol, Repetition, Residency, Run, RunState, Setting, Statistic, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -48,6 +48,12 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
             settings: vec![Setting::new("program.call_bytes", "512")],
             seed: u64::MAX,
             ..Experiment::default()
+        }),
+        interleaved: Some(Interleaved {
+            partner: "0123456789".to_owned(),
+            arm: Arm::B,
+            seed: u64::MAX,
+            places_differ: true,
         }),
         cache: CacheMode::Cold,
         dropped_all_caches: false,
@@ -109,6 +115,10 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             sectors: 1 << 40,
             sectors_held: random.below(1 << 40),
         }],
+        block: Some(Block {
+            number: u32::MAX,
+            second: true,
+        }),
     }
 }
 

@@ -75,6 +75,7 @@ fn possible() -> Run {
         started_unix_ms: 0,
         command_line: Vec::new(),
         experiment: None,
+        interleaved: None,
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Finished,
