@@ -10,9 +10,9 @@ use diskperf_laboratory::runs;
 use diskperf_laboratory::timeline::printable::is_instruction;
 use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
 use diskperf_laboratory::timeline::{
-    CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem, Ledger,
-    Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
-    Stage, Statistic, WorkerMeasure, World,
+    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
+    Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition,
+    Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -135,6 +135,10 @@ prop_compose! {
                 sectors: whole,
                 sectors_held: 0,
             }],
+            block: Some(Block {
+                number: u32::MAX,
+                second: false,
+            }),
         }
     }
 }
@@ -224,7 +228,12 @@ prop_compose! {
             started_unix_ms,
             command_line: names.clone(),
             experiment: None,
-            interleaved: None,
+            interleaved: Some(Interleaved {
+                partner: names[2].clone(),
+                arm: Arm::A,
+                seed,
+                places_differ: true,
+            }),
             cache: CacheMode::Cold,
             dropped_all_caches: false,
             state: if failed { RunState::Failed(names[4].clone()) } else { RunState::Finished },
