@@ -2,6 +2,7 @@
 //! What it has made it removes, when it is closed and when it is dropped.
 
 use crate::error::LaboratoryError;
+use crate::plan::HostPlan;
 use crate::recorder::Recorder;
 use crate::target::Target;
 use diskperf_battery::Medium;
@@ -10,8 +11,56 @@ use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::{Workspace, WorkspaceError};
 use diskperf_system::host::{DrivePort, Ports, environment};
+use diskperf_timeline::SizeChoice;
 use std::io;
 use std::path::PathBuf;
+
+/// The drives of a plan while they are open: those that run each program at once, then
+/// the one to copy to.
+#[derive(Default)]
+pub(crate) struct Drives(Vec<Drive>);
+
+impl Drives {
+    /// Opens the targets of a plan as they are, or fresh file systems there, and at last
+    /// the one to copy to. Those that were opened before one failed have to be closed.
+    pub(crate) fn open(
+        &mut self,
+        plan: &HostPlan,
+        fresh: Option<&FreshSpec>,
+        recorder: &mut Recorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        let needed_bytes = match plan.experiment.size {
+            SizeChoice::Bytes(size_bytes) => Some(plan.files_bytes(size_bytes)),
+            SizeChoice::Auto => None,
+        };
+        let targets = plan.targets.iter().map(|target| (target, fresh));
+        let other = plan.other.iter().map(|target| (target, None));
+        for (target, fresh) in targets.chain(other) {
+            let drive = Drive::open(target, fresh, needed_bytes, recorder, left)?;
+            self.0.push(drive);
+        }
+        Ok(())
+    }
+
+    /// In the order of the plan.
+    pub(crate) fn all(&self) -> &[Drive] {
+        &self.0
+    }
+
+    /// Removes what was made, and checks fresh file systems.
+    pub(crate) fn close(
+        self,
+        recorder: &mut Recorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        let mut closed = Ok(());
+        for drive in self.0 {
+            closed = closed.and(drive.close(recorder, left));
+        }
+        closed
+    }
+}
 
 /// A drive that programs can run on.
 pub(crate) struct Drive {
@@ -45,7 +94,7 @@ impl Drive {
     /// Makes a drive of a target. `needed_bytes` is what the programs' files
     /// take, where that is known. What could not be removed after a failure is
     /// put into `left`.
-    pub(crate) fn open(
+    fn open(
         target: &Target,
         fresh: Option<&FreshSpec>,
         needed_bytes: Option<u64>,
@@ -188,11 +237,7 @@ impl Drive {
     /// Removes what was made; of a fresh file system, checks it first. What
     /// the check found wrong is an error: nothing measured on a broken file
     /// system is worth anything. What could not be removed is put into `left`.
-    pub(crate) fn close(
-        self,
-        recorder: &mut Recorder,
-        left: &mut Vec<String>,
-    ) -> Result<(), LaboratoryError> {
+    fn close(self, recorder: &mut Recorder, left: &mut Vec<String>) -> Result<(), LaboratoryError> {
         match self.ground {
             Ground::Device { .. } | Ground::File(_) => Ok(()),
             Ground::Folder(workspace) => {

@@ -1,6 +1,7 @@
 //! Carries a plan out: sets up its rigs, runs its programs by its protocol, and tears
 //! down what it set up.
 
+use crate::drive::Drives;
 use crate::error::LaboratoryError;
 use crate::measured::{Task, stagger_note};
 use crate::model::bench::Bench as ModelRig;
@@ -225,42 +226,47 @@ impl Execution<'_> {
     ) -> Result<(), LaboratoryError> {
         self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
         self.begin();
-        let rig = || HostRig {
-            plan,
-            clock,
-            stop,
-            opened: Vec::new(),
-            block_events: None,
-        };
+        let mut on = |fresh| self.on_filesystem((plan, fresh), clock, stop);
         if plan.fresh.is_empty() {
-            return self.on_filesystem(rig(), None);
+            return on(None);
         }
         for spec in &plan.fresh {
-            if !self.left.is_empty() {
-                return Err(LaboratoryError::work(
-                    "the other fresh file systems are skipped, because their space may be taken",
-                ));
-            }
-            self.on_filesystem(rig(), Some(spec))?;
+            on(Some(spec))?;
         }
         Ok(())
     }
 
     fn on_filesystem(
         &mut self,
-        mut rig: HostRig<'_>,
-        fresh: Option<&FreshSpec>,
+        (plan, fresh): (&HostPlan, Option<&FreshSpec>),
+        clock: Clock,
+        stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
-        let opened = rig.open(fresh, self.recorder, &mut self.left);
+        if !self.left.is_empty() {
+            return Err(LaboratoryError::work(
+                "the other fresh file systems are skipped, because their space may be taken",
+            ));
+        }
+        let mut drives = Drives::default();
+        let opened = drives.open(plan, fresh, self.recorder, &mut self.left);
         self.recorder.tell(self.observer);
         let result = opened.and_then(|()| {
+            let mut rig = HostRig {
+                plan,
+                clock,
+                stop,
+                opened: drives.all(),
+                block_events: None,
+            };
             rig.listen(self.observer);
             let mut sizes = Sizes::default();
-            self.steps(&rig, &rig.stand(), |step, observer| {
+            let done = self.steps(&rig, &rig.stand(), |step, observer| {
                 sizes.of(&rig, step, observer)
-            })
+            });
+            rig.close(&mut self.left);
+            done
         });
-        let closed = rig.close(self.recorder, &mut self.left);
+        let closed = drives.close(self.recorder, &mut self.left);
         // What ended the programs says more than what was found afterwards.
         result.and(closed)
     }

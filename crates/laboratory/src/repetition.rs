@@ -5,23 +5,22 @@ use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
-use crate::recorder::Recorder;
 use crate::rig::{Rig, Stand};
 use crate::target::Target;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
-use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
-use diskperf_timeline::{DeviceTraffic, Repetition, SizeChoice};
+use diskperf_timeline::{DeviceTraffic, Repetition};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 
-/// The targets of a run on real storage, while they are open.
+/// The targets of a run on real storage, as one experiment uses them; another may use
+/// the same drives in turn.
 pub(crate) struct HostRig<'a> {
     pub(crate) plan: &'a HostPlan,
     /// The clock that times single calls.
@@ -29,34 +28,13 @@ pub(crate) struct HostRig<'a> {
     /// Set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Those that run each program at once, then the one to copy to.
-    pub(crate) opened: Vec<Drive>,
+    pub(crate) opened: &'a [Drive],
     /// Where what the block layer does is recorded.
     pub(crate) block_events: Option<BlockEvents>,
 }
 
 /// Set up and torn down.
 impl HostRig<'_> {
-    /// Opens the targets as they are, or fresh file systems there, and at last the one
-    /// to copy to.
-    pub(crate) fn open(
-        &mut self,
-        fresh: Option<&FreshSpec>,
-        recorder: &mut Recorder,
-        left: &mut Vec<String>,
-    ) -> Result<(), LaboratoryError> {
-        let needed_bytes = match self.plan.experiment.size {
-            SizeChoice::Bytes(size_bytes) => Some(self.plan.files_bytes(size_bytes)),
-            SizeChoice::Auto => None,
-        };
-        let targets = self.plan.targets.iter().map(|target| (target, fresh));
-        let other = self.plan.other.iter().map(|target| (target, None));
-        for (target, fresh) in targets.chain(other) {
-            let drive = Drive::open(target, fresh, needed_bytes, recorder, left)?;
-            self.opened.push(drive);
-        }
-        Ok(())
-    }
-
     /// Listens to the disks of the drives, where the plan has it and the system lets
     /// it; where not, says why.
     pub(crate) fn listen(&mut self, observer: &mut dyn Observer) {
@@ -77,20 +55,11 @@ impl HostRig<'_> {
         }
     }
 
-    /// Removes what was made, and checks fresh file systems.
-    pub(crate) fn close(
-        self,
-        recorder: &mut Recorder,
-        left: &mut Vec<String>,
-    ) -> Result<(), LaboratoryError> {
+    /// Stops listening. What could not be removed is put into `left`.
+    pub(crate) fn close(self, left: &mut Vec<String>) {
         if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
-        let mut closed = Ok(());
-        for drive in self.opened {
-            closed = closed.and(drive.close(recorder, left));
-        }
-        closed
     }
 
     /// The drives that run each program at once.
@@ -261,7 +230,7 @@ impl HostRig<'_> {
             read_ahead: self.plan.read_ahead,
             ..Ports::default()
         };
-        for drive in &self.opened {
+        for drive in self.opened {
             drive.plug_into(&mut ports)?;
         }
         Ok(ports)
