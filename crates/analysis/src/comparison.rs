@@ -1,66 +1,49 @@
-//! Runs side by side: the ratio of speeds with its interval, and a verdict
-//! that neither ranks noise nor takes it for sameness: "no difference seen" is
-//! said only where one that matters would have been seen.
+//! Runs side by side: the ratio of rates with its interval, and a verdict.
 //!
-//! The first run is the base. A ratio is that of the fastest repetitions where
-//! there are six, else the Hodges-Lehmann estimate or the mean over all of
-//! them, whatever the protocol's statistic, so it need not be the quotient of
-//! the two figures beside it. Its interval holds with 95 % for
-//! that row alone; a verdict allows for the number of rows (Bonferroni), so
-//! that two runs of the same thing are called different nowhere in 95 of 100
-//! comparisons, however many programs they have.
-//!
-//! What no verdict covers: everything that is common to all repetitions of one
-//! run and different in the other, as the place of its files on the medium.
-//! Two runs of one thing an hour apart can differ for that reason.
+//! The first run is the base. A ratio is always that of the two figures beside it:
+//! of separate runs, their medians; of the arms of an A/B measurement, the figures
+//! of the median block, whose quotient is the median of the blocks' quotients; of
+//! modelled runs, what they came to. An interval holds for all rows together with
+//! 99 %, and a verdict rests on that interval: two runs of the same thing are called
+//! different nowhere in 99 of 100 comparisons, however many programs they have.
 
-mod limit;
+mod gate;
+mod history;
+mod judgement;
 mod pairing;
 mod warnings;
 
-pub use limit::Failure;
+pub use gate::{Failure, Gate, Gated};
+pub use history::History;
+pub use judgement::{Judgement, judge};
 
 use crate::cache::CacheVerdict;
-use crate::statistics::fastest::ratio_of_fastest;
-use crate::statistics::shift::{self, MANN_WHITNEY_FROM, Ratio};
-use crate::statistics::{CONFIDENCE, Interval, all_equal, median};
+use crate::statistics::interleaved::Limits;
+use crate::statistics::median;
+use crate::statistics::shape::Shape;
 use crate::summary::Summary;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
+use judgement::{Blocks, judge_blocks, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
-
-/// A ratio nearer to 1 than this share is no difference in practice, however
-/// surely it was measured.
-const PRACTICAL_FLOOR: f64 = 0.01;
-
-/// An estimate that differs from 1 by more than this share suggests a
-/// difference, and "no difference seen" beside it wants a narrow interval.
-const SUGGESTIVE: f64 = 0.05;
-
-/// An interval that excludes no difference of this share is not narrow.
-const MATTERS: f64 = 0.10;
-
-/// An interval whose ends are further apart than this factor says nothing: it
-/// comes of two or three repetitions that differ, and its ends are those of
-/// Student's t, not of any speed.
-const WIDEST_FACTOR: f64 = 100.0;
 
 /// What a comparison says of two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// None was seen, or one under the practical floor of 1 %, and the
-    /// repetitions are enough and alike enough for that to mean something.
+    /// A difference that matters is excluded.
     NoDifferenceSeen,
     /// The other run is faster than the base.
     Faster,
     /// The other run is slower than the base.
     Slower,
-    /// No difference is told apart from noise, and either has fewer than four
-    /// repetitions that can be used, which seldom show one.
+    /// It seems faster, in repetitions that are too few for more.
+    SuggestsFaster,
+    /// It seems slower, in repetitions that are too few for more.
+    SuggestsSlower,
+    /// The repetitions are too few for a verdict.
     TooFewRepetitions,
-    /// No difference is told apart from noise, but the estimate differs by
-    /// more than 5 % and its interval does not exclude 10 %.
+    /// Neither a difference nor its absence is told apart from noise.
     Unsure,
 }
 
@@ -68,10 +51,12 @@ impl Verdict {
     /// The words of a table.
     pub fn words(self) -> &'static str {
         match self {
-            Self::NoDifferenceSeen => "no difference seen",
+            Self::NoDifferenceSeen => "no difference",
             Self::Faster => "faster",
             Self::Slower => "slower",
-            Self::TooFewRepetitions => "too few repetitions to tell",
+            Self::SuggestsFaster => "suggests faster",
+            Self::SuggestsSlower => "suggests slower",
+            Self::TooFewRepetitions => "too few repetitions",
             Self::Unsure => "not sure",
         }
     }
@@ -83,8 +68,59 @@ impl Verdict {
 
     /// Whether more repetitions may turn it into another one.
     fn is_undecided(self) -> bool {
-        matches!(self, Self::TooFewRepetitions | Self::Unsure)
+        match self {
+            Self::NoDifferenceSeen | Self::Faster | Self::Slower => false,
+            Self::SuggestsFaster
+            | Self::SuggestsSlower
+            | Self::TooFewRepetitions
+            | Self::Unsure => true,
+        }
     }
+}
+
+/// Why a verdict is not firm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The difference is within what separate runs of one thing differ by, or the
+    /// blocks are too few.
+    Noise,
+    /// A run has too few repetitions.
+    TooFew,
+    /// Most repetitions of the base are far slower than its fastest.
+    BaseDisturbed,
+    /// Most repetitions of the other are far slower than its fastest.
+    OtherDisturbed,
+    /// The fastest repetitions differ otherwise than the medians.
+    FastestDisagree,
+    /// The repetitions have two modes, and which mode counts decides.
+    TwoModes,
+}
+
+impl Doubt {
+    /// The words of a table.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Noise => "",
+            Self::TooFew => "too few repetitions",
+            Self::BaseDisturbed => "the base was disturbed",
+            Self::OtherDisturbed => "the other was disturbed",
+            Self::FastestDisagree => "medians and fastest disagree",
+            Self::TwoModes => "two modes",
+        }
+    }
+}
+
+/// What the figures of a pair are, of which the ratio is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The medians of the kept repetitions of two separate runs.
+    Medians,
+    /// The figures of the median block of an A/B measurement.
+    MedianBlock,
+    /// The figures of two modelled runs, by their protocols.
+    Exact,
 }
 
 /// Which speed is compared. The two are never compared with each other.
@@ -134,6 +170,11 @@ pub struct Side {
     pub size_bytes: u64,
     /// Whether its reads came from where they were meant to.
     pub cache: CacheVerdict,
+    /// How its repetitions lie in the order of running.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// The speed of each kept repetition, in the order of running.
+    pub repetitions_kb_per_s: Vec<f64>,
 }
 
 /// Two results of the same program, compared.
@@ -146,17 +187,14 @@ pub struct Pair {
     pub title: String,
     /// The speed.
     pub quantity: Quantity,
+    /// What the two figures are.
+    pub basis: Basis,
     /// The base.
     pub base: Side,
     /// The other.
     pub other: Side,
-    /// Other over base; `None` where either has no repetition with a speed.
-    pub ratio: Option<f64>,
-    /// Its 95 % interval; `None` of single repetitions, and where the ends are
-    /// so far apart that they say nothing.
-    pub interval: Option<Interval>,
-    /// What may be said.
-    pub verdict: Verdict,
+    /// The ratio of the two, and what may be said of it.
+    pub judgement: Judgement,
     /// What makes the two less alike than they should be.
     pub warnings: Vec<String>,
 }
@@ -165,15 +203,36 @@ impl Pair {
     /// The share (0 to 1) of the base's speed that the other lacks; negative
     /// where it is faster. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
-        self.ratio.map(|ratio| 1.0 - ratio)
+        self.judgement.ratio.map(|ratio| 1.0 - ratio)
     }
 
-    /// Whether its own 95 % interval excludes 1 and the verdict for all rows
-    /// together still calls it neither faster nor slower.
-    pub fn excluded_by_chance(&self) -> bool {
-        let excludes = self.interval.is_some_and(|one| !one.contains(1.0));
-        let matters = self.ratio.is_some_and(|ratio| !below_floor(ratio));
-        excludes && matters && !self.verdict.is_difference()
+    /// The verdict in words, with what it leaves open.
+    pub fn verdict(&self) -> String {
+        let Judgement { verdict, doubt, .. } = self.judgement;
+        let below = self.judgement.excluded_above().map(percent_above);
+        match (verdict, doubt, below) {
+            (Verdict::NoDifferenceSeen, _, Some(below)) if self.basis != Basis::Exact => {
+                format!("no difference above {below}")
+            }
+            (Verdict::Unsure, Some(Doubt::Noise) | None, Some(below)) => {
+                format!("not sure below {below}")
+            }
+            (Verdict::Unsure, Some(doubt), _) if doubt != Doubt::Noise => {
+                format!("not sure: {}", doubt.words())
+            }
+            _ => verdict.words().to_owned(),
+        }
+    }
+}
+
+/// A bound in percent, rounded up, so that it stays one: `34%`, `3.1%`. Without a space,
+/// so that a narrow table does not part it.
+fn percent_above(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        small if small < 9.95 => format!("{:.1}%", (10.0 * small).ceil() / 10.0),
+        large if large < 1000.0 => format!("{:.0}%", large.ceil()),
+        huge => format!("a factor of {:.0}", (huge / 100.0 + 1.0).ceil()),
     }
 }
 
@@ -210,6 +269,8 @@ pub struct Comparison {
     pub unpaired: Vec<Unpaired>,
     /// What concerns whole runs.
     pub warnings: Vec<RunWarning>,
+    /// What a limit says that it was held to.
+    pub gated: Option<Gated>,
 }
 
 impl Comparison {
@@ -219,19 +280,18 @@ impl Comparison {
     pub fn worst_slowdown(&self) -> Option<&Pair> {
         self.pairs
             .iter()
-            .filter(|pair| pair.verdict == Verdict::Slower)
+            .filter(|pair| pair.judgement.verdict == Verdict::Slower)
             .max_by(|a, b| {
                 let of = |pair: &Pair| pair.slowdown().unwrap_or(0.0);
                 of(a).total_cmp(&of(b))
             })
     }
 
-    /// Pairs of which nothing can be said: too few repetitions, or repetitions
-    /// too unlike each other.
+    /// Pairs of which nothing firm can be said.
     pub fn undecided(&self) -> usize {
         self.pairs
             .iter()
-            .filter(|pair| pair.verdict.is_undecided())
+            .filter(|pair| pair.judgement.verdict.is_undecided())
             .count()
     }
 
@@ -266,9 +326,23 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
+/// What a comparison goes by beside the runs.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// The smallest change that matters.
+    pub limits: Limits,
+    /// Earlier runs of the same things.
+    pub history: History,
+}
+
 /// Compares every run with the first one. Of fewer than two there is nothing
 /// to compare, and no pair.
 pub fn compare(runs: &[Run]) -> Comparison {
+    compare_on(runs, &Terms::default())
+}
+
+/// The same on terms of one's own.
+pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let mut comparison = Comparison {
         runs: runs.iter().map(name).collect(),
         warnings: warnings::of_states(runs),
@@ -285,13 +359,10 @@ pub fn compare(runs: &[Run]) -> Comparison {
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, (base, other))| {
-            let exact = [0, run].iter().all(|one| runs[*one].world == World::Model);
-            Candidate::both((run, exact), base, other)
-        })
+        .flat_map(|(run, pair)| Candidate::both((run, (base, &runs[run])), pair))
         .collect();
-    let rows = candidates.iter().filter(|one| one.decidable()).count();
-    comparison.pairs = candidates.iter().map(|one| one.judge(rows)).collect();
+    let judged = |one: &Candidate| one.judge(rows_beside(one, &candidates), terms);
+    comparison.pairs = candidates.iter().map(judged).collect();
     for (index, (pairing, other)) in pairings.iter().zip(others).enumerate() {
         let run = index + 1;
         comparison
@@ -323,90 +394,134 @@ fn name(run: &Run) -> RunName {
     }
 }
 
+/// How many rows are judged together with this one: those of its own A/B
+/// measurement, or all that are compared as separate runs.
+fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
+    let beside = all.iter().filter(|other| match one.basis {
+        Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
+        Basis::Medians | Basis::Exact => other.basis == one.basis,
+    });
+    beside.count()
+}
+
 /// Two results of one program, with the speeds to be compared.
 struct Candidate<'a> {
     run: usize,
-    /// Both are modelled.
-    exact: bool,
+    runs: (&'a Run, &'a Run),
+    basis: Basis,
     base: &'a ProgramResult,
     other: &'a ProgramResult,
     quantity: Quantity,
     base_side: Side,
     other_side: Side,
-    base_speeds: Vec<f64>,
-    other_speeds: Vec<f64>,
 }
 
 impl<'a> Candidate<'a> {
     /// By KB/s, and by durable KB/s where both have it.
     fn both(
-        (run, exact): (usize, bool),
-        base: &'a ProgramResult,
-        other: &'a ProgramResult,
+        (run, runs): (usize, (&'a Run, &'a Run)),
+        (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
+        let basis = basis(runs);
         let summaries = (Summary::of(base), Summary::of(other));
         let of = |quantity| Self {
             run,
-            exact,
+            runs,
+            basis,
             base,
             other,
             quantity,
-            base_side: side(base, &summaries.0, quantity),
-            other_side: side(other, &summaries.1, quantity),
-            base_speeds: speeds(base, quantity),
-            other_speeds: speeds(other, quantity),
+            base_side: side(base, &summaries.0, (quantity, basis)),
+            other_side: side(other, &summaries.1, (quantity, basis)),
         };
         let durable = of(Quantity::DurableKbPerS);
         let mut found = vec![of(Quantity::KbPerS)];
-        if !durable.base_speeds.is_empty() && !durable.other_speeds.is_empty() {
+        let sides = [&durable.base_side, &durable.other_side];
+        if sides
+            .iter()
+            .all(|side| !side.repetitions_kb_per_s.is_empty())
+        {
             found.push(durable);
         }
         found
     }
 
-    fn decidable(&self) -> bool {
-        !self.exact && ratio(&self.base_speeds, &self.other_speeds, CONFIDENCE).is_some()
-    }
-
-    fn judge(&self, rows: usize) -> Pair {
-        let judgement = if self.exact {
-            judge_exact(self.base_side.kb_per_s, self.other_side.kb_per_s)
-        } else {
-            judge(&self.base_speeds, &self.other_speeds, rows)
+    fn judge(&self, rows: usize, terms: &Terms) -> Pair {
+        let (mut base, mut other) = (self.base_side.clone(), self.other_side.clone());
+        let judgement = match self.basis {
+            Basis::Exact => judge_exact(base.kb_per_s, other.kb_per_s),
+            Basis::Medians => {
+                let floor = terms.history.floor(self.runs, self.base, self.quantity);
+                let modes = [&base, &other].map(|side| side.shape);
+                judge(
+                    (&base.repetitions_kb_per_s, &other.repetitions_kb_per_s),
+                    (rows, floor),
+                    terms.limits,
+                )
+                .unless_of_one_mode(modes)
+            }
+            Basis::MedianBlock => {
+                let blocks = Blocks::of(self.base, self.other, self.quantity);
+                let (judgement, figures) = judge_blocks(&blocks, rows, terms.limits);
+                if let Some((of_base, of_other)) = figures {
+                    (base.kb_per_s, other.kb_per_s) = (of_base, of_other);
+                }
+                judgement
+            }
         };
         Pair {
             run: self.run,
             title: self.other.title(),
             quantity: self.quantity,
-            base: self.base_side.clone(),
-            other: self.other_side.clone(),
-            ratio: judgement.ratio,
-            interval: judgement.interval,
-            verdict: judgement.verdict,
+            basis: self.basis,
+            base,
+            other,
+            judgement,
             warnings: warnings::of_pair(self.base, self.other),
         }
     }
 }
 
-/// The speeds of the kept repetitions, in the order of running. One that moved
-/// nothing, or took no time, has no speed.
-fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
-    let speed = |repetition: &Repetition| match quantity {
+/// How two runs are compared.
+fn basis((base, other): (&Run, &Run)) -> Basis {
+    let partner = |run: &Run| run.interleaved.as_ref().map(|one| one.partner.clone());
+    if [base, other].iter().all(|run| run.world == World::Model) {
+        Basis::Exact
+    } else if partner(base).as_ref() == Some(&other.id) && partner(other).as_ref() == Some(&base.id)
+    {
+        Basis::MedianBlock
+    } else {
+        Basis::Medians
+    }
+}
+
+/// The speed of a repetition. One that moved nothing, or took no time, has none.
+fn speed(repetition: &Repetition, quantity: Quantity) -> Option<f64> {
+    let speed = match quantity {
         Quantity::KbPerS => Some(repetition.kb_per_s()),
         Quantity::DurableKbPerS => repetition.durable_kb_per_s(),
     };
-    result
-        .kept()
-        .filter_map(speed)
-        .filter(|speed| *speed > 0.0)
-        .collect()
+    speed.filter(|speed| *speed > 0.0)
 }
 
-fn side(result: &ProgramResult, summary: &Summary, quantity: Quantity) -> Side {
+/// The speeds of the kept repetitions, in the order of running.
+fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
+    let kept = result.kept();
+    kept.filter_map(|one| speed(one, quantity)).collect()
+}
+
+fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity, Basis)) -> Side {
+    let speeds = speeds(result, quantity);
+    let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
+    let exact = match quantity {
+        Quantity::KbPerS => summary.kb_per_s,
+        Quantity::DurableKbPerS => summary.durable_kb_per_s.unwrap_or(0.0),
+    };
     Side {
-        kb_per_s: match quantity {
-            Quantity::KbPerS => summary.kb_per_s,
-            Quantity::DurableKbPerS => summary.durable_kb_per_s.unwrap_or(0.0),
+        // Minima are statistics of models alone: in virtual time nothing disturbs.
+        kb_per_s: match basis {
+            Basis::Exact => exact,
+            Basis::Medians | Basis::MedianBlock => median(&speeds).unwrap_or(0.0),
         },
         cpu_percent: summary.cpu_percent,
         kept: summary.kept,
@@ -414,96 +529,12 @@ fn side(result: &ProgramResult, summary: &Summary, quantity: Quantity) -> Side {
         drives: result.drives,
         size_bytes: result.size_bytes,
         cache: summary.cache,
-    }
-}
-
-/// What two samples of speeds say of each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judgement {
-    /// As [`Pair::ratio`].
-    pub ratio: Option<f64>,
-    /// As [`Pair::interval`].
-    pub interval: Option<Interval>,
-    /// The verdict.
-    pub verdict: Verdict,
-}
-
-/// The ratio of two samples of positive speeds in the order of running, with
-/// its 95 % interval, and the verdict on it as one of `rows` that are judged
-/// together.
-pub fn judge(base: &[f64], other: &[f64], rows: usize) -> Judgement {
-    let together = 1.0 - (1.0 - CONFIDENCE) / rows.max(1) as f64;
-    let shown = ratio(base, other, CONFIDENCE);
-    let strict = ratio(base, other, together).filter(|one| !one.interval.contains(1.0));
-    let few = base.len().min(other.len()) < MANN_WHITNEY_FROM;
-    let verdict = match (shown, strict) {
-        (Some(shown), Some(strict)) if !below_floor(shown.point) => {
-            if strict.point > 1.0 {
-                Verdict::Faster
-            } else {
-                Verdict::Slower
-            }
-        }
-        _ if few => Verdict::TooFewRepetitions,
-        (Some(shown), _) if !is_open(&shown) && !medians_differ(base, other) => {
-            Verdict::NoDifferenceSeen
-        }
-        _ => Verdict::Unsure,
-    };
-    let of_medians = || Some(median(other)? / median(base)?);
-    Judgement {
-        ratio: shown.map(|one| one.point).or_else(of_medians),
-        interval: shown
-            .map(|one| one.interval)
-            .filter(|one| one.high <= WIDEST_FACTOR * one.low),
-        verdict,
-    }
-}
-
-/// Two modelled figures: each is what it is, and so is their ratio.
-fn judge_exact(base: f64, other: f64) -> Judgement {
-    let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
-    Judgement {
-        ratio,
-        interval: ratio.map(Interval::exact),
-        verdict: match ratio {
-            None => Verdict::TooFewRepetitions,
-            Some(ratio) if below_floor(ratio) => Verdict::NoDifferenceSeen,
-            Some(ratio) if ratio > 1.0 => Verdict::Faster,
-            Some(_) => Verdict::Slower,
+        shape: match basis {
+            Basis::Exact => Shape::Steady,
+            Basis::Medians | Basis::MedianBlock => Shape::of(&times),
         },
+        repetitions_kb_per_s: speeds,
     }
-}
-
-/// By the fastest repetitions where there are enough, else by all of them. Of
-/// repetitions that are all alike, as in virtual time, nothing was disturbed.
-fn ratio(base: &[f64], other: &[f64], confidence: f64) -> Option<Ratio> {
-    if all_equal(base) && all_equal(other) {
-        return shift::ratio(base, other, confidence);
-    }
-    ratio_of_fastest(base, other, confidence).or_else(|| shift::ratio(base, other, confidence))
-}
-
-/// Whether the medians differ by what matters. Where the fastest do not show
-/// it, one of the runs was disturbed, or stalled: it is not told which.
-fn medians_differ(base: &[f64], other: &[f64]) -> bool {
-    let medians = median(base).zip(median(other));
-    medians.is_some_and(|(base, other)| factor(other / base) > 1.0 + MATTERS)
-}
-
-/// How many times as fast the faster one is.
-fn factor(ratio: f64) -> f64 {
-    ratio.max(1.0 / ratio)
-}
-
-/// Whether a difference that matters is suggested and not excluded.
-fn is_open(ratio: &Ratio) -> bool {
-    let outermost = factor(ratio.interval.low).max(factor(ratio.interval.high));
-    factor(ratio.point) > 1.0 + SUGGESTIVE && outermost >= 1.0 + MATTERS
-}
-
-fn below_floor(ratio: f64) -> bool {
-    factor(ratio) < 1.0 + PRACTICAL_FLOOR
 }
 
 #[cfg(test)]

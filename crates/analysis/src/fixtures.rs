@@ -247,13 +247,6 @@ impl Noise {
         (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Student's t with three degrees of freedom, scaled to variance 1: tails
-    /// as heavy as those of a shared machine.
-    fn heavy(&mut self) -> f64 {
-        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / squares.sqrt()
-    }
-
     /// `n` speeds of a machine that is shared: a run is as fast as the machine
     /// was that minute, within 1 %, and each repetition is disturbed with a
     /// probability that is the run's own, by a tenth of its speed on average.
@@ -269,27 +262,6 @@ impl Noise {
             };
             run * (0.003 * self.normal() - lost).exp()
         };
-        (0..n).map(|_| next()).collect()
-    }
-
-    /// `n` speeds about `center` whose logarithms follow a first-order
-    /// autoregression of this correlation and standard deviation.
-    pub(crate) fn speeds(
-        &mut self,
-        n: usize,
-        center: f64,
-        deviation: f64,
-        correlation: f64,
-    ) -> Vec<f64> {
-        let innovation = deviation * (1.0 - correlation * correlation).sqrt();
-        let mut state = 0.0;
-        let mut next = || {
-            state = correlation * state + innovation * self.heavy();
-            center * state.exp()
-        };
-        for _ in 0..50 {
-            next();
-        }
         (0..n).map(|_| next()).collect()
     }
 }

@@ -7,8 +7,9 @@
 
 pub mod bootstrap;
 pub mod drift;
-pub mod fastest;
-pub mod shift;
+pub mod interleaved;
+pub mod separate;
+pub mod shape;
 pub mod student;
 
 use serde::{Serialize, Serializer};
@@ -27,14 +28,10 @@ pub enum Method {
     /// Student's t on the logarithms, for two to five values: it assumes that
     /// they are log-normal, and is wide because so few say little.
     StudentLog,
-    /// Hodges-Lehmann shift of the logarithms with the exact Mann-Whitney
-    /// interval.
-    HodgesLehmann,
-    /// The fastest repetitions, see [`fastest`].
-    Fastest,
-    /// Welch's t on the logarithms, where too few values for Mann-Whitney are
-    /// left.
-    WelchLog,
+    /// The medians of two separate runs, see [`separate`].
+    SeparateRuns,
+    /// The blocks of an A/B measurement, see [`interleaved`].
+    InterleavedBlocks,
     /// In virtual time nothing disturbs a repetition: made again, it is the
     /// same to the last byte.
     Exact,
@@ -46,9 +43,8 @@ impl Method {
         match self {
             Self::BootstrapMedian => "bootstrap of the median",
             Self::StudentLog => "Student t on logarithms",
-            Self::HodgesLehmann => "Hodges-Lehmann, exact Mann-Whitney",
-            Self::Fastest => "fastest repetitions",
-            Self::WelchLog => "Welch t on logarithms",
+            Self::SeparateRuns => "Student t on the medians of quarters of two runs",
+            Self::InterleavedBlocks => "sign test in sequence over interleaved blocks",
             Self::Exact => "exact, in virtual time",
         }
     }
@@ -165,6 +161,17 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some(squares / (values.len() - 1) as f64)
+}
+
+/// The standard deviation, of divisor n - 1. `None` of fewer than two values.
+pub fn sample_deviation(values: &[f64]) -> Option<f64> {
+    variance(values).map(f64::sqrt)
+}
+
+/// Puts a value in its place among values in ascending order.
+fn insert_sorted(sorted: &mut Vec<f64>, value: f64) {
+    let place = sorted.partition_point(|one| one.total_cmp(&value).is_lt());
+    sorted.insert(place, value);
 }
 
 /// The natural logarithms, of the portable mathematical library so that the

@@ -206,12 +206,23 @@ pub(crate) struct CompareArguments {
     /// base
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
-    /// Exit with code 1 if anything is slower than the base by more than this
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub(crate) fail_over: Option<f64>,
+    #[command(flatten)]
+    pub(crate) gate: GateArguments,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
+}
+
+/// What counts as a difference, and which one ends a script.
+#[derive(Args)]
+pub(crate) struct GateArguments {
+    /// For scripts: exit with code 0 if no row is slower than the base by more than this, 1 if one
+    /// is, 3 if the runs cannot tell, 4 if a row is missing, 2 for other errors
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) fail_over: Option<f64>,
+    /// The smallest difference that matters [default: 3%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) min_effect: Option<f64>,
 }
 
 #[derive(Args)]
@@ -534,10 +545,19 @@ fn size(text: &str) -> Result<SizeChoice, String> {
         .map_err(|error| format!("{error}, or auto"))
 }
 
-/// A share from text such as `5%` or `5`.
+/// A share from text such as `5%` or `5`. A fraction is what somebody else calls
+/// a percentage, and is a hundredth of what was meant.
 fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    let (number, has_sign) = match text.strip_suffix('%') {
+        Some(number) => (number.trim(), true),
+        None => (text.trim(), false),
+    };
     match number.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 && !has_sign => Err(format!(
+            "`{text}` may be {text} % or {:.4}%; write {}% for the latter",
+            100.0 * share,
+            100.0 * share
+        )),
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err(format!(
             "`{text}` is not a percentage from 0 to 100; write 5%"

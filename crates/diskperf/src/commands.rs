@@ -16,14 +16,15 @@ pub(crate) use shell::{completions, man};
 pub(crate) use tune::tune;
 
 use crate::arguments::{
-    CleanArguments, CompareArguments, ExportArguments, ListArguments, Listed, OutputFormat,
-    RunArguments, ShowArguments,
+    CleanArguments, CompareArguments, ExportArguments, GateArguments, ListArguments, Listed,
+    OutputFormat, RunArguments, ShowArguments,
 };
 use crate::listing::Listing;
 use crate::output::{print, say, width};
 use crate::progress::Progress;
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::analysis::{comparison, report};
+use diskperf_laboratory::analysis::comparison::{self, Comparison, Terms};
+use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::clean::{self, Cleaning};
@@ -33,9 +34,15 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{LaboratoryError, Output, Recorder, plan, runs};
 use std::path::Path;
-use std::process::ExitCode;
 
-type Outcome = Result<ExitCode, LaboratoryError>;
+/// What the process exits with, or an error, which has an exit code of its own.
+type Outcome = Result<u8, LaboratoryError>;
+
+/// All that was asked for is done.
+const DONE: u8 = 0;
+
+/// The work was not done, or not all of it; why has been said.
+const FAILED: u8 = 1;
 
 /// `diskperf run`.
 pub(crate) fn run(
@@ -47,7 +54,7 @@ pub(crate) fn run(
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     let trace = match &arguments.perfetto {
         Some(path) => Some(explain::open_trace(path, &plans)?.sparing(store, &arguments.targets)?),
@@ -85,8 +92,8 @@ pub(crate) fn run(
     }
     printed?;
     Ok(match recorder.failure() {
-        Some(_) => ExitCode::FAILURE,
-        None => ExitCode::SUCCESS,
+        Some(_) => FAILED,
+        None => DONE,
     })
 }
 
@@ -141,24 +148,33 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
             "compare takes two runs or more: `diskperf list runs` lists them".to_owned(),
         ));
     }
-    let comparison = comparison::compare(&compared);
-    print(&report::comparison(
-        &comparison,
-        arguments.format.into(),
-        width(),
-    ))?;
-    let failures = arguments
-        .fail_over
-        .map(|limit| comparison.failures(limit))
-        .unwrap_or_default();
-    for failure in &failures {
-        say(&format!("{failure}"));
+    let mut terms = Terms {
+        history: runs::history(store, &compared)?,
+        ..Terms::default()
+    };
+    if let Some(min_effect) = arguments.gate.min_effect {
+        terms.limits.min_effect = min_effect;
     }
-    Ok(if failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let comparison = comparison::compare_on(&compared, &terms);
+    print_comparison(comparison, &arguments.gate, arguments.format)
+}
+
+/// Prints a comparison, held to the limit if there is one, which then decides the
+/// exit code.
+fn print_comparison(
+    mut comparison: Comparison,
+    gate: &GateArguments,
+    format: OutputFormat,
+) -> Outcome {
+    let gate = gate.fail_over.map(|limit| comparison.hold_to(limit));
+    print(&report::comparison(&comparison, format.into(), width()))?;
+    let Some(gate) = gate else {
+        return Ok(DONE);
+    };
+    for failure in &gate.failures {
+        say(&failure.to_string());
+    }
+    Ok(gate.outcome.exit_code())
 }
 
 /// `diskperf list`.
@@ -182,7 +198,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     };
     if arguments.format == OutputFormat::Json {
         print(&Listing::json(&listings.iter().collect::<Vec<_>>()))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     let width = width();
     let texts: Vec<_> = listings
@@ -194,7 +210,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     } else {
         "\n\n"
     }))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// The runs of a store. How to be rid of a row that is none is said beside the
@@ -309,7 +325,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
             format => report::runs(&loaded, format.into(), width()),
         })?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// A suite's programs, in order, each with its parameters.
@@ -341,7 +357,7 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
         exported.extend(load(store, name)?);
     }
     output.write(runs::export_text(&exported)?.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// `diskperf clean`.
@@ -366,8 +382,8 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
         print("nothing to remove")?;
     }
     Ok(if cleaned.failed.is_empty() {
-        ExitCode::SUCCESS
+        DONE
     } else {
-        ExitCode::FAILURE
+        FAILED
     })
 }

@@ -15,7 +15,6 @@ use diskperf_laboratory::{LaboratoryError, runs};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The definition of the command line: which commands there are, and what each takes.
 #[doc(hidden)]
@@ -34,12 +33,12 @@ pub fn run(words: &[OsString]) -> u8 {
     let command_line = command_line.collect();
     let store = store.as_deref();
     // There 1 means that something is slower.
-    let failures_are_2 = matches!(&command, Command::Compare(it) if it.fail_over.is_some());
+    let failures_are_2 = matches!(&command, Command::Compare(it) if it.gate.fail_over.is_some());
     let checked = store.map_or(Ok(()), runs::check_store);
     let ready = checked.and_then(|()| signals::outlive_file_size_limit());
     let outcome = ready.and_then(|()| carry_out(command, command_line, store));
     match outcome {
-        Ok(code) => u8::from(code != ExitCode::SUCCESS),
+        Ok(code) => code,
         Err(error) => {
             let error = error.or_limit();
             output::say(&error.to_string());
@@ -55,7 +54,7 @@ fn carry_out(
     command: Command,
     command_line: Vec<String>,
     store: Option<&Path>,
-) -> Result<ExitCode, LaboratoryError> {
+) -> Result<u8, LaboratoryError> {
     match command {
         Command::Run(run) => commands::run(&run, command_line, store),
         Command::Compare(compare) => commands::compare(&compare, store),

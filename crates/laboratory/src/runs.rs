@@ -4,9 +4,10 @@
 use crate::error::LaboratoryError;
 use crate::output::Output;
 use crate::steady::LOCK_WAIT;
-use diskperf_store::{Store, StoreError, StoreErrorKind};
+use diskperf_analysis::comparison::History;
+use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
-use diskperf_timeline::{Run, printable};
+use diskperf_timeline::{Run, World, printable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -119,6 +120,31 @@ fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError
 fn existing_store(path: Option<&Path>) -> Option<Store> {
     let path = path.map_or_else(|| Store::default_path().ok(), |path| Some(path.to_owned()))?;
     path.exists().then(|| open_store(Some(&path)).ok())?
+}
+
+/// So many earlier runs are looked at.
+const MOST_EARLIER: usize = 50;
+
+/// Earlier runs of the same suites on the same targets, the newest first, by which a
+/// comparison knows how much runs differ. None where there is no store.
+///
+/// # Errors
+///
+/// What a store that exists cannot be read for.
+pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryError> {
+    let Some(store) = existing_store(path) else {
+        return Ok(History::default());
+    };
+    let same = |heading: &RunHeading| {
+        let of = |run: &Run| run.suite == heading.suite && run.target == heading.target;
+        heading.world == World::Host && runs.iter().any(of)
+    };
+    let headings = store.list()?.into_iter().filter(same);
+    let earlier: Result<Vec<Run>, _> = headings
+        .take(MOST_EARLIER)
+        .map(|heading| store.load(&heading.id))
+        .collect();
+    Ok(History::of(earlier?))
 }
 
 /// Opens the store at this path, or at its usual place.

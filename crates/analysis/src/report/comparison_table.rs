@@ -3,10 +3,11 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use crate::cache::CacheVerdict;
-use crate::comparison::{Comparison, Pair, Quantity, RunName, Side, Verdict};
-use crate::statistics::{Interval, Method};
+use crate::comparison::{Basis, Comparison, Doubt, Pair, Quantity, RunName, Side};
+use crate::statistics::Interval;
+use crate::statistics::shape::strip;
 
-/// What is written of an interval that says nothing.
+/// What is written where no interval is known.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -47,9 +48,18 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
         }
     }
     blocks.push(Block::List(legend(comparison)));
+    let shapes = shapes(comparison);
+    if !shapes.is_empty() {
+        blocks.push(Block::List(shapes));
+    }
     let warnings = warnings(comparison);
     if !warnings.is_empty() {
         blocks.push(Block::List(warnings));
+    }
+    if let Some(gated) = &comparison.gated {
+        let reasons = gated.failures.iter().map(|failure| failure.to_string());
+        blocks.push(Block::Section(gated.words()));
+        blocks.push(Block::List(reasons.collect()));
     }
     blocks
 }
@@ -103,8 +113,8 @@ fn grid(pairs: &[&Pair]) -> Grid {
         pairs.iter().map(cell).collect()
     };
     let ratio = |pair: &Pair| {
-        pair.ratio
-            .map_or_else(String::new, |ratio| format!("{ratio:.3}"))
+        let ratio = pair.judgement.ratio;
+        ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
     };
     Grid {
         key: Column::words("program", column(&|pair| title(pair, pairs))),
@@ -114,76 +124,76 @@ fn grid(pairs: &[&Pair]) -> Grid {
                 Column::pairs("base\nKB/s (CPU)", sides(|pair| &pair.base)),
                 Column::pairs("other\nKB/s (CPU)", sides(|pair| &pair.other)),
                 Column::figures("ratio", column(&ratio)),
-                Column::figures("95 %", column(&interval)),
-                Column::words("verdict", column(&verdict)),
+                Column::figures("99 %", column(&interval)),
+                Column::words("verdict", column(&Pair::verdict)),
             ],
         )],
     }
 }
 
+/// The ends are rounded outwards, so that the ratio lies within them in print as well.
 fn interval(pair: &Pair) -> String {
-    match (pair.interval, pair.ratio) {
+    match (pair.judgement.interval, pair.judgement.ratio) {
         (Some(Interval { low, high, .. }), _) => {
             let digits = if high - low < 0.02 { 3 } else { 2 };
-            format!("{low:.digits$}-{high:.digits$}")
+            let (low, high) = (end(low, digits, f64::floor), end(high, digits, f64::ceil));
+            format!("{low}-{high}")
         }
         (None, Some(_)) => UNKNOWN.to_owned(),
         (None, None) => String::new(),
     }
 }
 
-/// The verdict in words; one that is not sure says by how much.
-fn verdict(pair: &Pair) -> String {
-    let words = pair.verdict.words();
-    match (pair.verdict, pair.interval, pair.ratio) {
-        (Verdict::Unsure, Some(interval), Some(ratio)) => {
-            format!("{words}: {}", figures::plus_minus(&interval, ratio))
-        }
-        _ => words.to_owned(),
-    }
+/// With as many digits as it takes not to be taken for 1, which it may exclude.
+fn end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
+    let at = |digits: usize| {
+        let unit = 10_f64.powi(digits as i32);
+        (digits, rounded(end * unit) / unit)
+    };
+    let (digits, shown) = (digits..12)
+        .map(at)
+        .find(|(_, shown)| *shown != 1.0 || end == 1.0)
+        .unwrap_or(at(digits));
+    format!("{shown:.digits$}")
 }
 
 fn legend(comparison: &Comparison) -> Vec<String> {
     let pairs = &comparison.pairs;
     let mut lines = Vec::new();
-    let mut methods: Vec<Method> = pairs
+    let mut bases: Vec<Basis> = pairs
         .iter()
-        .filter_map(|pair| Some(pair.interval?.method))
+        .filter(|pair| pair.judgement.ratio.is_some())
+        .map(|pair| pair.basis)
         .collect();
-    methods.sort_unstable();
-    methods.dedup();
-    if !methods.is_empty() {
-        let names: Vec<&str> = methods.iter().map(|method| method.name()).collect();
-        lines.push(if methods == [Method::Exact] {
-            "ratio: other over base, exact: both are modelled, in virtual time".to_owned()
-        } else {
-            format!(
-                "ratio: other over base, from all kept repetitions; 95 %: its interval by {}",
-                names.join(" or ")
-            )
-        });
-    }
-    let has = |verdict: Verdict| pairs.iter().any(|pair| pair.verdict == verdict);
+    bases.sort_unstable();
+    bases.dedup();
+    lines.extend(bases.iter().map(|basis| meaning(*basis).to_owned()));
+    let separate = || pairs.iter().filter(|pair| pair.basis == Basis::Medians);
+    let doubts = |doubt: Doubt| separate().any(|pair| pair.judgement.doubt == Some(doubt));
     let remarks = [
         (
             pairs.iter().any(|pair| interval(pair) == UNKNOWN),
-            "unknown: the repetitions are too few, or differ too much, for an interval",
+            "unknown: the repetitions are too few for an interval",
         ),
         (
-            pairs.iter().any(Pair::excluded_by_chance),
-            "an interval that excludes 1 without a verdict: of several comparisons some do so by chance, and the verdicts hold for all of them together at 95 %",
+            doubts(Doubt::TooFew),
+            "too few repetitions: separate runs need 16 that count on each side for a verdict; use --runs 20",
         ),
         (
-            has(Verdict::TooFewRepetitions),
-            "too few repetitions to tell: fewer than four on either side show only large differences; use --runs 10",
+            doubts(Doubt::BaseDisturbed) || doubts(Doubt::OtherDisturbed),
+            "disturbed: the median lies 10 % or more above the fastest repetition, so that most repetitions waited for something else",
         ),
         (
-            has(Verdict::Unsure),
-            "not sure: the ratio suggests a difference, but the intervals of all comparisons together exclude neither 10 % nor 0 %; use more repetitions or a quieter machine",
+            doubts(Doubt::FastestDisagree),
+            "medians and fastest disagree: by 10 % or more, so that one of the runs was disturbed and it is not known which",
         ),
         (
-            methods.contains(&Method::WelchLog) && !has(Verdict::TooFewRepetitions),
-            "four repetitions or more on each side give narrower intervals: --runs 10",
+            doubts(Doubt::TwoModes),
+            "two modes: which of them a run was in more often decides the medians",
+        ),
+        (
+            separate().any(|pair| !pair.judgement.verdict.is_difference()),
+            "two separate runs of one thing differ by this much; `diskperf ab` measures both in turn and tells differences of a few percent",
         ),
     ];
     let occurring = remarks.into_iter().filter(|(occurs, _)| *occurs);
@@ -197,6 +207,50 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         .rev()
         .filter(|verdict| !verdict.mark().is_empty());
     lines.extend(marked.map(|verdict| format!("{} {}", verdict.mark(), verdict.meaning())));
+    lines
+}
+
+/// What the ratio is of, and what its interval is.
+fn meaning(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Medians => {
+            "ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far quarters of the runs, and earlier runs, differ"
+        }
+        Basis::MedianBlock => {
+            "ratio: other over base in the median block, as the two figures; 99 %: its interval, for all rows together, which holds however long the blocks went on"
+        }
+        Basis::Exact => "ratio: other over base, exact: both are modelled, in virtual time",
+    }
+}
+
+/// Repetitions that do not lie about one level, as strips.
+fn shapes(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, pair) in comparison.pairs.iter().enumerate() {
+        let sides = [(0, &pair.base), (pair.run, &pair.other)];
+        for (run, side) in sides
+            .into_iter()
+            .filter(|(_, side)| !side.shape.is_steady())
+        {
+            // The base is in one pair with each other run.
+            let earlier = comparison.pairs[..number].iter();
+            let mut twins = earlier.filter(|one| one.title == pair.title);
+            if run == 0 && twins.any(|one| one.quantity == pair.quantity && one.run != pair.run) {
+                continue;
+            }
+            let durable = match pair.quantity {
+                Quantity::KbPerS => "",
+                Quantity::DurableKbPerS => ", durable",
+            };
+            lines.push(format!(
+                "{}{durable}, {}: {} {}",
+                pair.title,
+                comparison.run_name(run),
+                side.shape.words(),
+                strip(&side.repetitions_kb_per_s)
+            ));
+        }
+    }
     lines
 }
 

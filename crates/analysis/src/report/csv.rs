@@ -151,7 +151,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         Quantity::KbPerS => "kb_per_s",
         Quantity::DurableKbPerS => "durable_kb_per_s",
     };
-    let interval = pair.interval;
+    let interval = pair.judgement.interval;
     let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
     vec![
         ("base", comparison.runs[0].id.clone()),
@@ -170,7 +170,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ("kb_per_s", number(pair.other.kb_per_s)),
         ("base_cpu_percent", number(pair.base.cpu_percent)),
         ("cpu_percent", number(pair.other.cpu_percent)),
-        ("ratio", optional(pair.ratio)),
+        ("ratio", optional(pair.judgement.ratio)),
         ("interval_low", of(|one| one.low)),
         ("interval_high", of(|one| one.high)),
         ("interval_confidence", of(|one| one.confidence)),
@@ -178,7 +178,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
             "interval_method",
             interval.map_or("", |one| one.method.name()).to_owned(),
         ),
-        ("verdict", pair.verdict.words().to_owned()),
+        ("verdict", pair.verdict()),
         ("warnings", pair.warnings.join("; ")),
     ]
 }

@@ -3,7 +3,7 @@
 
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
-use crate::comparison::{Comparison, Pair, Quantity, RunName, Side, Verdict};
+use crate::comparison::{Basis, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict};
 use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
@@ -272,6 +272,17 @@ struct ComparisonJson<'a> {
     warnings: Vec<WarningJson<'a>>,
     undecided: usize,
     worst_slowdown: Option<SlowdownJson<'a>>,
+    /// Only where a limit was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateJson>,
+}
+
+#[derive(Serialize)]
+struct GateJson {
+    limit: f64,
+    outcome: Gate,
+    exit_code: u8,
+    reasons: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -281,9 +292,13 @@ struct PairJson<'a> {
     quantity: Quantity,
     base: &'a Side,
     other: &'a Side,
+    statistic: Basis,
     ratio: Option<f64>,
     interval: Option<Interval>,
+    excluded_above: Option<f64>,
     verdict: Verdict,
+    doubt: Option<Doubt>,
+    verdict_text: String,
     warnings: &'a [String],
 }
 
@@ -339,6 +354,12 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
             warnings: warnings.collect(),
             undecided: comparison.undecided(),
             worst_slowdown: worst,
+            gate: comparison.gated.as_ref().map(|gated| GateJson {
+                limit: gated.limit,
+                outcome: gated.outcome,
+                exit_code: gated.outcome.exit_code(),
+                reasons: gated.failures.iter().map(ToString::to_string).collect(),
+            }),
         },
     )]))
 }
@@ -350,9 +371,13 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
         quantity: pair.quantity,
         base: &pair.base,
         other: &pair.other,
-        ratio: pair.ratio,
-        interval: pair.interval,
-        verdict: pair.verdict,
+        statistic: pair.basis,
+        ratio: pair.judgement.ratio,
+        interval: pair.judgement.interval,
+        excluded_above: pair.judgement.excluded_above(),
+        verdict: pair.judgement.verdict,
+        doubt: pair.judgement.doubt,
+        verdict_text: pair.verdict(),
         warnings: &pair.warnings,
     }
 }

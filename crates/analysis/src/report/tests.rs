@@ -6,6 +6,7 @@ use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Residency, RunSt
 use insta::assert_snapshot;
 
 mod comparisons;
+mod consistency;
 mod interleave;
 mod machine_readable;
 mod nothing;

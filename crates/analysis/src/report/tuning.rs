@@ -178,7 +178,7 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
 fn against_today(judged: Judgement) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
-            " (95 %: {} to {})",
+            " (99 %: {} to {})",
             percent(interval.low - 1.0),
             percent(interval.high - 1.0)
         )

@@ -1,8 +1,6 @@
-//! Against scipy 1.17.1 (`scipy.stats.t.ppf`, `norm`, `bootstrap`,
-//! `ttest_ind(equal_var=False)`, and the exact distribution of
-//! `mannwhitneyu`), whose numbers are written down here.
+//! Against scipy 1.17.1 (`scipy.stats.t.ppf`, `norm`, `bootstrap` and
+//! `ttest_ind(equal_var=False)`), whose numbers are written down here.
 
-use super::shift::{mann_whitney_rank, ratio};
 use super::student::{normal_cdf, normal_quantile, student_quantile};
 use super::*;
 
@@ -68,29 +66,6 @@ fn quantiles_as_numpy_takes_them() {
 }
 
 #[test]
-fn ranks_of_mann_whitney() {
-    for (n, m, rank) in [
-        (4, 4, 1),
-        (4, 5, 2),
-        (5, 5, 3),
-        (6, 8, 9),
-        (10, 10, 24),
-        (12, 7, 19),
-        (20, 20, 128),
-        (50, 50, 966),
-    ] {
-        assert_eq!(mann_whitney_rank(n, m, 0.05), rank, "{n} and {m}");
-        assert_eq!(mann_whitney_rank(m, n, 0.05), rank, "{m} and {n}");
-    }
-    assert_eq!(mann_whitney_rank(4, 4, 0.01), 0, "4 and 4 cannot give 99 %");
-    // Beyond the exact count the approximation is at most one rank wider.
-    for (n, m, exact) in [(51, 50, 987), (60, 60, 1427)] {
-        let rank = mann_whitney_rank(n, m, 0.05);
-        assert!((exact - 1..=exact).contains(&rank), "{n} and {m}: {rank}");
-    }
-}
-
-#[test]
 fn two_to_five_values_get_student_t_on_logarithms() {
     for (values, low, high) in [
         (
@@ -142,37 +117,6 @@ fn six_or_more_get_a_bootstrap() {
 }
 
 #[test]
-fn ratios_with_their_intervals() {
-    let base = [100.0, 101.0, 99.0, 103.0, 98.0, 102.0, 110.0, 97.0];
-    let other = [90.0, 93.0, 88.0, 95.0, 91.0, 92.0];
-    let found = ratio(&base, &other, 0.95).unwrap();
-    assert_eq!(found.interval.method, Method::HodgesLehmann);
-    assert_eq!(found.interval.widened_by, 1.0, "both series alternate");
-    close("shift", found.point, 0.9095453409658733, 1e-12);
-    close("low", found.interval.low, 0.8712871287128714, 1e-12);
-    close("high", found.interval.high, 0.9393939393939399, 1e-12);
-
-    let found = ratio(&[100.0, 104.0, 97.0], &[120.0, 118.0], 0.95).unwrap();
-    assert_eq!(found.interval.method, Method::WelchLog);
-    close("shift", found.point, 1.1864877777515122, 1e-12);
-    let narrowed = |end: f64| {
-        found.point * libm::exp(libm::log(end / found.point) / found.interval.widened_by)
-    };
-    close(
-        "low",
-        narrowed(found.interval.low),
-        1.099622850111254,
-        1e-11,
-    );
-    close(
-        "high",
-        narrowed(found.interval.high),
-        1.2802146177767155,
-        1e-11,
-    );
-}
-
-#[test]
 fn what_cannot_be_said_is_not_said() {
     for values in [
         vec![],
@@ -183,18 +127,11 @@ fn what_cannot_be_said_is_not_said() {
         vec![-1.0, 1.0],
     ] {
         assert_eq!(median_interval(&values), None, "{values:?}");
-        assert_eq!(ratio(&values, &[1.0, 2.0], 0.95), None, "{values:?}");
-        assert_eq!(ratio(&[1.0, 2.0], &values, 0.95), None, "{values:?}");
     }
     assert_eq!(median_interval(&[1e300, 1e-300]), None);
     for n in [2, 5, 6, 30] {
         let interval = median_interval(&vec![7.0; n]).unwrap();
         assert_eq!((interval.low, interval.high), (7.0, 7.0));
-        let same = ratio(&vec![7.0; n], &vec![14.0; n], 0.95).unwrap();
-        assert_eq!(
-            (same.point, same.interval.low, same.interval.high),
-            (2.0, 2.0, 2.0)
-        );
     }
 }
 

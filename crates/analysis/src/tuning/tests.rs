@@ -159,11 +159,12 @@ fn a_cliff_of_noise_is_none() {
     let mut one = tuned(1, &[50.0, 100.0]);
     assert!(one.on_cliff(&[0, 1]));
     let steady = |speed: f64| {
-        (0..8)
-            .map(|n| speed + 0.1 * f64::from(n))
+        (0..20)
+            .map(|n| speed + 0.1 * f64::from(n % 8))
             .collect::<Vec<_>>()
     };
-    let noisy = vec![20.0, 120.0, 50.0, 99.0, 30.0, 110.0, 45.0, 101.0];
+    let eight = [20.0, 120.0, 50.0, 99.0, 30.0, 110.0, 45.0, 101.0];
+    let noisy = eight.iter().cycle().take(20).copied().collect();
     let samples = |low: Vec<f64>| Samples {
         today: steady(50.0),
         points: BTreeMap::from([(vec![0, 0], low), (vec![0, 1], steady(100.0))]),

@@ -1,6 +1,6 @@
 //! `diskperf calculate`.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::{CalculateArguments, Calculation, FormatArguments, InterleaveArguments};
 use crate::output::{print, say, width};
 use diskperf_laboratory::LaboratoryError;
@@ -14,7 +14,6 @@ use diskperf_laboratory::interleave::{modelled, not_modelled};
 use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{SEED, available_threads};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 /// What can be said without running a program.
@@ -38,7 +37,7 @@ fn format(arguments: &FormatArguments) -> Outcome {
         arguments.format.into(),
         width(),
     ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// Most 5 MB drives of 5 1/4 inches.
@@ -105,7 +104,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         width(),
         arguments.factor,
     ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// The drive's track, with what is given by itself in place of its own.

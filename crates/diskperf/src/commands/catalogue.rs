@@ -1,6 +1,6 @@
 //! Lists and entries of the catalogue.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::{Listed, OutputFormat};
 use crate::drawing;
 use crate::listing::Listing;
@@ -13,7 +13,6 @@ use diskperf_laboratory::catalogue::{
 };
 use diskperf_laboratory::machine::catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use serde_json::{Value, json};
-use std::process::ExitCode;
 
 /// The list of one kind of entry; `None` of what is no part of the catalogue.
 pub(super) fn listing(
@@ -145,7 +144,7 @@ fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outco
         OutputFormat::Json => system_json(&entry).to_string(),
         format => list.render(format, width()),
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// Which parameters no document gives, by how they were chosen and on which cells.
@@ -216,7 +215,7 @@ fn show_components(
         });
     }
     print(&texts.join("\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// A drive's figures, and its seek curve.

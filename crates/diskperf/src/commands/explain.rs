@@ -1,6 +1,6 @@
 //! `diskperf explain`.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
 use crate::progress::{MachinesProgress, Progress};
@@ -17,7 +17,6 @@ use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::{Run, Trace, World};
 use diskperf_laboratory::{LaboratoryError, Output, Setting, SizeChoice, runs};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -94,7 +93,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     printed?;
     match stop.load(Ordering::Relaxed) {
         true => Err(LaboratoryError::Interrupted),
-        false => Ok(ExitCode::SUCCESS),
+        false => Ok(DONE),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `diskperf report`.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::ReportArguments;
 use diskperf_laboratory::Output;
 use diskperf_laboratory::again::plan_of;
@@ -9,7 +9,6 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::report::{pictures, reported};
 use diskperf_laboratory::timeline::{Run, World};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Runs as one page.
 pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outcome {
@@ -23,7 +22,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     draw_platters(&mut reported);
     let page = html::page(&reported);
     output.write(page.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// Makes the modelled runs again, each on a thread of its own, for the pictures

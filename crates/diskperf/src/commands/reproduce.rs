@@ -1,6 +1,6 @@
 //! `diskperf reproduce`.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
@@ -11,7 +11,6 @@ use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The accuracy card.
 pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) -> Outcome {
@@ -43,5 +42,5 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
         page.write(report::html::card(&card).as_bytes())?;
     }
     printed?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }

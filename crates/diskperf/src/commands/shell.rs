@@ -1,6 +1,6 @@
 //! What a shell and `man` know of the command line, made from its definition.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
@@ -10,7 +10,6 @@ use diskperf_laboratory::battery::{Program, Suite};
 use diskperf_laboratory::catalogue::{components, documents, systems};
 use diskperf_laboratory::machine::catalogue::{Catalogue, Component};
 use diskperf_laboratory::{LaboratoryError, Output};
-use std::process::ExitCode;
 
 /// `diskperf completions`.
 pub(crate) fn completions(shell: Shell) -> Outcome {
@@ -23,7 +22,7 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
         &mut script,
     );
     Output::Standard.write(&script)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// `diskperf man`.
@@ -41,7 +40,7 @@ pub(crate) fn man(words: &[String]) -> Outcome {
         .render(&mut page)
         .expect("writing to memory succeeds");
     Output::Standard.write(&page)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 fn no_command(parent: &Command, word: &str) -> LaboratoryError {

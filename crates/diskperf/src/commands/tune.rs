@@ -1,6 +1,6 @@
 //! `diskperf tune`.
 
-use super::Outcome;
+use super::{DONE, Outcome};
 use crate::arguments::TuneArguments;
 use crate::output::{print, say, width};
 use crate::progress::MachinesProgress;
@@ -12,7 +12,6 @@ use diskperf_laboratory::plan::is_model;
 use diskperf_laboratory::tune::{HostSearch, Kept, Search, tune as search, tune_host};
 use diskperf_laboratory::{LaboratoryError, Output, Workload};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The best of some parameters' values.
@@ -32,7 +31,7 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
         page.write(report::html::tuned(&tuned).as_bytes())?;
     }
     printed?;
-    left.map_or(Ok(ExitCode::SUCCESS), Err)
+    left.map_or(Ok(DONE), Err)
 }
 
 /// The best on a modelled system.

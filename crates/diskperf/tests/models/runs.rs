@@ -140,7 +140,7 @@ fn modelled_figures_are_compared_exactly() {
     run("again", "filesystem.rotdelay_ms=4");
     run("slower", "drive.spindle_rpm=1800");
     let same = user.run(&["compare", "before", "again", "--fail-over", "1%"]);
-    let same = same.expect(0, &[]).shows(&["no difference seen"]);
+    let same = same.expect(0, &[]).shows(&["no difference"]);
     assert!(!same.stdout.contains("too few"), "{}", same.stdout);
     user.run(&["compare", "before", "slower", "--fail-over", "1%"])
         .expect(1, &["slower"])

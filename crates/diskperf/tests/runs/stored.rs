@@ -93,42 +93,101 @@ fn a_run_goes_by_many_names() {
     user.run(&["show", ""]).expect(2, &["diskperf list runs"]);
 }
 
-/// An exported run with every time stretched: slower by construction.
-fn stretched(user: &User, id: &str, factor: u64) {
-    user.run(&["export", id, "-o", "fast.json"]).expect(0, &[]);
-    let text = fs::read(user.file("fast.json")).unwrap();
-    let mut file: Value = serde_json::from_slice(&text).unwrap();
-    let repetitions = file["runs"][0]["results"][0]["repetitions"]
-        .as_array_mut()
-        .unwrap();
-    for repetition in repetitions {
-        let worker = &mut repetition["workers"][0];
-        for time in ["elapsed", "durable"] {
-            worker[time] = (worker[time].as_u64().unwrap() * factor).into();
+/// An exported run, `steady.json`, whose repetitions took even times, and others of it
+/// with a factor on each.
+fn with_even_times(user: &User, id: &str, factors: &[(&str, f64)]) {
+    user.run(&["export", id, "-o", "measured.json"])
+        .expect(0, &[]);
+    let text = fs::read(user.file("measured.json")).unwrap();
+    for (number, (name, factor)) in factors.iter().enumerate() {
+        let mut file: Value = serde_json::from_slice(&text).unwrap();
+        let repetitions = file["runs"][0]["results"][0]["repetitions"]
+            .as_array_mut()
+            .unwrap();
+        for (place, repetition) in repetitions.iter_mut().enumerate() {
+            let worker = &mut repetition["workers"][0];
+            for (time, ns) in [("elapsed", 1e7), ("durable", 2e7)] {
+                let even = ns * (1.0 + 0.002 * (place % 5) as f64);
+                worker[time] = ((even * factor) as u64).into();
+            }
         }
+        file["runs"][0]["id"] = format!("012345678{number}").into();
+        fs::write(user.file(name), file.to_string()).unwrap();
     }
-    file["runs"][0]["id"] = "0123456789".into();
-    fs::write(user.file("slow.json"), file.to_string()).unwrap();
 }
 
 #[test]
-fn a_slow_down_fails_where_it_is_asked_for() {
+fn a_gate_has_five_exit_codes() {
     let user = User::new();
     let line = format!("{MEASURE} --runs 20").replace("--runs 8 ", "");
     let run = user.run(&words(&line)).expect(0, &[]).json();
-    stretched(&user, run["runs"][0]["id"].as_str().unwrap(), 100);
+    let id = run["runs"][0]["id"].as_str().unwrap();
+    with_even_times(
+        &user,
+        id,
+        &[
+            ("steady.json", 1.0),
+            ("alike.json", 1.01),
+            ("slow.json", 2.0),
+            ("fast.json", 0.5),
+        ],
+    );
+    let other = MEASURE.replace("write_8192", "mix");
+    user.run(&words(&format!("{other} --label other")))
+        .expect(0, &[]);
     for (line, code, says) in [
-        ("compare last slow.json", 0, ""),
-        ("compare last slow.json --fail-over 5%", 1, "slower by"),
-        ("compare last slow.json --fail-over 5", 1, "over 5.0 %"),
-        ("compare slow.json last --fail-over 5%", 0, ""),
-        ("compare last last --fail-over 0%", 0, ""),
-        ("compare last fast.json --fail-over 5%", 0, ""),
+        ("compare steady.json slow.json", 0, ""),
+        (
+            "compare steady.json slow.json --fail-over 5%",
+            1,
+            "slower by 50.0 %",
+        ),
+        (
+            "compare steady.json slow.json --fail-over 5",
+            1,
+            "over 5.0 %",
+        ),
+        ("compare steady.json slow.json --fail-over 90%", 0, ""),
+        ("compare steady.json fast.json --fail-over 5%", 0, ""),
+        (
+            "compare steady.json alike.json --fail-over 5%",
+            3,
+            "cannot tell",
+        ),
+        ("compare steady.json alike.json --fail-over 50%", 0, ""),
+        (
+            "compare steady.json other --fail-over 5%",
+            4,
+            "no program in common",
+        ),
+        (
+            "compare steady.json gone.json --fail-over 5%",
+            2,
+            "gone.json",
+        ),
+        (
+            "compare steady.json slow.json --fail-over 0.05",
+            2,
+            "5.0000%",
+        ),
     ] {
         user.run(&words(line)).expect(code, &[says]);
     }
-    let same = user.run(&words("compare last fast.json")).expect(0, &[]);
-    assert!(same.stdout.contains("no difference seen"), "{same:?}");
+    let gated = user.run(&words(
+        "compare steady.json alike.json --fail-over 5% --format json",
+    ));
+    let gated = gated.expect(3, &[]).json();
+    let gate = &gated["comparison"]["gate"];
+    assert_eq!(gate["outcome"], "cannot_tell", "{gate}");
+    assert_eq!(gate["exit_code"], 3, "{gate}");
+    let summary = user.run(&words(
+        "compare steady.json slow.json --fail-over 5% --format markdown",
+    ));
+    let summary = summary.expect(1, &[]);
+    assert!(
+        summary.stdout.contains("failed: something is slower"),
+        "{summary:?}"
+    );
 }
 
 #[test]

@@ -155,13 +155,14 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
 fn untold(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
     let pairs = compared.pairs.iter();
-    let untold =
-        pairs.filter(|pair| pair.quantity == Quantity::KbPerS && !pair.verdict.is_difference());
+    let untold = pairs.filter(|pair| {
+        pair.quantity == Quantity::KbPerS && !pair.judgement.verdict.is_difference()
+    });
     let told = |pair: &Pair| {
         format!(
-            "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and more --runs narrow it",
+            "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and `ab` tells two settings apart",
             pair.title,
-            pair.verdict.words()
+            pair.verdict()
         )
     };
     untold.map(told).collect()

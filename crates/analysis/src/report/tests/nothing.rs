@@ -70,7 +70,10 @@ fn repetitions_of_no_time_have_a_speed_of_nothing() {
     assert_eq!(speed, Some(("kb_per_s", "0")));
     let compared = compare(&[still.clone(), still]);
     assert_eq!(
-        (compared.pairs[0].ratio, compared.pairs[0].interval),
+        (
+            compared.pairs[0].judgement.ratio,
+            compared.pairs[0].judgement.interval
+        ),
         (None, None)
     );
 }

@@ -41,7 +41,7 @@ struct Point<'t> {
     value: Option<f64>,
     programs: &'t [Figures],
     impossible: Option<&'t str>,
-    /// On real storage: the ratio to today's with its 95 % interval, and what
+    /// On real storage: the ratio to today's with its 99 % interval, and what
     /// that says.
     against_today: Option<Against>,
 }

@@ -1,0 +1,210 @@
+//! What two samples of rates say of each other.
+
+use super::{Doubt, Quantity, Verdict, speed};
+use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
+use crate::statistics::separate::{self, Separate};
+use crate::statistics::shape::Shape;
+use crate::statistics::{Interval, Method, median};
+use diskperf_timeline::{ProgramResult, Repetition};
+use std::collections::BTreeMap;
+
+/// The ratio of two figures, and what may be said of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// Other over base; `None` where either has no repetition with a speed.
+    pub ratio: Option<f64>,
+    /// Where it lies, with 99 % for all rows together; `None` where the repetitions
+    /// are too few to say.
+    pub interval: Option<Interval>,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// Why no more may be said.
+    pub doubt: Option<Doubt>,
+}
+
+impl Judgement {
+    /// Larger differences than this share, in either direction, are excluded.
+    pub fn excluded_above(&self) -> Option<f64> {
+        let interval = self.interval?;
+        let outermost = factor(interval.low).max(factor(interval.high)) - 1.0;
+        outermost.is_finite().then_some(outermost)
+    }
+
+    /// Not firm, where which of the modes of either counts would decide it.
+    pub(super) fn unless_of_one_mode(self, shapes: [Shape; 2]) -> Self {
+        let modes = shapes.map(|shape| shape.modes_s());
+        if !self.verdict.is_difference() || modes.iter().all(Option::is_none) {
+            return self;
+        }
+        Self {
+            verdict: Verdict::Unsure,
+            doubt: Some(Doubt::TwoModes),
+            ..self
+        }
+    }
+
+    fn nothing(ratio: Option<f64>) -> Self {
+        Self {
+            ratio,
+            interval: None,
+            verdict: Verdict::TooFewRepetitions,
+            doubt: Some(Doubt::TooFew),
+        }
+    }
+}
+
+/// The rates of two separate runs in the order of running, as one of `rows` rows
+/// that are judged together, of runs that differ by `floor` at least.
+pub fn judge(
+    (base, other): (&[f64], &[f64]),
+    (rows, floor): (usize, f64),
+    limits: Limits,
+) -> Judgement {
+    let ratio = median(other)
+        .zip(median(base))
+        .map(|(other, base)| other / base);
+    let found = Separate::of(base, other, rows, floor).zip(ratio);
+    let Some((found, ratio)) = found.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0) else {
+        return Judgement::nothing(ratio.filter(|ratio| ratio.is_finite()));
+    };
+    let interval = Interval {
+        low: ratio * libm::exp(-found.half),
+        high: ratio * libm::exp(found.half),
+        confidence: 1.0 - separate::ERROR,
+        method: Method::SeparateRuns,
+        widened_by: 1.0,
+    };
+    if !interval.high.is_finite() || interval.low <= 0.0 {
+        return Judgement::nothing(Some(ratio));
+    }
+    let doubt = found.doubt.map(doubt);
+    let (verdict, doubt) = match (found.excludes_none(), doubt) {
+        (true, None) if ratio > 1.0 => (Verdict::Faster, None),
+        (true, None) => (Verdict::Slower, None),
+        (true, Some(Doubt::TooFew)) if ratio > 1.0 => (Verdict::SuggestsFaster, doubt),
+        (true, Some(Doubt::TooFew)) => (Verdict::SuggestsSlower, doubt),
+        (_, Some(Doubt::TooFew)) => (Verdict::TooFewRepetitions, doubt),
+        (_, None) if found.cannot_tell_below() < limits.min_effect => {
+            (Verdict::NoDifferenceSeen, None)
+        }
+        (_, doubt) => (Verdict::Unsure, doubt.or(Some(Doubt::Noise))),
+    };
+    Judgement {
+        ratio: Some(ratio),
+        interval: Some(interval),
+        verdict,
+        doubt,
+    }
+}
+
+fn doubt(of: separate::Doubt) -> Doubt {
+    match of {
+        separate::Doubt::TooFew => Doubt::TooFew,
+        separate::Doubt::BaseDisturbed => Doubt::BaseDisturbed,
+        separate::Doubt::OtherDisturbed => Doubt::OtherDisturbed,
+        separate::Doubt::FastestDisagree => Doubt::FastestDisagree,
+    }
+}
+
+/// The blocks of an A/B measurement in the order of running.
+pub(super) struct Blocks(Vec<Block>);
+
+struct Block {
+    base: f64,
+    other: f64,
+    /// Whether the other ran second.
+    other_second: bool,
+}
+
+impl Blocks {
+    /// Those that both have, and in which both have a speed.
+    pub(super) fn of(base: &ProgramResult, other: &ProgramResult, quantity: Quantity) -> Self {
+        let partners: BTreeMap<u32, &Repetition> = base
+            .kept()
+            .filter_map(|one| Some((one.block?.number, one)))
+            .collect();
+        let blocks = other.kept().filter_map(|one| {
+            let place = one.block?;
+            let partner = partners.get(&place.number)?;
+            Some(Block {
+                base: speed(partner, quantity)?,
+                other: speed(one, quantity)?,
+                other_second: place.second,
+            })
+        });
+        Self(blocks.collect())
+    }
+}
+
+/// Base and other in the median block, whose quotient is the ratio.
+type Figures = (f64, f64);
+
+/// The judgement of an A/B measurement as one of `rows` rows, with the figures that
+/// its ratio is of.
+pub(super) fn judge_blocks(
+    blocks: &Blocks,
+    rows: usize,
+    limits: Limits,
+) -> (Judgement, Option<Figures>) {
+    let mut sequence = Sequence::new(rows, limits);
+    for block in &blocks.0 {
+        sequence.add_rates(block.base, block.other, block.other_second);
+    }
+    let levels: Vec<f64> = blocks.0.iter().map(level).collect();
+    let Some((ln_ratio, level)) = sequence.median().zip(median(&levels)) else {
+        return (Judgement::nothing(None), None);
+    };
+    let half = libm::exp(-ln_ratio / 2.0);
+    let figures = (libm::exp(level) / half, libm::exp(level) * half);
+    let ratio = figures.1 / figures.0;
+    let Some(estimate) = sequence.estimate() else {
+        return (Judgement::nothing(Some(ratio)), Some(figures));
+    };
+    let (verdict, doubt) = match sequence.verdict() {
+        Some(Decided::Faster) => (Verdict::Faster, None),
+        Some(Decided::Slower) => (Verdict::Slower, None),
+        Some(Decided::NoDifference) => (Verdict::NoDifferenceSeen, None),
+        None => (Verdict::Unsure, Some(Doubt::Noise)),
+    };
+    // The ends may be the estimate itself, whose ratio is rounded.
+    let interval = Interval {
+        low: libm::exp(-estimate.high).min(ratio),
+        high: libm::exp(-estimate.low).max(ratio),
+        confidence: 1.0 - interleaved::ERROR,
+        method: Method::InterleavedBlocks,
+        widened_by: 1.0,
+    };
+    let judgement = Judgement {
+        ratio: Some(ratio),
+        interval: Some(interval),
+        verdict,
+        doubt,
+    };
+    (judgement, Some(figures))
+}
+
+/// ln of the geometric mean of the two rates of a block.
+fn level(block: &Block) -> f64 {
+    0.5 * (libm::log(block.base) + libm::log(block.other))
+}
+
+/// Two modelled figures: each is what it is, and so is their ratio.
+pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
+    let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
+    Judgement {
+        ratio,
+        interval: ratio.map(Interval::exact),
+        verdict: match ratio {
+            None => Verdict::TooFewRepetitions,
+            Some(ratio) if factor(ratio) < 1.0 + PRACTICAL_FLOOR => Verdict::NoDifferenceSeen,
+            Some(ratio) if ratio > 1.0 => Verdict::Faster,
+            Some(_) => Verdict::Slower,
+        },
+        doubt: None,
+    }
+}
+
+/// How many times as fast the faster one is.
+fn factor(ratio: f64) -> f64 {
+    ratio.max(1.0 / ratio)
+}

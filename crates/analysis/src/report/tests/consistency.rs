@@ -1,0 +1,194 @@
+//! Whatever was measured: the ratio that is printed is that of the two figures
+//! beside it, lies within its interval, and no verdict contradicts either.
+
+use super::*;
+use diskperf_timeline::{Arm, Block, Interleaved};
+use proptest::prelude::*;
+
+/// The speeds of a run's repetitions: about a level of its own, with two modes, or
+/// a drift, or as wild as can be.
+fn speeds() -> impl Strategy<Value = Vec<f64>> {
+    let noise = || prop::collection::vec(0.0..1.0_f64, 0..40);
+    (noise(), 1.0..1e7_f64, 0..4_u8, 0.0..0.6_f64).prop_map(|(noise, level, kind, size)| {
+        let speed = |(number, noise): (usize, f64)| match kind {
+            0 => level * (1.0 + 0.02 * noise),
+            1 => {
+                level
+                    * if noise < 0.3 {
+                        1.0 - size
+                    } else {
+                        1.0 + 0.01 * noise
+                    }
+            }
+            2 => level * (1.0 + 0.01 * noise) * (1.0 - size).powf(number as f64 / 20.0),
+            _ => level * (1.0 + 10.0 * noise * noise),
+        };
+        noise.into_iter().enumerate().map(speed).collect()
+    })
+}
+
+fn of(id: &str, programs: &[Vec<f64>]) -> Run {
+    let program = |(speeds, row): (&Vec<f64>, u32)| {
+        let repetitions = speeds.iter().map(|speed| read(MIB, *speed, 50.0));
+        result(&format!("program{row}"), row, repetitions.collect())
+    };
+    let results = programs.iter().zip(0..).map(program).collect();
+    run(id, "suite", id, results)
+}
+
+/// The same as one arm, block by block.
+fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
+    for result in &mut one.results {
+        for (repetition, number) in result.repetitions.iter_mut().zip(0_u32..) {
+            let coin = coins[number as usize % coins.len()];
+            let second = coin == (arm == Arm::B);
+            repetition.block = Some(Block { number, second });
+        }
+    }
+    one.interleaved = Some(Interleaved {
+        partner: partner.to_owned(),
+        arm,
+        seed: 1983,
+        places_differ: false,
+    });
+    one
+}
+
+/// What one row says in a form for machines.
+#[derive(Debug)]
+struct Row {
+    base: f64,
+    other: f64,
+    ratio: Option<f64>,
+    interval: Option<(f64, f64)>,
+    verdict: String,
+}
+
+impl Row {
+    fn check(&self) {
+        let Some(ratio) = self.ratio else {
+            assert_eq!(self.interval, None, "{self:?}");
+            assert!(!self.is_firm(), "{self:?}");
+            return;
+        };
+        let quotient = self.other / self.base;
+        assert!((ratio / quotient - 1.0).abs() < 1e-9, "{self:?}");
+        if let Some((low, high)) = self.interval {
+            assert!(low <= ratio && ratio <= high, "{self:?}");
+        }
+        if self.is_firm() {
+            let (low, high) = self.interval.expect("a firm verdict has an interval");
+            let is_faster = self.verdict.ends_with("faster");
+            assert!(if is_faster { low > 1.0 } else { high < 1.0 }, "{self:?}");
+        }
+    }
+
+    fn is_firm(&self) -> bool {
+        ["faster", "slower", "suggests faster", "suggests slower"].contains(&self.verdict.as_str())
+    }
+}
+
+fn rows_of_json(text: &str) -> Vec<Row> {
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    let pairs = json["comparison"]["pairs"].as_array().unwrap().iter();
+    let row = |pair: &serde_json::Value| Row {
+        base: pair["base"]["kb_per_s"].as_f64().unwrap(),
+        other: pair["other"]["kb_per_s"].as_f64().unwrap(),
+        ratio: pair["ratio"].as_f64(),
+        interval: pair["interval"]["low"]
+            .as_f64()
+            .zip(pair["interval"]["high"].as_f64()),
+        verdict: pair["verdict_text"].as_str().unwrap().to_owned(),
+    };
+    pairs.map(row).collect()
+}
+
+fn rows_of_csv(text: &str) -> Vec<Row> {
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heading = lines.next().unwrap();
+    let at = |line: &[&str], name: &str| {
+        let place = heading.iter().position(|one| *one == name).unwrap();
+        line[place].to_owned()
+    };
+    let row = |line: Vec<&str>| Row {
+        base: at(&line, "base_kb_per_s").parse().unwrap(),
+        other: at(&line, "kb_per_s").parse().unwrap(),
+        ratio: at(&line, "ratio").parse().ok(),
+        interval: at(&line, "interval_low")
+            .parse()
+            .ok()
+            .zip(at(&line, "interval_high").parse().ok()),
+        verdict: at(&line, "verdict"),
+    };
+    lines.map(row).collect()
+}
+
+/// The rows of a table or of markdown, as far as they are rounded there.
+fn check_printed(text: &str, rows: &[Row]) {
+    let printed: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("| program") && !line.starts_with("| program "))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(printed.len(), rows.len(), "{text}");
+    for (cells, row) in printed.iter().zip(rows) {
+        let Ok(ratio) = cells[4].parse::<f64>() else {
+            assert_eq!(row.ratio, None, "{text}");
+            continue;
+        };
+        assert!(
+            (ratio - row.ratio.unwrap()).abs() <= 0.0005 + 1e-9,
+            "{text}"
+        );
+        let verdict = cells[6].replace('\\', "");
+        assert_eq!(verdict, row.verdict, "{text}");
+        let Some((low, high)) = cells[5].split_once('-') else {
+            assert_eq!((cells[5], row.interval), ("unknown", None), "{text}");
+            continue;
+        };
+        let (low, high): (f64, f64) = (low.parse().unwrap(), high.parse().unwrap());
+        // A ratio of three digits may round to beyond an end by half a digit.
+        assert!(low <= ratio + 0.0005 && ratio - 0.0005 <= high, "{text}");
+        assert!(!row.is_firm() || low > 1.0 || high < 1.0, "{text}");
+    }
+}
+
+fn check(two: &[Run]) {
+    let compared = compare(two);
+    let rows = rows_of_json(&comparison(&compared, Format::Json, 0));
+    rows.iter().for_each(Row::check);
+    let of_csv = rows_of_csv(&comparison(&compared, Format::Csv, 0).replace("\r\n", "\n"));
+    of_csv.iter().for_each(Row::check);
+    assert_eq!(format!("{rows:?}"), format!("{of_csv:?}"));
+    check_printed(&comparison(&compared, Format::Markdown, 0), &rows);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn separate_runs(base in prop::collection::vec(speeds(), 1..4), other in prop::collection::vec(speeds(), 1..4)) {
+        check(&[of("a", &base), of("b", &other)]);
+    }
+
+    #[test]
+    fn arms(base in speeds(), other in speeds(), coins in prop::collection::vec(any::<bool>(), 40)) {
+        check(&[
+            arm(of("a", &[base]), Arm::A, "b", &coins),
+            arm(of("b", &[other]), Arm::B, "a", &coins),
+        ]);
+    }
+
+    #[test]
+    fn arms_that_hardly_differ(
+        base in speeds(),
+        shift in 0.9..1.1_f64,
+        coins in prop::collection::vec(any::<bool>(), 40),
+    ) {
+        let other = base.iter().map(|speed| speed * shift).collect();
+        check(&[
+            arm(of("a", &[base]), Arm::A, "b", &coins),
+            arm(of("b", &[other]), Arm::B, "a", &coins),
+        ]);
+    }
+}

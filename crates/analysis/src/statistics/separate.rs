@@ -1,0 +1,144 @@
+//! Two runs made one after the other, which tell little.
+//!
+//! What all repetitions of a run have in common, and another run has not, no
+//! formula that looks inside the runs can see: the place of the files, the hour's
+//! neighbours. Identical runs on shared machines differed in their medians by 10
+//! to 18 % (standard deviation), with a neighbour by 22 to 68 %. The slow part of
+//! that shows within a run as well: the medians of its four quarters differ. Their
+//! spread, never less than a floor, stands for the spread of whole runs. It is not
+//! divided by the root of four, since slow noise does not average out.
+
+use super::student::student_quantile;
+use super::{logarithms, median, minimum, sample_deviation};
+
+/// Fewer repetitions than these decide nothing.
+pub const FIRM_FROM: usize = 16;
+
+/// Runs differ by this (standard deviation of the logarithm) where nothing better
+/// is known.
+pub const FLOOR: f64 = 0.05;
+
+/// And by no less than this, however alike earlier ones were.
+const LEAST_FLOOR: f64 = 0.02;
+
+/// So many earlier runs say how much runs differ.
+pub const HISTORY_FROM: usize = 8;
+
+/// The probability that any row of two like runs is called different.
+pub const ERROR: f64 = 0.01;
+
+/// The parts of a run.
+const QUARTERS: usize = 4;
+
+/// Of two variances of four values each.
+const DEGREES: f64 = 6.0;
+
+/// A run whose median lies so far (as a logarithm) from its fastest repetition was
+/// disturbed for half of its time, and a difference of medians and of fastest
+/// repetitions that lie so far apart contradict each other.
+pub const DISTURBED: f64 = 0.10;
+
+/// Two runs, compared by their medians.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Separate {
+    /// ln(t_other / t_base): above 0 the other is slower.
+    pub difference: f64,
+    /// Half the width of the interval about it.
+    pub half: f64,
+    /// What forbids a firm verdict, if anything does.
+    pub doubt: Option<Doubt>,
+}
+
+/// What forbids a firm verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// A run has fewer than [`FIRM_FROM`] repetitions.
+    TooFew,
+    /// The base was disturbed.
+    BaseDisturbed,
+    /// The other was disturbed.
+    OtherDisturbed,
+    /// The medians and the fastest repetitions disagree.
+    FastestDisagree,
+}
+
+impl Separate {
+    /// Of the rates of the kept repetitions, in the order of running, as one of
+    /// `rows` rows that are judged together. `floor` is how much whole runs differ at
+    /// least, see [`floor`]. `None` where either has fewer than four, or one that is
+    /// not positive and finite.
+    pub fn of(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
+        if base.len().min(other.len()) < QUARTERS {
+            return None;
+        }
+        // Of the medians that are shown, and not of those of the logarithms.
+        let difference = libm::log(median(base)? / median(other)?);
+        let few = base.len().min(other.len()) < FIRM_FROM;
+        let (base, other) = (ln_times(base)?, ln_times(other)?);
+        let spread = |of: &[f64]| Some(spread_of_quarters(of)?.powi(2));
+        let variance = (spread(&base)? + spread(&other)?) / 2.0;
+        let t = student_quantile(1.0 - ERROR / 2.0 / rows.max(1) as f64, DEGREES);
+        let half = t * std::f64::consts::SQRT_2 * variance.sqrt().max(floor);
+        let above_fastest = |of: &[f64]| Some(median(of)? - minimum(of)?);
+        let fastest = minimum(&other)? - minimum(&base)?;
+        let doubt = if few {
+            Some(Doubt::TooFew)
+        } else if above_fastest(&base)? >= DISTURBED {
+            Some(Doubt::BaseDisturbed)
+        } else if above_fastest(&other)? >= DISTURBED {
+            Some(Doubt::OtherDisturbed)
+        } else if (fastest - difference).abs() >= DISTURBED {
+            Some(Doubt::FastestDisagree)
+        } else {
+            None
+        };
+        Some(Self {
+            difference,
+            half,
+            doubt,
+        })
+    }
+
+    /// Whether the interval excludes that the two are alike.
+    pub fn excludes_none(&self) -> bool {
+        self.difference.abs() > self.half
+    }
+
+    /// The greatest difference that the interval holds, as a share.
+    pub fn cannot_tell_below(&self) -> f64 {
+        libm::expm1(self.difference.abs() + self.half)
+    }
+}
+
+/// The logarithms of the times for one unit, given the rates.
+fn ln_times(rates: &[f64]) -> Option<Vec<f64>> {
+    let logs = logarithms(rates)?;
+    Some(logs.into_iter().map(|one| -one).collect())
+}
+
+/// How much whole runs differ at least, given the median rates of earlier runs of
+/// the same thing.
+pub fn floor(earlier_medians: &[f64]) -> f64 {
+    let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_FROM);
+    match known.and_then(|known| sample_deviation(&known)) {
+        Some(deviation) => deviation.max(LEAST_FLOOR),
+        None => FLOOR,
+    }
+}
+
+/// The standard deviation of the medians of four successive parts; of a number
+/// that four does not divide, the first parts are longer by one.
+fn spread_of_quarters(values: &[f64]) -> Option<f64> {
+    let (least, longer) = (values.len() / QUARTERS, values.len() % QUARTERS);
+    let mut rest = values;
+    let mut medians = Vec::with_capacity(QUARTERS);
+    for number in 0..QUARTERS {
+        let (part, after) = rest.split_at(least + usize::from(number < longer));
+        medians.push(median(part)?);
+        rest = after;
+    }
+    sample_deviation(&medians)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! How a run's repetitions lie in the order of running: about one level, about
+//! two, moving, or on one level first and on another then. The words that a
+//! median alone would hide.
+
+use super::{logarithms, mean, median};
+use serde::Serialize;
+
+/// Fewer repetitions show no shape.
+pub const SHAPE_FROM: usize = 8;
+
+/// A change below 5 % is not worth a word.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// Two levels lie at least this many of their own standard deviations apart. The
+/// best split of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
+const APART: f64 = 5.0;
+
+/// The smaller level holds at least this share of the repetitions, and three.
+const LEAST_SHARE: f64 = 0.15;
+const LEAST: usize = 3;
+
+/// Kendall's rank correlation with time has to exceed what chance gives by this
+/// many standard deviations.
+const DRIFT_DEVIATIONS: f64 = 3.3;
+
+/// The shape of a series of repetitions. Levels are seconds, `apart` and `change`
+/// shares.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "shape")]
+pub enum Shape {
+    /// About one level.
+    Steady,
+    /// Two levels, between which the repetitions change.
+    TwoModes {
+        /// The median of the faster ones, in seconds.
+        fast_s: f64,
+        /// The median of the slower ones, in seconds.
+        slow_s: f64,
+        /// How many are slower.
+        slower: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// One level up to a repetition, and another from there on.
+    Shift {
+        /// The first repetition on the new level, counted from 1 among those kept.
+        at: usize,
+        /// How much longer it takes from there on, as a share; negative if less.
+        change: f64,
+    },
+    /// Slower and slower, or faster and faster.
+    Drift {
+        /// How much longer the last takes than the first, as a share; negative if
+        /// less.
+        change: f64,
+    },
+}
+
+impl Shape {
+    /// Of the seconds that repetitions took, in the order of running.
+    pub fn of(seconds: &[f64]) -> Self {
+        let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_FROM) else {
+            return Self::Steady;
+        };
+        levels(&logs)
+            .or_else(|| drift(&logs))
+            .unwrap_or(Self::Steady)
+    }
+
+    /// Whether there is nothing to be said.
+    pub fn is_steady(&self) -> bool {
+        *self == Self::Steady
+    }
+
+    /// The seconds of its two modes, the faster first, if it has two.
+    pub fn modes_s(&self) -> Option<(f64, f64)> {
+        match *self {
+            Self::TwoModes { fast_s, slow_s, .. } => Some((fast_s, slow_s)),
+            Self::Steady | Self::Shift { .. } | Self::Drift { .. } => None,
+        }
+    }
+
+    /// In words; empty of what is steady.
+    pub fn words(&self) -> String {
+        let slower = |change: f64| if change > 0.0 { "slower" } else { "faster" };
+        match *self {
+            Self::Steady => String::new(),
+            Self::TwoModes {
+                fast_s,
+                slow_s,
+                slower,
+                of,
+            } => format!(
+                "two modes, {:.0} % apart ({slower} of {of} in the slower one)",
+                100.0 * (slow_s / fast_s - 1.0)
+            ),
+            Self::Shift { at, change } => format!(
+                "shifts at repetition {at}: {:.0} % {} from there on",
+                100.0 * change.abs(),
+                slower(change)
+            ),
+            Self::Drift { change } => format!(
+                "drifts: {:.0} % {} from the first to the last",
+                100.0 * change.abs(),
+                slower(change)
+            ),
+        }
+    }
+}
+
+/// Two levels, if the values lie about two: changing back and forth or once.
+fn levels(logs: &[f64]) -> Option<Shape> {
+    let bound = widest_split(logs)?;
+    let (slow, fast): (Vec<f64>, Vec<f64>) = logs.iter().partition(|one| **one > bound);
+    let (slow_s, fast_s) = (libm::exp(median(&slow)?), libm::exp(median(&fast)?));
+    if slow_s / fast_s < 1.0 + WORTH_A_WORD {
+        return None;
+    }
+    let changes = |pair: &[f64]| (pair[0] > bound) != (pair[1] > bound);
+    let mut switches = (1..logs.len()).filter(|at| changes(&logs[at - 1..=*at]));
+    let shape = match (switches.next(), switches.next()) {
+        (Some(at), None) => Shape::Shift {
+            at: at + 1,
+            change: match logs[at] > bound {
+                true => slow_s / fast_s - 1.0,
+                false => fast_s / slow_s - 1.0,
+            },
+        },
+        _ => Shape::TwoModes {
+            fast_s,
+            slow_s,
+            slower: slow.len(),
+            of: logs.len(),
+        },
+    };
+    Some(shape)
+}
+
+/// The value at which the sorted values fall into two groups that lie far apart
+/// for their own spread; `None` where they do not.
+fn widest_split(logs: &[f64]) -> Option<f64> {
+    let mut sorted = logs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let least = LEAST.max((LEAST_SHARE * n as f64).ceil() as usize);
+    let apart = |at: usize| {
+        let (below, above) = sorted.split_at(at);
+        let between = mean(above)? - mean(below)?;
+        let squares = |of: &[f64]| -> Option<f64> {
+            let middle = mean(of)?;
+            Some(of.iter().map(|one| (one - middle).powi(2)).sum())
+        };
+        let within = ((squares(below)? + squares(above)?) / (n - 2) as f64).sqrt();
+        Some((between / within.max(f64::MIN_POSITIVE), below[at - 1]))
+    };
+    (least..=n.saturating_sub(least))
+        .filter_map(apart)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .filter(|(apart, _)| *apart >= APART)
+        .map(|(_, bound)| bound)
+}
+
+/// A steady movement, by Kendall's rank correlation with time (Mann 1945) and the
+/// median of all slopes (Theil 1950).
+fn drift(logs: &[f64]) -> Option<Shape> {
+    let n = logs.len();
+    let mut concordance = 0_i64;
+    let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
+    for (from, first) in logs.iter().enumerate() {
+        for (to, second) in logs.iter().enumerate().skip(from + 1) {
+            concordance += i64::from(second > first) - i64::from(second < first);
+            slopes.push((second - first) / (to - from) as f64);
+        }
+    }
+    let count = n as f64;
+    let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
+    let change = libm::expm1(median(&slopes)? * (count - 1.0));
+    let sure = concordance.unsigned_abs() as f64 >= DRIFT_DEVIATIONS * deviation;
+    (sure && change.abs() >= WORTH_A_WORD).then_some(Shape::Drift { change })
+}
+
+/// Repetitions as a row of bars, the fastest the highest; empty of none.
+pub fn strip(rates: &[f64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let bar = |rate: &f64| {
+        // Within 5 % of each other all are as high.
+        let span = (most - least).max(WORTH_A_WORD * most);
+        let height = (rate - (most - span)) / span * (BARS.len() - 1) as f64;
+        BARS[(height.round() as usize).min(BARS.len() - 1)]
+    };
+    rates.iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_told_apart() {
+        let wave = |i: usize| 1.0 + 0.01 * [0.0, 1.0, -1.0, 0.5, -0.5][i % 5];
+        let series = |of: &dyn Fn(usize) -> f64| (0..20).map(of).collect::<Vec<_>>();
+        assert_eq!(Shape::of(&series(&wave)), Shape::Steady);
+        assert_eq!(Shape::of(&series(&|_| 1.0)), Shape::Steady);
+        assert_eq!(Shape::of(&series(&wave)[..7]), Shape::Steady);
+        let modes = Shape::of(&series(&|i| wave(i) * if i % 3 == 0 { 1.3 } else { 1.0 }));
+        assert_eq!(
+            modes.words(),
+            "two modes, 30 % apart (7 of 20 in the slower one)"
+        );
+        let shift = Shape::of(&series(&|i| wave(i) * if i < 12 { 1.0 } else { 0.8 }));
+        assert_eq!(
+            shift.words(),
+            "shifts at repetition 13: 20 % faster from there on"
+        );
+        let drift = Shape::of(&series(&|i| wave(i) * (1.0 + 0.01 * i as f64)));
+        assert!(drift.words().starts_with("drifts: 1"), "{}", drift.words());
+        // Two wild ones are no mode.
+        let wild = Shape::of(&series(&|i| wave(i) * if i % 9 == 4 { 2.0 } else { 1.0 }));
+        assert_eq!(wild, Shape::Steady);
+    }
+
+    #[test]
+    fn a_strip_shows_each_repetition() {
+        assert_eq!(strip(&[]), "");
+        assert_eq!(strip(&[7.0, 7.0]), "██");
+        assert_eq!(strip(&[100.0, 50.0, 75.0, 99.0]), "█▁▅█");
+        assert_eq!(strip(&[100.0, 99.0]), "█▇");
+    }
+}
