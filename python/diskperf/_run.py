@@ -322,7 +322,7 @@ def run(
         drives: drives of a modelled system that run each program at once.
         repetitions: of each program, in place of the suite's.
         seed: of every random choice. The same seed gives the same bytes on a model.
-        size: bytes that each program moves, as a number or as ``"8M"``; without it
+        size: bytes that each program moves, as a number, ``"8M"`` or ``"8MB"``; without it
             8 MiB on a model, and about half a second's worth on real storage.
         cache: ``"cold"``, ``"warm"``, or ``"direct"`` (past the cache, O_DIRECT).
         time_calls: whether each call is timed.

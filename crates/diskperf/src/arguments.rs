@@ -94,8 +94,8 @@ pub(crate) struct RunArguments {
     /// A directory on another file system, for copies from one to the other
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
-    /// Bytes that each program moves, as 8M; auto is about half a second's worth, and 8M on a
-    /// modelled system
+    /// Bytes that each program moves, as 8M (8MiB) or 8MB (8000000); auto is about half a second's
+    /// worth, and 8M on a modelled system
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
     /// Set a parameter of the programs (program.KEY=VALUE) or of a modelled system

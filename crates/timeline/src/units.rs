@@ -53,14 +53,18 @@ pub const GIB: u64 = 1 << 30;
 /// Why a size could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is not a size: write a whole number of bytes, or one with K, M, G or T for powers of 1024 (4096, 8K, 8M, 1G)"
+    "`{text}` is not a size: write a whole number of bytes, or one with K, M, G or T for powers of 1024 (4096, 8K, 8MiB), KB, MB, GB or TB for powers of 1000"
 )]
 pub struct SizeError {
     text: String,
 }
 
-/// Reads a size in bytes: `4096`, `8K`, `8KiB`, `8M`, `1G`. All suffixes are
-/// powers of 1024, as in `dd` and `fio`; case does not matter.
+/// Reads a size in bytes: `4096`, `8K`, `8KiB` (powers of 1024, as `K` alone is in
+/// `dd`), `8KB` (powers of 1000); case does not matter.
+///
+/// # Errors
+///
+/// No whole number, another suffix, or more than 64 bits hold.
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let error = || SizeError {
         text: text.to_owned(),
@@ -70,16 +74,20 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(trimmed.len());
     let (number, suffix) = trimmed.split_at(digits);
-    let shift = match suffix.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
+    let (base, power) = match suffix.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => (1, 0),
+        "k" | "kib" => (1024, 1),
+        "m" | "mib" => (1024, 2),
+        "g" | "gib" => (1024, 3),
+        "t" | "tib" => (1024, 4),
+        "kb" => (1000, 1),
+        "mb" => (1000, 2),
+        "gb" => (1000, 3),
+        "tb" => (1000, 4),
         _ => return Err(error()),
     };
     let number: u64 = number.parse().map_err(|_| error())?;
-    number.checked_mul(1 << shift).ok_or_else(error)
+    number.checked_mul(u64::pow(base, power)).ok_or_else(error)
 }
 
 /// Writes a size the way [`parse_size`] reads it, with the binary unit that
@@ -139,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_powers_of_1024() {
+    fn sizes_are_powers_of_1024_or_with_b_alone_of_1000() {
         for (text, bytes) in [
             ("0", 0),
             ("512", 512),
@@ -147,12 +155,18 @@ mod tests {
             ("8K", 8192),
             ("8KiB", 8192),
             ("8M", 8 * MIB),
-            (" 8 MB ", 8 * MIB),
+            (" 8 MB ", 8_000_000),
+            ("10kb", 10_000),
+            ("10GB", 10_000_000_000),
+            ("2TB", 2_000_000_000_000),
+            ("1gib", GIB),
             ("1G", GIB),
+            ("1T", 1 << 40),
+            ("1TiB", 1 << 40),
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "M", "8X", "-8", "8.5M", "99999999999G"] {
+        for text in ["", "M", "8X", "-8", "8.5M", "99999999999G", "8iB", "8KBi"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
     }

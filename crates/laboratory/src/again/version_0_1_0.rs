@@ -55,7 +55,11 @@ fn option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
         "--catalogue" => experiment.catalogue = Some(value.into()),
         "--other" => experiment.other = Some(value.into()),
         "--size" if value == "auto" => experiment.size = SizeChoice::Auto,
-        "--size" => experiment.size = SizeChoice::Bytes(parse_size(value).ok()?),
+        // All suffixes were powers of 1024: KB as K.
+        "--size" => {
+            let bytes = parse_size(value.trim_end_matches(['b', 'B', 'i', 'I'])).ok()?;
+            experiment.size = SizeChoice::Bytes(bytes);
+        }
         "--set" => experiment.settings.push(Setting::parse(value).ok()?),
         "--runs" => experiment.repetitions = Some(value.parse().ok()?),
         "--cache" if value == "warm" => experiment.cache = CacheMode::Warm,
@@ -102,6 +106,10 @@ mod tests {
         };
         assert_eq!(of(line), Some(expected));
         assert_eq!(of("diskperf run"), Some(Experiment::default()));
+        for kib_64 in ["64K", "64KB", "64kib", "65536", "65536B"] {
+            let experiment = of(&format!("diskperf run --size {kib_64}")).unwrap();
+            assert_eq!(experiment.size, SizeChoice::Bytes(65536), "{kib_64}");
+        }
     }
 
     #[test]
