@@ -50,6 +50,19 @@ fn wrong_parameters_say_what_is_right() {
 }
 
 #[test]
+fn every_parameter_of_bytes_takes_a_size() {
+    for (name, _) in Program::all() {
+        let mut program = Program::named(name).unwrap();
+        let of_bytes = |parameter: &Parameter| parameter.name.ends_with("_bytes");
+        for parameter in program.parameters().into_iter().filter(of_bytes) {
+            assert_eq!(program.set(parameter.name, "1M"), Ok(()), "{name}");
+            let values = program.parameter_values();
+            assert_eq!(values[parameter.name], "1048576", "{name}");
+        }
+    }
+}
+
+#[test]
 fn sizes_that_do_not_fit_are_refused() {
     let program = Program::named("read_8192").unwrap();
     for (size, expected) in [

@@ -54,7 +54,7 @@ impl Pattern for ReadFiles {
             Field {
                 name: "file_bytes",
                 meaning: "bytes of each file; one of --size, if that is less",
-                value: Value::Count(&mut self.file_bytes, 1, 1 << 40),
+                value: Value::Bytes(&mut self.file_bytes, 1, 1 << 40),
             },
             Field {
                 name: "churn",

@@ -41,7 +41,7 @@ impl Pattern for TrackRead {
             Field {
                 name: "area_bytes",
                 meaning: "bytes from the start of the drive that are read again and again",
-                value: Value::Count(&mut self.area_bytes, 512, 1 << 50),
+                value: Value::Bytes(&mut self.area_bytes, 512, 1 << 50),
             },
         ]
     }

@@ -7,6 +7,7 @@ use super::place::{Place, Text};
 use super::problem::Problem;
 use super::value::{self, Content, Entry, Table, Value};
 use diskperf_timeline::Setting;
+use diskperf_timeline::units::parse_size;
 
 /// What messages call a setting's text, where a file would have its path.
 pub(crate) const SETTING_NAME: &str = "--set";
@@ -16,7 +17,7 @@ pub(crate) const SETTING_NAME: &str = "--set";
 pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
-        let content = setting.to_string();
+        let content = plain(setting).to_string();
         let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
         let value = value::parse_setting(&text, setting.path.len() + 1);
         if let Err(problem) = insert(&mut root, &spelt_out(&setting.path), &text, value) {
@@ -24,6 +25,17 @@ pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table 
         }
     }
     root
+}
+
+/// The setting with a plain number, as files have, where it is of bytes and has a
+/// suffix: `filesystem.block_bytes=8K`.
+fn plain(setting: &Setting) -> Setting {
+    let key = setting.path.rsplit('.').next().unwrap_or_default();
+    let is_of_bytes = key.split('_').any(|word| word == "bytes");
+    match parse_size(&setting.text) {
+        Ok(bytes) if is_of_bytes => Setting::new(&setting.path, &bytes.to_string()),
+        _ => setting.clone(),
+    }
 }
 
 /// The path in the terms of a system file. The numbers are where each part

@@ -63,6 +63,15 @@ fn settings_are_strongest_and_the_last_one_counts() {
     assert_eq!(value(&changed, "host.speed"), "2");
     let lead = parameters(SYSTEM, &["driver.search_lead_sectors=2"]).expect("a setting");
     assert_eq!(value(&lead, "driver.search_lead_sectors"), "2");
+    for (path, written, bytes) in [
+        ("filesystem.block_bytes", "4K", "4096"),
+        ("filesystem.bytes_per_inode", "4KB", "4000"),
+        ("host.memory_bytes", "8MiB", "8388608"),
+        ("host.memory_bytes", "8388608", "8388608"),
+    ] {
+        let sized = parameters(SYSTEM, &[&format!("{path}={written}")]).expect("a size");
+        assert_eq!(value(&sized, path), bytes);
+    }
 }
 
 #[test]
