@@ -11,6 +11,7 @@ pub(crate) use interleave::InterleaveArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use diskperf_laboratory::analysis::report::Format;
+use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
@@ -181,7 +182,11 @@ impl RunArguments {
         if !self.targets.is_empty() {
             return self.targets.clone();
         }
-        let of_system = |setting: &Setting| setting.of_program().is_none();
+        // A word that is no component, as `iodepth=32`, is likelier meant for programs.
+        let of_system = |setting: &Setting| match setting.path.split_once('.') {
+            Some((component, _)) => component != "program",
+            None => Component::of_name(&setting.path).is_some(),
+        };
         let modelled = self.drives.is_some()
             || self.catalogue.is_some()
             || self.settings.iter().any(of_system);

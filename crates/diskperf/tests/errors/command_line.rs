@@ -173,11 +173,29 @@ fn names() {
         ),
         (
             "run write_8192 --on ./target --set program.call_byte=512",
-            &["no parameter `call_byte`", "did you mean `call_bytes`?"],
+            &[
+                "no parameter `call_byte`",
+                "did you mean `program.call_bytes`?",
+            ],
         ),
         (
             "run write_8192 --on ./target --set program.colour=red",
             &["no parameter `colour`", "call_bytes"],
+        ),
+        (
+            "run ffs83 --on ./target --set iodepth=32",
+            &[
+                "no program of ffs83 has a parameter `iodepth`",
+                "program.call_bytes, program.think_ns",
+            ],
+        ),
+        (
+            "run --set iodepth=32",
+            &["no program of ffs83 has a parameter `iodepth`"],
+        ),
+        (
+            "run vme87 --on ./target --set program.reader=2",
+            &["no program of vme87", "did you mean `program.readers`?"],
         ),
         (
             "run write_8192 --on ./target --set program.call_bytes",

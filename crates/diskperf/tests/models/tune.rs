@@ -190,7 +190,7 @@ fn a_search_that_makes_no_sense_says_why() {
             "drvie.interleave=1..2",
             vec!["drvie", "did you mean `drive`"],
         ),
-        ("program.call_byte=512", vec!["did you mean `call_bytes`?"]),
+        ("program.call_byte=512", vec!["call_bytes`?"]),
         ("program.call_bytes=512", vec!["--over and to --set"]),
         (
             "drive.interleave=1..2 --over drive.interleave=3",

@@ -126,8 +126,9 @@ fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
 
 fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
-    check_programs_alone(&experiment.settings)?;
-    let suite = stated(suite(&experiment.workload, medium)?, experiment)?;
+    let suite = suite(&experiment.workload, medium)?;
+    check_programs_alone(&suite, &experiment.settings)?;
+    let suite = stated(suite, experiment)?;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
     let mut plan = HostPlan {
         fresh: fresh(experiment, medium)?,

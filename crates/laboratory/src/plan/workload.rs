@@ -149,7 +149,6 @@ pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite,
 
 /// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
-    let mut unknown = None;
     let mut taken = false;
     for step in &mut suite.steps {
         match step.program.set(name, value) {
@@ -159,20 +158,50 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
                     step.distinguishing.push(name.to_owned());
                 }
             }
-            Err(error @ ParameterError::Unknown { .. }) => {
-                unknown.get_or_insert(error);
-            }
+            Err(ParameterError::Unknown { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    match unknown {
-        Some(error) if !taken => Err(error.into()),
-        _ => Ok(()),
+    match taken {
+        true => Ok(()),
+        false => Err(unknown_parameter(suite, name)),
     }
 }
 
+/// Says that no program of a suite has such a parameter, with the nearest.
+fn unknown_parameter(suite: &Suite, name: &str) -> LaboratoryError {
+    let known = parameter_names(suite);
+    let instead = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `program.{near}`?"),
+        None => format!("there are program.{}", known.join(", program.")),
+    };
+    let suite = &suite.name;
+    LaboratoryError::Request(match Program::named(suite) {
+        Some(_) => format!("program {suite} has no parameter `{name}`; {instead}"),
+        None => format!("no program of {suite} has a parameter `{name}`; {instead}"),
+    })
+}
+
+/// The parameters that programs of a suite have, each once.
+fn parameter_names(suite: &Suite) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for parameter in suite
+        .steps
+        .iter()
+        .flat_map(|step| step.program.parameters())
+    {
+        if !names.contains(&parameter.name) {
+            names.push(parameter.name);
+        }
+    }
+    names
+}
+
 /// Refuses settings of a modelled system, which real storage does not have.
-pub(super) fn check_programs_alone(settings: &[Setting]) -> Result<(), LaboratoryError> {
+pub(super) fn check_programs_alone(
+    suite: &Suite,
+    settings: &[Setting],
+) -> Result<(), LaboratoryError> {
     let Some(setting) = settings
         .iter()
         .find(|setting| setting.of_program().is_none())
@@ -180,15 +209,18 @@ pub(super) fn check_programs_alone(settings: &[Setting]) -> Result<(), Laborator
         return Ok(());
     };
     let path = &setting.path;
-    Err(LaboratoryError::Request(match path.split_once('.') {
-        Some((component, _)) => format!(
+    Err(match path.split_once('.') {
+        Some((component, _)) => LaboratoryError::Request(format!(
             "--set {path}: real storage has no component `{component}` to set, only `program`; a modelled system has: --on vax780-sc780-eagle"
-        ),
-        None => format!(
-            "--set {path} names no component: write --set program.{path}={}",
-            setting.text
-        ),
-    }))
+        )),
+        None if parameter_names(suite).contains(&path.as_str()) => {
+            LaboratoryError::Request(format!(
+                "--set {path} names no component: write --set program.{path}={}",
+                setting.text
+            ))
+        }
+        None => unknown_parameter(suite, path),
+    })
 }
 
 #[cfg(test)]
