@@ -393,8 +393,8 @@ pub(crate) struct ListArguments {
     /// What to list [default: suites and programs]
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
-    /// For `parameters`: a program or a modelled system
-    #[arg(value_name = "PROGRAM|TARGET")]
+    /// For `parameters`: a program, a suite or a modelled system
+    #[arg(value_name = "PROGRAM|SUITE|TARGET")]
     pub(crate) name: Option<String>,
     /// For `parameters`: apply this change to the modelled system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
@@ -415,7 +415,7 @@ pub(crate) enum Listed {
     Programs,
     /// Stored runs, newest first
     Runs,
-    /// Parameters of a program or of a modelled system
+    /// Parameters of a program, of a suite's programs, or of a modelled system
     Parameters,
     /// Modelled systems, with their variants
     Systems,

@@ -181,7 +181,7 @@ fn print_comparison(
 pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     if arguments.name.is_some() && arguments.what != Some(Listed::Parameters) {
         return Err(LaboratoryError::Request(
-            "only `list parameters` takes the name of a program or of a system".to_owned(),
+            "only `list parameters` takes the name of a program, a suite or a system".to_owned(),
         ));
     }
     let known = load_catalogue(arguments.catalogue.as_deref())?;
@@ -230,73 +230,62 @@ fn stored_runs(store: Option<&Path>) -> Result<Listing, LaboratoryError> {
     Ok(Listing::of_runs(&store.list()?, &damaged))
 }
 
-/// The parameters of a program or of a modelled system; of all programs
-/// without a name.
+/// The parameters of a program, a suite or a modelled system; of all programs without
+/// a name.
 fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
-    match arguments.name.as_deref() {
-        Some(name) if plan::is_model(Path::new(name)) && Program::named(name).is_none() => {
-            // A name of neither is told the nearest of what it looks like.
-            let systems = known.system_names();
-            let base = name.split(':').next().unwrap_or(name);
-            if !name.ends_with(".toml") && !systems.iter().any(|system| system == base) {
-                let near = nearest(name, Program::all().iter().map(|(program, _)| *program));
-                if near.is_some() && !name.contains('-') {
-                    return parameters(Some(name));
-                }
-            }
+    let Some(name) = arguments.name.as_deref() else {
+        let all = Program::all();
+        let programs = all.iter().filter_map(|(name, _)| Program::named(name));
+        return Ok(parameters(programs));
+    };
+    if let Some(program) = Program::named(name) {
+        return Ok(parameters([program]));
+    }
+    if let Some(suite) = Suite::named(name, Medium::Directory) {
+        return Ok(parameters(suite.steps.into_iter().map(|step| step.program)));
+    }
+    // A name of none is told the nearest of what it looks like.
+    let systems = known.system_names();
+    let base = name.split(':').next().unwrap_or(name);
+    let is_system = name.ends_with(".toml") || systems.iter().any(|system| system == base);
+    let words = Program::all().into_iter().chain(Suite::all());
+    match nearest(name, words.map(|(word, _)| word)) {
+        Some(near) if !is_system && !name.contains('-') => Err(LaboratoryError::Request(format!(
+            "no program or suite is called `{name}`; did you mean `{near}`?"
+        ))),
+        _ => {
             let entry = diskperf_laboratory::catalogue::system(known, name, &arguments.settings)?;
             Ok(catalogue::parameters(&entry.parameters))
         }
-        name => parameters(name),
     }
 }
 
-/// The parameters of one program, or of all.
-fn parameters(program: Option<&str>) -> Result<Listing, LaboratoryError> {
-    let names: Vec<_> = Program::all().iter().map(|(name, _)| *name).collect();
-    let names = match program {
-        None => names,
-        Some(name) => match names.iter().find(|known| **known == name) {
-            Some(name) => vec![*name],
-            None => {
-                return Err(LaboratoryError::Request(
-                    match nearest(name, names.iter().copied()) {
-                        Some(near) => {
-                            format!("no program is called `{name}`; did you mean `{near}`?")
-                        }
-                        None => format!(
-                            "no program is called `{name}`; there are {}",
-                            names.join(", ")
-                        ),
-                    },
-                ));
-            }
-        },
-    };
-    let rows = names
-        .into_iter()
-        .filter_map(Program::named)
-        .flat_map(|program| {
-            let row = |parameter: diskperf_laboratory::battery::Parameter| {
-                vec![
+/// The parameters of programs. Of one that comes several times, as in a suite, each
+/// parameter is one row with all its values.
+fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for program in programs {
+        for parameter in program.parameters() {
+            let path = format!("program.{}", parameter.name);
+            let same = |row: &&mut Vec<String>| row[0] == program.name() && row[1] == path;
+            match rows.iter_mut().find(same) {
+                Some(row) if row[2].split(", ").any(|value| value == parameter.value) => {}
+                Some(row) => row[2] += &format!(", {}", parameter.value),
+                None => rows.push(vec![
                     program.name().to_owned(),
-                    format!("program.{}", parameter.name),
+                    path,
                     parameter.value,
                     parameter.allowed,
                     parameter.meaning.to_owned(),
-                ]
-            };
-            program
-                .parameters()
-                .into_iter()
-                .map(row)
-                .collect::<Vec<_>>()
-        });
-    Ok(Listing {
+                ]),
+            }
+        }
+    }
+    Listing {
         name: "parameters",
         heading: vec!["program", "path", "value", "allowed", "meaning"],
-        rows: rows.collect(),
-    })
+        rows,
+    }
 }
 
 /// `diskperf show`.
@@ -304,8 +293,8 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
     if let Some(suite) = Suite::named(name, Medium::Directory) {
         print(&suite_steps(&suite).render(arguments.format, width()))?;
-    } else if Program::named(name).is_some() {
-        print(&parameters(Some(name))?.render(arguments.format, width()))?;
+    } else if let Some(program) = Program::named(name) {
+        print(&parameters([program]).render(arguments.format, width()))?;
     } else if let Some(shown) = catalogue::show(
         &load_catalogue(arguments.catalogue.as_deref())?,
         name,

@@ -41,6 +41,26 @@ fn every_kind_of_entry_is_listed_and_every_entry_shown() {
 }
 
 #[test]
+fn a_suite_has_the_parameters_of_its_programs() {
+    let user = User::new();
+    let list = |name: &str| {
+        let json = user.run(&["list", "parameters", name, "--format", "json"]);
+        json.expect(0, &[]).json()["parameters"].clone()
+    };
+    let ffs83 = list("ffs83");
+    assert_eq!(ffs83[0]["program"], "write_4096");
+    assert_eq!(ffs83[0]["path"], "program.call_bytes");
+    // A program that comes several times is listed once.
+    let seqread = list("seqread89");
+    let paths = seqread.as_array().unwrap().iter();
+    let sizes: Vec<_> = paths
+        .filter(|row| row["path"] == "program.call_bytes")
+        .map(|row| row["value"].clone())
+        .collect();
+    assert_eq!(sizes, ["512, 1024, 2048, 8192, 16384"]);
+}
+
+#[test]
 fn a_drive_is_drawn_with_what_follows_from_its_numbers() {
     let user = User::new();
     let shown = user.run(&["show", "eagle"]);
