@@ -217,17 +217,29 @@ impl Target {
         if needed_bytes <= self.pilot_bytes() {
             return Ok(());
         }
-        Err(LaboratoryError::Request(format!(
-            "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there{}; give --size, or smaller areas (program.area_bytes, program.readers)",
+        Err(LaboratoryError::Request(match self.medium {
+            Medium::Directory => format!(
+                "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); give --size, or smaller areas (program.area_bytes, program.readers)",
+                self.name(),
+                format_size(needed_bytes),
+                format_size(self.pilot_bytes()),
+            ),
+            Medium::Device | Medium::File => self.too_short(needed_bytes),
+        }))
+    }
+
+    /// What is said of a file or a device that ends before what is to be read of it.
+    fn too_short(&self, needed_bytes: u64) -> String {
+        let (kind, longer) = match self.medium {
+            Medium::Device => ("device", "device"),
+            Medium::Directory | Medium::File => ("file", "file, or a directory"),
+        };
+        format!(
+            "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or less of it (--size, program.call_bytes, program.area_bytes, program.readers)",
             self.name(),
+            format_size(self.room_bytes()),
             format_size(needed_bytes),
-            format_size(self.pilot_bytes()),
-            if self.medium == Medium::Directory {
-                " (a tenth of what is free)"
-            } else {
-                ""
-            },
-        )))
+        )
     }
 
     /// Why programs may not write here.
@@ -255,17 +267,15 @@ impl Target {
         if needed_bytes <= room_bytes {
             return Ok(());
         }
-        Err(LaboratoryError::Request(format!(
-            "not enough space on {}: {} needed, {} there{}; give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
-            self.name(),
-            format_size(needed_bytes),
-            format_size(room_bytes),
-            if self.medium == Medium::Directory {
-                " beside a reserve of 16 MiB"
-            } else {
-                ""
-            },
-        )))
+        Err(LaboratoryError::Request(match self.medium {
+            Medium::Directory => format!(
+                "not enough space on {}: {} needed, {} there beside a reserve of 16 MiB; give a smaller --size, or smaller areas (program.area_bytes, program.readers)",
+                self.name(),
+                format_size(needed_bytes),
+                format_size(room_bytes),
+            ),
+            Medium::Device | Medium::File => self.too_short(needed_bytes),
+        }))
     }
 
     /// Why O_DIRECT calls of this size do not work here, if they do not.

@@ -86,7 +86,7 @@ fn targets() {
         ),
         (
             "run --on ./file",
-            &["not enough space on ./file", "4 B there"],
+            &["./file is too short", "has 4 B", "name a longer file"],
         ),
         (
             "run --on ./mine.toml",

@@ -293,7 +293,7 @@ fn a_size_larger_than_the_device() {
     let device = LoopDevice::blank(user.scratch(), 4);
     let on = device.text();
     user.run(&["run", "read_8192", "--size", "8M", "--on", &on])
-        .expect(2, &["not enough space", &on, "a smaller --size"]);
+        .expect(2, &["is too short", &on, "--size"]);
     user.run(&["run", "--fresh", "ext4", "--size", "1M", "--on", &on])
         .expect(2, &["--fresh", "give a directory"]);
 }
