@@ -116,6 +116,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) drop_caches: bool,
     /// Make a fresh file system for the run: ext4, ext2, xfs or btrfs, as ext4:block_bytes=1024 (root)
+    /// [default: blocks of 4096 bytes; ffs83 runs on the largest and the smallest]
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     pub(crate) fresh: Option<String>,
     /// Allow programs to overwrite this block device, which must be a target

@@ -51,6 +51,23 @@ fn every_kind_is_made_measured_and_removed() {
     }
 }
 
+/// The two block sizes of 1983 are for its suite alone.
+#[test]
+fn other_programs_run_on_the_usual_blocks() {
+    if !can_run("other_programs_run_on_the_usual_blocks", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let dry = user.run(&words(
+        "run write_8192 --on ./target --fresh ext4 --size 1M --dry-run",
+    ));
+    let text = &dry.expect(0, &[]).stdout;
+    assert!(
+        text.contains("ext4 with blocks of 4096") && !text.contains("1024"),
+        "{text}"
+    );
+}
+
 /// Reads of a fresh file system come from its own device.
 #[test]
 fn a_fresh_file_system_is_cold() {
