@@ -376,7 +376,7 @@ fn direct_io_that_memory_cannot_do() {
             "--size",
             "1M",
             "--runs",
-            "1",
+            "2",
             "--format",
             "json",
         ])

@@ -1,7 +1,7 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
-use super::workload::{check_programs_alone, of_one_run, stated, suite};
+use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
 use super::{NO_BLOCK_NULL, leave_out};
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -128,6 +128,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let medium = targets[0].medium;
     let suite = suite(&experiment.workload, medium)?;
     check_programs_alone(&suite, &experiment.settings)?;
+    let discarded = note_on_discarded(&suite, experiment.repetitions);
     let suite = stated(suite, experiment)?;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
     let mut plan = HostPlan {
@@ -142,7 +143,10 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         targets,
         read_ahead: ReadAhead::default(),
         block_events: false,
-        notes: same_filesystem(experiment),
+        notes: same_filesystem(experiment)
+            .into_iter()
+            .chain(discarded)
+            .collect(),
     };
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;

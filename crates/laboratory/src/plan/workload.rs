@@ -147,6 +147,23 @@ pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite,
     Ok(suite)
 }
 
+/// What is said where so few repetitions are asked for that those count which the
+/// suite's protocol would discard.
+pub(super) fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
+    let (asked, wanted) = (repetitions?, suite.protocol.discarded);
+    let kept = match asked {
+        1 => "the first repetition".to_owned(),
+        _ => format!("one of the first {wanted} repetitions"),
+    };
+    (asked <= wanted).then(|| {
+        format!(
+            "--runs {asked} keeps {kept}, which {} discards, since caches still fill then; --runs {} discards as it does",
+            suite.name,
+            wanted + 1
+        )
+    })
+}
+
 /// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
@@ -243,6 +260,15 @@ mod tests {
             let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
             let again = super::suite(&kept.workload, Medium::Directory).unwrap();
             assert_eq!(again, suite, "{name}");
+        }
+    }
+
+    #[test]
+    fn repetitions_that_count_although_the_protocol_discards_them_are_spoken_of() {
+        let suite = named_suite("ffs83", Medium::Directory).unwrap();
+        for (repetitions, said) in [(None, false), (Some(1), true), (Some(2), false)] {
+            let note = note_on_discarded(&suite, repetitions);
+            assert_eq!(note.is_some(), said, "{repetitions:?}: {note:?}");
         }
     }
 
