@@ -8,7 +8,9 @@ mod workload;
 
 use crate::error::LaboratoryError;
 use crate::label;
+use crate::model::load_catalogue;
 use diskperf_battery::Step;
+use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::Experiment;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +39,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
         .targets
         .iter()
         .cloned()
-        .partition(|target| is_model(target));
+        .partition(|target| is_model(target, experiment.catalogue.as_deref()));
     if models.is_empty() {
         let plans = host::plan(experiment, &paths)?;
         return Ok(plans.into_iter().map(boxed_host).collect());
@@ -45,7 +47,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     model::check_options(experiment, paths.is_empty())?;
     let mut plans = Vec::new();
     for target in &experiment.targets {
-        if is_model(target) {
+        if is_model(target, experiment.catalogue.as_deref()) {
             let plan = model::plan(experiment, target)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
@@ -72,14 +74,21 @@ fn boxed_host(plan: HostPlan) -> Plan {
     Plan::Host(Box::new(plan))
 }
 
-/// Whether a target is a modelled system: a name of the catalogue, or a file
-/// that describes one. A path contains a `/`, or is `.`.
-pub fn is_model(target: &Path) -> bool {
+/// Whether a target is a modelled system: a name of the catalogue, with the user's
+/// folder laid over it, or a file that describes one. What contains a `/` is a path;
+/// another name is one where the catalogue has no such system and the path exists.
+pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
     let text = target.to_string_lossy();
     if text.ends_with(".toml") {
         return target.is_file() || !text.contains('/');
     }
-    !text.contains('/') && text != "." && text != ".."
+    if text.contains('/') || text == "." || text == ".." {
+        return false;
+    }
+    // What is wrong with the folder is said when a plan is made.
+    let known = load_catalogue(catalogue).unwrap_or_else(|_| Catalogue::embedded());
+    let system = text.split(':').next().unwrap_or(&text);
+    !target.exists() || known.system_names().iter().any(|name| name == system)
 }
 
 impl Plan {

@@ -40,16 +40,6 @@ impl Target {
     /// Looks at a path.
     pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
         let name = typed.display();
-        let bare = !typed.to_string_lossy().contains('/')
-            && typed != Path::new(".")
-            && typed != Path::new("..");
-        if bare {
-            return Err(LaboratoryError::Request(if typed.exists() {
-                format!("target `{name}`: a path contains a `/`, or is `.`; write ./{name}")
-            } else {
-                format!("no system is called `{name}`; a path contains a `/`, or is `.`")
-            }));
-        }
         let unreachable = |error: std::io::Error| {
             LaboratoryError::Request(format!(
                 "target {name}: {error}; give a directory, a file or a block device that exists and that you may look into"

@@ -21,7 +21,8 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
         Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [&target])?),
         None => None,
     };
-    let (tuned, left) = match is_model(Path::new(&target)) {
+    let catalogue = arguments.machines.catalogue.as_deref();
+    let (tuned, left) = match is_model(Path::new(&target), catalogue) {
         true => (tune_model(arguments, (target, what), store)?, None),
         false => tune_path(arguments, (target, what), store)?,
     };

@@ -66,6 +66,25 @@ fn several_targets_together_add_up() {
     assert_eq!(entries(&user.file("other")), [""; 0]);
 }
 
+/// A system of the catalogue wins over a directory of its name.
+#[test]
+fn a_path_needs_no_slash() {
+    let user = User::new();
+    let run = |on: &str| {
+        let line = format!("run write_8192 --on {on} --size 64K --runs 2 --format json");
+        let runs = user.run(&words(&line)).expect(0, &[]).json();
+        (
+            runs["runs"][0]["world"].clone(),
+            runs["runs"][0]["target"].clone(),
+        )
+    };
+    assert_eq!(run("target"), ("host".into(), "target".into()));
+    let system = "vax780-sc780-eagle";
+    fs::create_dir(user.file(system)).unwrap();
+    assert_eq!(run(system).0, "model");
+    assert_eq!(run(&format!("./{system}")).0, "host");
+}
+
 /// A directory by another name, and one that is full of other things.
 #[test]
 fn a_target_keeps_what_is_in_it() {

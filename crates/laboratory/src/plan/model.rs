@@ -204,7 +204,7 @@ pub(crate) fn check_name(
     }
     if target.exists() {
         return Err(LaboratoryError::Request(format!(
-            "target `{name}`: a path contains a `/`, or is `.`; write ./{name}"
+            "`{name}` is a path, and a modelled system is expected here: `diskperf list systems` names all"
         )));
     }
     let part = Component::ALL.into_iter().find(|kind| {
@@ -222,7 +222,7 @@ pub(crate) fn check_name(
     match catalogue.resolve(name, &[]) {
         Ok(_) => Ok(()),
         Err(errors) => Err(LaboratoryError::Request(format!(
-            "{errors}\n`diskperf list systems` names all; a path contains a `/`, or is `.`"
+            "{errors}\n`diskperf list systems` names all; no file or directory is called `{name}` either"
         ))),
     }
 }
