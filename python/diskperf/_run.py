@@ -119,7 +119,7 @@ class Run:
         ``cpu_s``, the 95 % interval from ``kb_per_s_low`` to ``kb_per_s_high``,
         ``calls``, ``mean_call_ns``, percentiles of reads and writes (``read_p50_ns``,
         ...), and ``device_share``, the share of the bytes read that storage delivered.
-        What nobody can tell is ``None``.
+        What nobody can tell is ``None``, as a percentile of too few calls is.
         """
         return self._native.results()
 

@@ -8,7 +8,8 @@ use diskperf_timeline::{
 };
 use serde::Serialize;
 
-/// Latency percentiles of one kind of call, in nanoseconds.
+/// Latency percentiles of one kind of call, in nanoseconds; absent where there are too
+/// few calls to tell one ([`Histogram::tells`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Calls that were timed.
@@ -16,15 +17,15 @@ pub struct Percentiles {
     /// Their mean.
     pub mean_ns: f64,
     /// Half of the calls took less.
-    pub p50_ns: u64,
+    pub p50_ns: Option<u64>,
     /// Nine in ten took less.
-    pub p90_ns: u64,
+    pub p90_ns: Option<u64>,
     /// 99 in 100 took less.
-    pub p99_ns: u64,
+    pub p99_ns: Option<u64>,
     /// 999 in 1000 took less.
-    pub p99_9_ns: u64,
+    pub p99_9_ns: Option<u64>,
     /// 9999 in 10000 took less.
-    pub p99_99_ns: u64,
+    pub p99_99_ns: Option<u64>,
     /// The longest.
     pub max_ns: u64,
 }
@@ -32,7 +33,10 @@ pub struct Percentiles {
 impl Percentiles {
     /// `None` of no calls.
     pub fn of(histogram: &Histogram) -> Option<Self> {
-        let at = |percentile| histogram.percentile(percentile).0;
+        let at = |percentile| {
+            let told = histogram.tells(percentile);
+            told.then(|| histogram.percentile(percentile).0)
+        };
         (histogram.count() > 0).then(|| Self {
             count: histogram.count(),
             mean_ns: histogram.mean_ns(),

@@ -16,7 +16,9 @@ use crate::rig::repeat_unobserved;
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Step;
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Nanoseconds, ProgramResult, Repetition, Setting, World};
+use diskperf_timeline::{
+    Experiment, Histogram, Nanoseconds, ProgramResult, Repetition, Setting, WorkerMeasure, World,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -84,8 +86,8 @@ pub struct ProgramFigures {
     pub requests: u64,
     /// Of these, how many lost a revolution that they need not have.
     pub missed: u64,
-    /// The response time that 99 % of the read calls stayed under, where calls
-    /// were timed and there were any.
+    /// The response time that 99 % of the read calls stayed under, where there were any:
+    /// what studies optimise, and so of few calls too.
     pub read_p99_ns: Option<u64>,
     /// The same of the write calls.
     pub write_p99_ns: Option<u64>,
@@ -189,10 +191,19 @@ impl Study {
             calls: middle.total(|worker| worker.calls),
             requests: counts.requests,
             missed: counts.missed,
-            read_p99_ns: summary.read_latency.map(|latency| latency.p99_ns),
-            write_p99_ns: summary.write_latency.map(|latency| latency.p99_ns),
+            read_p99_ns: p99_ns(&kept, |worker| &worker.read_latency),
+            write_p99_ns: p99_ns(&kept, |worker| &worker.write_latency),
         })
     }
+}
+
+/// The 99th percentile of one kind of calls in all repetitions.
+fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -> Option<u64> {
+    let mut calls = Histogram::new();
+    for worker in kept.iter().flat_map(|(one, _)| &one.workers) {
+        calls.merge(of(worker));
+    }
+    (calls.count() > 0).then(|| calls.percentile(99.0).0)
 }
 
 /// A step whose title does not show what a point sets: a program has one name in

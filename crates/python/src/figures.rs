@@ -41,19 +41,19 @@ pub(crate) fn results(run: &Run) -> Columns {
         .number("mean_call_ns", of().map(|one| one.mean_call_ns))
         .integer(
             "read_p50_ns",
-            of().map(|one| one.read_latency.map(|it| whole(it.p50_ns))),
+            of().map(|one| one.read_latency.and_then(|it| it.p50_ns.map(whole))),
         )
         .integer(
             "read_p99_ns",
-            of().map(|one| one.read_latency.map(|it| whole(it.p99_ns))),
+            of().map(|one| one.read_latency.and_then(|it| it.p99_ns.map(whole))),
         )
         .integer(
             "write_p50_ns",
-            of().map(|one| one.write_latency.map(|it| whole(it.p50_ns))),
+            of().map(|one| one.write_latency.and_then(|it| it.p50_ns.map(whole))),
         )
         .integer(
             "write_p99_ns",
-            of().map(|one| one.write_latency.map(|it| whole(it.p99_ns))),
+            of().map(|one| one.write_latency.and_then(|it| it.p99_ns.map(whole))),
         )
         .number("device_share", of().map(|one| one.device_share))
         .finish()

@@ -117,6 +117,13 @@ impl Histogram {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
+    /// Whether there are calls enough to tell a percentile (0 to 100): fewer than
+    /// 1 / (1 - p), as 1,000 for 99.9, give no more than the longest again.
+    pub fn tells(&self, percentile: f64) -> bool {
+        // 100 - 99.99 is not exact.
+        self.count() as f64 * (100.0 - percentile) >= 99.999
+    }
+
     /// The smallest latency that at least `percentile` (0 to 100) of the calls
     /// do not exceed; zero of no calls.
     pub fn percentile(&self, percentile: f64) -> Nanoseconds {
@@ -211,6 +218,17 @@ mod tests {
         assert_eq!(histogram.percentile(50.0).0, 2);
         let error = histogram.percentile(99.99).0 as f64 / ten_hours as f64 - 1.0;
         assert!(error.abs() < 1e-3, "{error}");
+    }
+
+    #[test]
+    fn a_percentile_takes_calls_to_tell() {
+        for (percentile, least) in [(50.0, 2), (90.0, 10), (99.0, 100), (99.99, 10_000)] {
+            let of = |calls: u64| -> Histogram { (1..=calls).map(Nanoseconds).collect() };
+            assert!(!of(least - 1).tells(percentile), "{percentile}");
+            let enough = of(least);
+            assert!(enough.tells(percentile), "{percentile}");
+            assert!(enough.percentile(percentile) < enough.max(), "{percentile}");
+        }
     }
 
     #[test]

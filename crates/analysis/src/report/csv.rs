@@ -130,10 +130,11 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
             one.p99_ns,
             one.p99_9_ns,
             one.p99_99_ns,
-            one.max_ns,
+            Some(one.max_ns),
         ]
     };
-    let fields = found.map_or_else(Default::default, |one| of(one).map(|ns| ns.to_string()));
+    let text = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
+    let fields = found.map_or_else(Default::default, |one| of(one).map(text));
     headings.iter().copied().zip(fields).collect()
 }
 

@@ -144,8 +144,9 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     if found.is_empty() {
         return Vec::new();
     }
-    let column = |heading: &str, of: fn(&Percentiles) -> u64| {
-        let cell = |one: &Percentiles| format_nanoseconds(Nanoseconds(of(one)));
+    let column = |heading: &str, of: fn(&Percentiles) -> Option<u64>| {
+        let told = |ns: u64| format_nanoseconds(Nanoseconds(ns));
+        let cell = |one: &Percentiles| of(one).map_or_else(|| "-".to_owned(), told);
         Group::of(
             "",
             vec![Column::figures(heading, found.iter().map(cell).collect())],
@@ -161,7 +162,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
             column("99 %", |one| one.p99_ns),
             column("99.9 %", |one| one.p99_9_ns),
             column("99.99 %", |one| one.p99_99_ns),
-            column("longest", |one| one.max_ns),
+            column("longest", |one| Some(one.max_ns)),
         ],
     };
     vec![

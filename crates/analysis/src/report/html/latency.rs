@@ -70,13 +70,12 @@ fn merged(result: &ProgramResult, of: Latency) -> Histogram {
 
 /// Percentiles, as far as there are calls to tell them by.
 fn curve(series: &str, histogram: &Histogram) -> Vec<Value> {
-    let calls = histogram.count();
     let shares = (0..=4 * STEPS_PER_TENTH)
         .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));
     shares
-        .filter(|share| calls > 0 && share * calls as f64 >= 0.999)
-        .map(|share| {
-            let percentile = 100.0 - 100.0 * share;
+        .map(|share| (share, 100.0 - 100.0 * share))
+        .filter(|(_, percentile)| histogram.tells(*percentile))
+        .map(|(share, percentile)| {
             json!({
                 "series": series,
                 "percentile": percentile,
