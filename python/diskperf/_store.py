@@ -43,6 +43,24 @@ class Store:
             raise FileError(f"{name} holds {len(found)} runs, and one was asked for")
         return Run(found[0])
 
+    def delete(self, *names: str, killed: bool = False, dry_run: bool = False) -> list[str]:
+        """Removes runs, all of them or none.
+
+        Args:
+            names: ids, prefixes that only one id has, labels that only one run has, or
+                ``last``.
+            killed: also runs that never ended, since their process was killed.
+            dry_run: remove nothing.
+
+        Returns:
+            The ids of the runs that it removed, or would remove.
+
+        Raises:
+            StoreError: there is no such run, or the store cannot be written.
+            RequestError: a name of several runs, or a run that has not ended.
+        """
+        return _native.delete_runs(self._path, list(names), killed, dry_run)
+
     def __len__(self) -> int:
         return len(self.runs)
 

@@ -97,6 +97,10 @@ def test_a_modelled_run_is_stored_where_it_is_said(tmp_path):
     store = diskperf.open_store(path)
     assert store.runs["id"] == [run.id]
     assert store.run("kept").to_json() == run.to_json()
+    assert store.delete("kept", dry_run=True) == [run.id] and len(store) == 1
+    assert store.delete("last") == [run.id] and len(store) == 0
+    with pytest.raises(diskperf.StoreError, match="no run `kept`"):
+        store.delete("kept")
     diskperf.run("read_8192", on=VAX)
     assert len(diskperf.open_store()) == 0
     diskperf.run("read_8192", on=VAX, store=True)

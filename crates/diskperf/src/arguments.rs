@@ -13,11 +13,13 @@ use clap_complete::Shell;
 use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
+use diskperf_laboratory::runs::Selection;
 use diskperf_laboratory::timeline::CacheMode;
-use diskperf_laboratory::timeline::units::parse_size;
+use diskperf_laboratory::timeline::units::{parse_moment, parse_size};
 use diskperf_laboratory::tune::{BUDGET, Goal};
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Measures storage and modelled computers with the same I/O programs, and stores, compares
 /// and explains the results.
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Write runs to a file, which other commands accept in place of a run
     Export(ExportArguments),
+    /// Remove runs from the store
+    Delete(DeleteArguments),
     /// Remove what killed runs left
     Clean(CleanArguments),
     /// Print a script that completes commands, options and values in a shell
@@ -400,12 +404,48 @@ pub(crate) struct ListArguments {
     /// For `parameters`: apply this change to the modelled system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
+}
+
+/// Options of `list runs`.
+#[derive(Args)]
+pub(crate) struct SelectionArguments {
+    /// For `runs`: only those of this suite or program
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) suite: Option<String>,
+    /// For `runs`: only those on this target, as it was named, alone or with others
+    #[arg(long = "on", value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+    /// For `runs`: only those with this label
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+    /// For `runs`: only those since a date (2026-11-20, or 2026-11-20 14:00:00, UTC) or a time ago
+    /// (2h, 3days)
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    pub(crate) since: Option<u64>,
+    /// For `runs`: only the newest N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
+}
+
+impl SelectionArguments {
+    /// Which runs are wanted.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection {
+            suite: self.suite.clone(),
+            target: self.target.clone(),
+            label: self.label.clone(),
+            since_unix_ms: self.since,
+            limit: self.limit.map(|limit| limit as usize),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -459,6 +499,19 @@ pub(crate) struct ExportArguments {
     /// Output file; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct DeleteArguments {
+    /// Runs: ids, unique prefixes, labels that one run has, or `last`
+    #[arg(value_name = "RUN", required = true, num_args = 1..)]
+    pub(crate) runs: Vec<String>,
+    /// Also runs that never ended, since their process was killed
+    #[arg(long)]
+    pub(crate) killed: bool,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Args)]
@@ -549,6 +602,15 @@ fn size(text: &str) -> Result<SizeChoice, String> {
     parse_size(text)
         .map(SizeChoice::Bytes)
         .map_err(|error| format!("{error}, or auto"))
+}
+
+/// A moment in milliseconds of Unix time.
+fn moment(text: &str) -> Result<u64, String> {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_unix_ms = since_1970.map_or(0, |now| now.as_millis() as u64);
+    parse_moment(text, now_unix_ms).ok_or_else(|| {
+        format!("`{text}` is no moment of the past: write a date (2026-11-20), or a time ago (2h, 3days)")
+    })
 }
 
 /// A share from text such as `5%` or `5`. A fraction is what somebody else calls

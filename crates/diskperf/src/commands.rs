@@ -16,8 +16,8 @@ pub(crate) use shell::{completions, man};
 pub(crate) use tune::tune;
 
 use crate::arguments::{
-    CleanArguments, CompareArguments, ExportArguments, GateArguments, ListArguments, Listed,
-    OutputFormat, RunArguments, ShowArguments,
+    CleanArguments, CompareArguments, DeleteArguments, ExportArguments, GateArguments,
+    ListArguments, Listed, OutputFormat, RunArguments, ShowArguments,
 };
 use crate::listing::Listing;
 use crate::output::{print, say, width};
@@ -31,6 +31,8 @@ use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::runs::{Deletion, Selection};
+use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{LaboratoryError, Output, Recorder, plan, runs};
 use std::path::Path;
@@ -184,6 +186,13 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
             "only `list parameters` takes the name of a program, a suite or a system".to_owned(),
         ));
     }
+    let selection = arguments.selection.selection();
+    if selection != Selection::default() && arguments.what != Some(Listed::Runs) {
+        return Err(LaboratoryError::Request(
+            "--suite, --on, --label, --since and --limit choose among stored runs: write `diskperf list runs`"
+                .to_owned(),
+        ));
+    }
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let listings = match arguments.what {
         None => vec![
@@ -192,7 +201,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
         ],
         Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
         Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
-        Some(Listed::Runs) => vec![stored_runs(store)?],
+        Some(Listed::Runs) => vec![stored_runs(store, &selection)?],
         Some(Listed::Parameters) => vec![parameters_of(arguments, &known)?],
         Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
     };
@@ -213,9 +222,9 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     Ok(DONE)
 }
 
-/// The runs of a store. How to be rid of a row that is none is said beside the
-/// list.
-fn stored_runs(store: Option<&Path>) -> Result<Listing, LaboratoryError> {
+/// The runs of a store that are wanted. How to be rid of a row that is none is said
+/// beside the list.
+fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, LaboratoryError> {
     let store = runs::open_store(store)?;
     let damaged = store.damaged()?;
     for run in &damaged {
@@ -227,7 +236,12 @@ fn stored_runs(store: Option<&Path>) -> Result<Listing, LaboratoryError> {
             run.row
         ));
     }
-    Ok(Listing::of_runs(&store.list()?, &damaged))
+    let listed = selection.of(store.list()?);
+    // Nobody knows of what suite a damaged one is.
+    match *selection == Selection::default() {
+        true => Ok(Listing::of_runs(&listed, &damaged)),
+        false => Ok(Listing::of_runs(&listed, &[])),
+    }
 }
 
 /// The parameters of a program, a suite or a modelled system; of all programs without
@@ -346,6 +360,31 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
         exported.extend(load(store, name)?);
     }
     output.write(runs::export_text(&exported)?.as_bytes())?;
+    Ok(DONE)
+}
+
+/// `diskperf delete`.
+pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outcome {
+    let deletion = Deletion {
+        names: arguments.runs.clone(),
+        killed: arguments.killed,
+        dry_run: arguments.dry_run,
+    };
+    let done = match arguments.dry_run {
+        true => "would remove",
+        false => "removed",
+    };
+    for run in deletion.carry_out(store)? {
+        let label = run.label.iter().map(|label| format!(" ({label})"));
+        print(&format!(
+            "{done} run {}{}: {} on {}, started {} UTC",
+            run.id,
+            label.collect::<String>(),
+            run.suite,
+            run.target,
+            format_utc(run.started_unix_ms)
+        ))?;
+    }
     Ok(DONE)
 }
 

@@ -66,6 +66,7 @@ fn carry_out(
         Command::List(list) => commands::list(&list, store),
         Command::Show(show) => commands::show(&show, store),
         Command::Export(export) => commands::export(&export, store),
+        Command::Delete(delete) => commands::delete(&delete, store),
         Command::Clean(clean) => commands::clean(&clean, store),
         Command::Completions(completions) => commands::completions(completions.shell),
         Command::Man(man) => commands::man(&man.words),

@@ -1,6 +1,12 @@
 //! Stored runs by name, and runs in files: what `RUN` means on the command
 //! line.
 
+mod deletion;
+mod selection;
+
+pub use deletion::Deletion;
+pub use selection::Selection;
+
 use crate::error::LaboratoryError;
 use crate::output::Output;
 use crate::steady::LOCK_WAIT;
@@ -111,9 +117,14 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
 
 /// The newest run with this label.
 fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
-    let mut runs = store.list()?.into_iter();
-    let labelled = runs.find(|run| run.label.as_deref() == Some(name));
-    Ok(labelled.map(|run| run.id))
+    Ok(labelled_all(store, name)?.into_iter().next())
+}
+
+/// All runs with this label, the newest first.
+fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
+    let runs = store.list()?.into_iter();
+    let labelled = runs.filter(|run| run.label.as_deref() == Some(name));
+    Ok(labelled.map(|run| run.id).collect())
 }
 
 /// The store, where there is one already.

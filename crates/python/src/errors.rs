@@ -71,6 +71,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--destroy-data-on ", "destroy_data_on="),
     ("--destroy-data-on", "destroy_data_on"),
     ("--ignore-signature", "ignore_signature=True"),
+    ("--killed", "killed=True"),
     ("--drop-caches", "drop_caches=True"),
     ("--direct", "cache=\"direct\""),
     ("--fresh", "fresh"),

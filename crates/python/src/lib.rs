@@ -50,7 +50,7 @@ mod _native {
     #[pymodule_export]
     use crate::run::{Run, charts, describe, run};
     #[pymodule_export]
-    use crate::store::{load_runs, stored_runs};
+    use crate::store::{delete_runs, load_runs, stored_runs};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -56,3 +56,22 @@ pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> Py
     let runs = loaded.into_iter().map(Arc::new);
     Ok(runs.map(|run| Run { run }).collect())
 }
+
+/// Removes stored runs by their names, all or none, and gives their ids.
+#[pyfunction]
+pub(crate) fn delete_runs(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    names: Vec<String>,
+    killed: bool,
+    dry_run: bool,
+) -> PyResult<Vec<String>> {
+    let deletion = runs::Deletion {
+        names,
+        killed,
+        dry_run,
+    };
+    let deleted = py.detach(|| deletion.carry_out(path.as_deref()));
+    let deleted = deleted.map_err(|error| exception(py, &error))?;
+    Ok(deleted.into_iter().map(|run| run.id).collect())
+}

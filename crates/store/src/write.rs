@@ -135,6 +135,25 @@ impl Store {
         self.writing(|connection| insert_all(connection, run))
     }
 
+    /// Removes runs with all their results and repetitions, by their full ids: all of
+    /// them, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    pub fn delete_runs(&mut self, ids: &[&str]) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            for id in ids {
+                if connection.execute("DELETE FROM runs WHERE id = ?1", [id])? == 0 {
+                    return Err(StoreErrorKind::NoSuchRun {
+                        run: (*id).to_owned(),
+                    });
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Stores a whole run in place of what there is of it, if anything.
     ///
     /// # Errors

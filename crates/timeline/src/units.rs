@@ -142,6 +142,19 @@ pub fn format_utc(unix_ms: u64) -> String {
         .replace('Z', "")
 }
 
+/// Reads a moment of the past, in milliseconds of Unix time: a date (`2026-11-20`) or a
+/// date with a time (`2026-11-20 14:00:00`), in UTC, or how long before `now_unix_ms` it
+/// was (`2h`, `3days`). `None` of anything else.
+pub fn parse_moment(text: &str, now_unix_ms: u64) -> Option<u64> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return now_unix_ms.checked_sub(ago.as_millis().try_into().ok()?);
+    }
+    let midnight = humantime::parse_rfc3339_weak(&format!("{text} 00:00:00"));
+    let moment = humantime::parse_rfc3339_weak(text).or(midnight).ok()?;
+    let since_1970 = moment.duration_since(UNIX_EPOCH).ok()?;
+    since_1970.as_millis().try_into().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +181,24 @@ mod tests {
         }
         for text in ["", "M", "8X", "-8", "8.5M", "99999999999G", "8iB", "8KBi"] {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_read_as_dates_or_as_times_ago() {
+        let now = 1_709_164_800_000;
+        for (text, moment) in [
+            ("2024-02-29", Some(now)),
+            ("2024-02-29 00:00:01", Some(now + 1000)),
+            ("2024-02-29T00:00:01Z", Some(now + 1000)),
+            ("2h", Some(now - 7_200_000)),
+            ("1day", Some(now - 86_400_000)),
+            ("100years", None),
+            ("yesterday", None),
+            ("2024-02-30", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_moment(text, now), moment, "{text}");
         }
     }
 

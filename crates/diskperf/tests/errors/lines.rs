@@ -29,6 +29,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),
+    ("delete", "delete last --dry-run"),
     ("clean", "clean --on ./target"),
     ("completions", "completions bash"),
     ("man", "man calculate interleave"),

@@ -93,6 +93,92 @@ fn a_run_goes_by_many_names() {
     user.run(&["show", ""]).expect(2, &["diskperf list runs"]);
 }
 
+#[test]
+fn lists_are_of_what_is_asked() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let run = "run write_8192 --size 64K --runs 2 --on";
+    for (on, label) in [("./target", "x"), ("./other", "y"), ("./target", "z")] {
+        user.run(&words(&format!("{run} {on} --label {label}")))
+            .expect(0, &[]);
+    }
+    for (options, labels) in [
+        ("--on target", vec!["z", "x"]),
+        ("--on ./other/", vec!["y"]),
+        ("--on ./target --limit 1", vec!["z"]),
+        ("--suite write_8192 --since 1h", vec!["z", "y", "x"]),
+        ("--suite read_8192", vec![]),
+        ("--label y", vec!["y"]),
+        ("--since 2000-01-01 --limit 2", vec!["z", "y"]),
+    ] {
+        let line = format!("list runs --format json {options}");
+        let listed = user.run(&words(&line)).expect(0, &[]).json();
+        let rows = listed["runs"].as_array().unwrap().iter();
+        let found: Vec<_> = rows.map(|row| row["label"].as_str().unwrap()).collect();
+        assert_eq!(found, labels, "{options}");
+    }
+    user.run(&words("list runs --since yesterday"))
+        .expect(2, &["no moment of the past", "2h"]);
+    user.run(&words("list systems --limit 3"))
+        .expect(2, &["diskperf list runs"]);
+}
+
+#[test]
+fn stored_runs_are_deleted_by_name() {
+    let user = User::new();
+    let first = measure(&user, "--label same");
+    let second = measure(&user, "--label same");
+    let third = measure(&user, "--label third");
+    for (line, says) in [
+        ("delete same".to_owned(), ["several runs", first.as_str()]),
+        (
+            "delete third 0123456789abc".to_owned(),
+            ["no run", "0123456789abc"],
+        ),
+        (
+            "delete ./target".to_owned(),
+            ["the name of a file", "list runs"],
+        ),
+    ] {
+        user.run(&words(&line)).expect(2, &says);
+    }
+    let rehearsed = user
+        .run(&words("delete third last --dry-run"))
+        .expect(0, &[]);
+    assert!(
+        rehearsed
+            .stdout
+            .contains(&format!("would remove run {third} (third)"))
+    );
+    assert_eq!(user.stored().len(), 3);
+    let deleted = user
+        .run(&["delete", &first, "third", &first])
+        .expect(0, &[]);
+    for id in [&first, &third] {
+        assert!(
+            deleted.stdout.contains(&format!("removed run {id}")),
+            "{deleted:?}"
+        );
+    }
+    let left: Vec<_> = user.stored().into_iter().map(|run| run.id).collect();
+    assert_eq!(left, [second]);
+}
+
+/// A run that a kill ended looks like one under way.
+#[test]
+fn a_run_that_has_not_ended_is_deleted_on_demand_alone() {
+    let user = User::new();
+    let id = measure(&user, "");
+    let store = rusqlite::Connection::open(user.store()).unwrap();
+    let running =
+        "UPDATE runs SET state = 'running', document = json_set(document, '$.state', 'running')";
+    store.execute(running, []).unwrap();
+    user.run(&["delete", &id])
+        .expect(2, &["has not ended", "--killed"]);
+    user.run(&["delete", "--killed", &id]).expect(0, &[]);
+    assert_eq!(user.stored().len(), 0);
+}
+
 /// An exported run, `steady.json`, whose repetitions took even times, and others of it
 /// with a factor on each.
 fn with_even_times(user: &User, id: &str, factors: &[(&str, f64)]) {

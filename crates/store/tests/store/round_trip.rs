@@ -28,6 +28,33 @@ fn shell(path: &Path, sql: &str) -> Vec<String> {
 }
 
 #[test]
+fn deleted_runs_are_gone_with_all_that_they_had() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("runs.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let ids = ["0000000001", "0000000002", "0000000003"];
+    for (i, id) in (1..).zip(ids) {
+        store.insert_run(&full_run(id, i, i)).unwrap();
+    }
+    // All or none.
+    let missing = store.delete_runs(&[ids[0], "0000000009"]).unwrap_err();
+    assert!(matches!(missing.kind, StoreErrorKind::NoSuchRun { .. }));
+    assert_eq!(store.list().unwrap().len(), 3);
+    store.delete_runs(&[ids[0], ids[2]]).unwrap();
+    let left: Vec<_> = store
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|run| run.id)
+        .collect();
+    assert_eq!(left, [ids[1]]);
+    for table in ["results", "repetitions"] {
+        let sql = format!("SELECT DISTINCT run_id FROM {table}");
+        assert_eq!(shell(&path, &sql), [ids[1]], "{table}");
+    }
+}
+
+#[test]
 fn a_whole_run_comes_back_as_it_was() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("not/yet/there/runs.sqlite");

@@ -1,0 +1,80 @@
+//! Removing stored runs.
+
+use super::{labelled_all, open_store};
+use crate::error::LaboratoryError;
+use diskperf_store::{RunHeading, Store};
+use diskperf_timeline::RunState;
+use std::path::Path;
+
+/// What is to be removed.
+#[derive(Clone, Debug, Default)]
+pub struct Deletion {
+    /// Runs: ids, unique prefixes, labels that one run has, or `last`.
+    pub names: Vec<String>,
+    /// Also runs that never ended: of a process that was killed.
+    pub killed: bool,
+    /// Only say what would be removed.
+    pub dry_run: bool,
+}
+
+impl Deletion {
+    /// Removes all of them, or none, and says which.
+    ///
+    /// # Errors
+    ///
+    /// A name of no run, or of several; a run that has not ended; a store that cannot be
+    /// written.
+    pub fn carry_out(&self, store: Option<&Path>) -> Result<Vec<RunHeading>, LaboratoryError> {
+        let mut store = open_store(store)?;
+        let mut listed = store.list()?;
+        let mut found: Vec<RunHeading> = Vec::new();
+        for name in &self.names {
+            let id = one_run(&store, name)?;
+            if let Some(place) = listed.iter().position(|run| run.id == id) {
+                found.push(listed.remove(place));
+            } else if !found.iter().any(|run| run.id == id) {
+                return Err(LaboratoryError::Request(format!(
+                    "run `{id}` is damaged: `diskperf list runs` says how it is removed"
+                )));
+            }
+        }
+        if !self.killed
+            && let Some(run) = found.iter().find(|run| run.state == RunState::Running)
+        {
+            return Err(LaboratoryError::Request(format!(
+                "run {} has not ended: it is under way, or was killed; if no diskperf measures it any more, add --killed",
+                run.id
+            )));
+        }
+        if !self.dry_run {
+            let ids: Vec<&str> = found.iter().map(|run| run.id.as_str()).collect();
+            store.delete_runs(&ids)?;
+        }
+        Ok(found)
+    }
+}
+
+/// The id of the one run of this name.
+fn one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
+    if name.contains('/') || name.ends_with(".json") {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is the name of a file, and stored runs are deleted: `diskperf list runs` lists them"
+        )));
+    }
+    let resolved = store.resolve(name);
+    let labelled = labelled_all(store, name)?;
+    match (resolved, labelled.as_slice()) {
+        (Ok(id), _) if name == "last" || id == name => Ok(id),
+        (Ok(id), []) => Ok(id),
+        (Ok(id), [one]) if id == *one => Ok(id),
+        (Err(_), [one]) => Ok(one.clone()),
+        (Err(error), []) => Err(error.into()),
+        (resolved, several) => {
+            let ids = several.iter().cloned().chain(resolved.ok());
+            Err(LaboratoryError::Request(format!(
+                "`{name}` is a name of several runs: write the id of one: {}",
+                ids.collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
+}

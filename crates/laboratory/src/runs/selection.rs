@@ -1,0 +1,152 @@
+//! Which of the stored runs a list shows.
+
+use diskperf_store::RunHeading;
+
+/// What the runs of a list have in common; all by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Of this suite, or of this program by itself.
+    pub suite: Option<String>,
+    /// On this target, by itself or together with others.
+    pub target: Option<String>,
+    /// With this label.
+    pub label: Option<String>,
+    /// Started at this moment or later, in milliseconds of Unix time.
+    pub since_unix_ms: Option<u64>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl Selection {
+    /// Leaves the runs of a list, the newest first, that are wanted.
+    pub fn of(&self, mut runs: Vec<RunHeading>) -> Vec<RunHeading> {
+        runs.retain(|run| self.has(run));
+        runs.truncate(self.limit.unwrap_or(usize::MAX));
+        runs
+    }
+
+    fn has(&self, run: &RunHeading) -> bool {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.is_none() || wanted.as_deref() == found
+        };
+        let is_on = |wanted: &String| {
+            let mut targets = run.target.split(" + ");
+            targets.any(|target| plain(target) == plain(wanted))
+        };
+        is(&self.suite, Some(&run.suite))
+            && is(&self.label, run.label.as_deref())
+            && self.target.as_ref().is_none_or(is_on)
+            && self
+                .since_unix_ms
+                .is_none_or(|since| run.started_unix_ms >= since)
+    }
+}
+
+/// A target without what makes no difference: `./data/` is `data`.
+fn plain(target: &str) -> &str {
+    let target = target.strip_prefix("./").unwrap_or(target);
+    match target.trim_end_matches('/') {
+        "" => target,
+        rest => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::{RunState, World};
+
+    fn heading(id: &str, suite: &str, target: &str, label: Option<&str>) -> RunHeading {
+        RunHeading {
+            id: id.to_owned(),
+            started_unix_ms: u64::from_str_radix(id, 16).unwrap(),
+            suite: suite.to_owned(),
+            target: target.to_owned(),
+            world: World::Host,
+            label: label.map(str::to_owned),
+            state: RunState::Finished,
+            results: 1,
+            repetitions: 1,
+        }
+    }
+
+    #[test]
+    fn runs_are_selected_by_all_that_is_asked() {
+        let runs = vec![
+            heading("d", "ffs83", "./a + /b", None),
+            heading("c", "ffs83", "./a/", Some("new")),
+            heading("b", "seqread89", "/b", Some("old")),
+            heading("a", "ffs83", "/", None),
+        ];
+        let text = |text: &str| Some(text.to_owned());
+        let all = Selection::default();
+        for (selection, ids) in [
+            (all.clone(), "dcba"),
+            (
+                Selection {
+                    suite: text("ffs83"),
+                    ..all.clone()
+                },
+                "dca",
+            ),
+            (
+                Selection {
+                    target: text("a"),
+                    ..all.clone()
+                },
+                "dc",
+            ),
+            (
+                Selection {
+                    target: text("/b/"),
+                    ..all.clone()
+                },
+                "db",
+            ),
+            (
+                Selection {
+                    target: text("/"),
+                    ..all.clone()
+                },
+                "a",
+            ),
+            (
+                Selection {
+                    label: text("old"),
+                    ..all.clone()
+                },
+                "b",
+            ),
+            (
+                Selection {
+                    since_unix_ms: Some(0xc),
+                    ..all.clone()
+                },
+                "dc",
+            ),
+            (
+                Selection {
+                    limit: Some(1),
+                    ..all.clone()
+                },
+                "d",
+            ),
+            (
+                Selection {
+                    suite: text("ffs83"),
+                    target: text("./a"),
+                    limit: Some(9),
+                    ..all
+                },
+                "dc",
+            ),
+        ] {
+            let found: String = selection
+                .of(runs.clone())
+                .into_iter()
+                .map(|run| run.id)
+                .collect();
+            assert_eq!(found, ids, "{selection:?}");
+        }
+    }
+}
