@@ -54,6 +54,11 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         size_bytes
     }
 
+    /// How many of these bytes are made before the timed part, at most.
+    fn prepared_bytes(&self, size_bytes: u64) -> u64 {
+        self.file_bytes(size_bytes)
+    }
+
     /// The files where drives need no images, if these are others.
     fn files_without_images(&self, _size_bytes: u64) -> Option<(&'static str, u64)> {
         None

@@ -281,6 +281,22 @@ impl Program {
         self.pattern.file_bytes(size_bytes)
     }
 
+    /// Bytes of the files that are made before the timed part, at most. They stay for
+    /// all repetitions.
+    pub fn prepared_bytes(&self, size_bytes: u64) -> u64 {
+        self.pattern.prepared_bytes(size_bytes)
+    }
+
+    /// Bytes that one timed part writes, at most: to files of its own, or over those
+    /// that are there.
+    pub fn written_bytes(&self, size_bytes: u64) -> u64 {
+        if !self.writes() {
+            return 0;
+        }
+        let own_bytes = self.file_bytes(size_bytes) - self.prepared_bytes(size_bytes);
+        own_bytes.max(size_bytes)
+    }
+
     /// The name of the program's files and their bytes on a system that gives
     /// its drives to be read past their file systems, and needs no images.
     pub fn files_without_images(&self, size_bytes: u64) -> (&'static str, u64) {

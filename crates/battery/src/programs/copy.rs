@@ -75,6 +75,10 @@ impl Pattern for Copy {
         }
     }
 
+    fn prepared_bytes(&self, size_bytes: u64) -> u64 {
+        size_bytes
+    }
+
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input::read(Self::input(worker), worker.size_bytes)]
     }

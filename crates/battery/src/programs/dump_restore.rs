@@ -96,6 +96,10 @@ impl Pattern for DumpRestore {
         tree::room_bytes(size_bytes) * trees
     }
 
+    fn prepared_bytes(&self, size_bytes: u64) -> u64 {
+        tree::room_bytes(size_bytes)
+    }
+
     /// The files that are dumped.
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         if worker.pipe_end() == PipeEnd::Read {

@@ -51,6 +51,10 @@ impl Pattern for Populate {
         tree::room_bytes(size_bytes)
     }
 
+    fn prepared_bytes(&self, _size_bytes: u64) -> u64 {
+        0
+    }
+
     fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
         measure.written_bytes
     }

@@ -40,6 +40,10 @@ impl Pattern for Write {
         Facts::writing(self.call_bytes)
     }
 
+    fn prepared_bytes(&self, _size_bytes: u64) -> u64 {
+        0
+    }
+
     fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
         measure.written_bytes
     }

@@ -357,6 +357,25 @@ fn a_dry_run_writes_nothing() {
             &["a fresh ext4 with blocks of 1024 bytes", "image file"],
         ),
         ("seqread89 --size 1M", &["layer=null", "layer=direct"]),
+        // 64 MiB once, and 11 times 1 MiB.
+        (
+            "random_mix --size 1M",
+            &[
+                "written in all: at most 75 MiB, of which 64 MiB are files made beforehand",
+                "time: about 1 s at 100 MiB/s",
+            ],
+        ),
+        (
+            "random_mix --set program.area_bytes=256M --size 1M",
+            &[
+                "256 MiB are files made beforehand",
+                "time: about 3 s at 100 MiB/s",
+            ],
+        ),
+        (
+            "write_8192 --size 1M",
+            &["written in all: at most 11 MiB\n"],
+        ),
     ] {
         let line = format!("run --dry-run --on ./target {options}");
         let mut words = words(&line);

@@ -3,8 +3,10 @@
 use super::{HostPlan, title};
 use crate::pilot;
 use crate::target::Target;
+use diskperf_battery::Medium;
 use diskperf_timeline::SizeChoice;
 use diskperf_timeline::units::{GIB, MIB, format_size};
+use std::collections::BTreeMap;
 
 impl HostPlan {
     /// What would be written where, how much, and for how long.
@@ -20,53 +22,109 @@ impl HostPlan {
             );
         }
         let runs = self.suite.protocol.repetitions;
-        let mut moved_bytes: u64 = 0;
-        let mut written_bytes: u64 = 0;
-        // Between the first of several at once and the last.
-        let mut apart_s = 0.0;
         for step in &self.suite.steps {
-            let (most_bytes, size) = match self.experiment.size {
-                SizeChoice::Bytes(bytes) => (bytes, format_size(bytes)),
-                SizeChoice::Auto => (pilot::LARGEST_BYTES, "size found by a pilot".to_owned()),
+            let size = match self.experiment.size {
+                SizeChoice::Bytes(bytes) => format_size(bytes),
+                SizeChoice::Auto => "size found by a pilot".to_owned(),
             };
             text += &format!("  {:<44} up to {runs} times, {size}\n", title(step));
-            let file_bytes = step.program.file_bytes(most_bytes);
-            let times = if step.program.writes() {
-                u64::from(runs)
-            } else {
-                1
-            };
-            written_bytes = written_bytes.saturating_add(file_bytes.saturating_mul(times));
-            let moved = most_bytes.saturating_mul(u64::from(runs * step.program.workers()));
-            moved_bytes = moved_bytes.saturating_add(moved);
-            apart_s += f64::from(runs) * step.program.last_start().0 as f64 / 1e9;
         }
-        let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
-        if self.targets.iter().all(Target::writable) {
-            let bytes = written_bytes.saturating_mul(times);
-            text += &format!("  written in all: at most {}\n", format_size(bytes));
-        }
-        text += &match self.experiment.size {
-            // Making files and syncing them takes about as long again.
-            SizeChoice::Auto => {
-                let repetitions = f64::from(runs) * self.suite.steps.len() as f64 * times as f64;
-                format!(
-                    "  time: about {:.0} s, at half a second a repetition\n",
-                    1.5 * repetitions + apart_s * times as f64
-                )
-            }
-            SizeChoice::Bytes(_) => {
-                let bytes = moved_bytes.saturating_mul(times) as f64;
-                format!(
-                    "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
-                    2.0 * bytes / (100 * MIB) as f64 + apart_s * times as f64,
-                    2.0 * bytes / GIB as f64 + apart_s * times as f64
-                )
-            }
-        };
+        text += &self.work().describe(self);
         for note in &self.notes {
             text += &format!("  {note}\n");
         }
         text
+    }
+}
+
+/// What all repetitions of a plan come to, at most.
+#[derive(Default)]
+struct PlannedWork {
+    /// Bytes of files that are made before timed parts.
+    prepared_bytes: u64,
+    /// Bytes of these files if sizes are the smallest that a pilot finds.
+    least_prepared_bytes: u64,
+    /// Bytes that timed parts write.
+    written_bytes: u64,
+    /// Bytes that timed parts move.
+    moved_bytes: u64,
+    /// Timed parts.
+    repetitions: u64,
+    /// Seconds between the first of several workers at once and the last.
+    apart_s: f64,
+}
+
+impl HostPlan {
+    fn work(&self) -> PlannedWork {
+        let runs = u64::from(self.suite.protocol.repetitions);
+        let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
+        let mut work = PlannedWork::default();
+        // Programs that name the same files share them.
+        let mut files: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for step in &self.suite.steps {
+            let program = &step.program;
+            let (least_bytes, most_bytes) = match self.experiment.size {
+                SizeChoice::Bytes(bytes) => (bytes, bytes),
+                SizeChoice::Auto => (self.smallest_size(step), pilot::LARGEST_BYTES),
+            };
+            if self.targets[0].medium == Medium::Directory {
+                let (least, most) = files.entry(program.file_name()).or_default();
+                *least = program.prepared_bytes(least_bytes).max(*least);
+                *most = program.prepared_bytes(most_bytes).max(*most);
+            }
+            let all = |bytes: u64| bytes.saturating_mul(runs).saturating_mul(times);
+            let moved = most_bytes.saturating_mul(u64::from(program.workers()));
+            work.moved_bytes = work.moved_bytes.saturating_add(all(moved));
+            let written = all(program.written_bytes(most_bytes));
+            work.written_bytes = work.written_bytes.saturating_add(written);
+            work.repetitions += runs * times;
+            work.apart_s += (runs * times) as f64 * program.last_start().seconds();
+        }
+        for (least, most) in files.into_values() {
+            let all = |bytes: u64| bytes.saturating_mul(times);
+            work.least_prepared_bytes = work.least_prepared_bytes.saturating_add(all(least));
+            work.prepared_bytes = work.prepared_bytes.saturating_add(all(most));
+        }
+        work
+    }
+}
+
+impl PlannedWork {
+    fn describe(&self, plan: &HostPlan) -> String {
+        let mut text = String::new();
+        if plan.targets.iter().all(Target::writable) {
+            let all = self.written_bytes.saturating_add(self.prepared_bytes);
+            text += &format!("  written in all: at most {}", format_size(all));
+            if self.prepared_bytes > 0 {
+                let prepared = format_size(self.prepared_bytes);
+                text += &format!(", of which {prepared} are files made beforehand");
+            }
+            text += "\n";
+        }
+        let at = |bytes: u64, per_s: u64| bytes as f64 / per_s as f64;
+        text + &match plan.experiment.size {
+            // What a pilot finds takes about as long again to make and to sync; areas
+            // have a size of their own.
+            SizeChoice::Auto => {
+                let timed = 1.5 * self.repetitions as f64 + self.apart_s;
+                let made = self.least_prepared_bytes;
+                format!(
+                    "  time: about {timed:.0} s at half a second a repetition, and {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s, to make files of {}\n",
+                    at(made, 100 * MIB),
+                    at(made, GIB),
+                    format_size(made)
+                )
+            }
+            SizeChoice::Bytes(_) => {
+                // What was written is synced.
+                let bytes = [self.moved_bytes, self.written_bytes, self.prepared_bytes];
+                let bytes = bytes.into_iter().fold(0, u64::saturating_add);
+                format!(
+                    "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
+                    at(bytes, 100 * MIB) + self.apart_s,
+                    at(bytes, GIB) + self.apart_s
+                )
+            }
+        }
     }
 }
