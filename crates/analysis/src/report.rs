@@ -14,6 +14,7 @@ mod interleave;
 mod json;
 mod pivot;
 mod run_table;
+mod targets;
 mod tuning;
 mod view;
 

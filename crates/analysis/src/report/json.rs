@@ -1,6 +1,7 @@
 //! JSON: every figure, with the contract's names. Fields may be added to it,
 //! never renamed.
 
+use super::targets::{Part, parts};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{Basis, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict};
@@ -9,8 +10,8 @@ use crate::statistics::Interval;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
     CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Ledger, Modelled,
-    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, RunState, WorkerMeasure,
-    World, printable,
+    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -91,7 +92,34 @@ struct ResultJson<'a> {
     device_share: Option<f64>,
     generator_share: Option<f64>,
     notes: &'a [String],
+    /// Of several targets at once: what each did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<TargetJson<'a>>,
     repetitions: Vec<RepetitionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct TargetJson<'a> {
+    target: &'a str,
+    kb_per_s: f64,
+    durable_kb_per_s: Option<f64>,
+    cpu_percent: f64,
+    elapsed_s: f64,
+    durable_elapsed_s: Option<f64>,
+}
+
+impl<'a> From<Part<'a>> for TargetJson<'a> {
+    fn from(part: Part<'a>) -> Self {
+        let Part { target, summary } = part;
+        Self {
+            target,
+            kb_per_s: summary.kb_per_s,
+            durable_kb_per_s: summary.durable_kb_per_s,
+            cpu_percent: summary.cpu_percent,
+            elapsed_s: summary.elapsed_s,
+            durable_elapsed_s: summary.durable_s,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -166,7 +194,7 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
         environment: &run.environment,
         model: run.model.as_ref().map(model),
         overhead: run.overhead,
-        results: view.rows.iter().map(result).collect(),
+        results: view.rows.iter().map(|row| result(run, row)).collect(),
         decomposition: decompose(&results),
     }
 }
@@ -182,7 +210,7 @@ fn model(model: &Modelled) -> ModelJson<'_> {
     }
 }
 
-fn result<'a>(row: &'a Row) -> ResultJson<'a> {
+fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
     let (result, summary) = (row.result, &row.summary);
     let repetition = |one| repetition(one, result.cache);
     ResultJson {
@@ -218,6 +246,7 @@ fn result<'a>(row: &'a Row) -> ResultJson<'a> {
         device_share: summary.device_share,
         generator_share: row.generator_share,
         notes: &result.notes,
+        targets: parts(run, result).into_iter().map(Into::into).collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
 }

@@ -3,6 +3,7 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::pivot;
+use super::targets;
 use super::view::{Row, View};
 use crate::statistics::Method;
 use diskperf_timeline::units::format_size;
@@ -150,6 +151,7 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
             blocks.extend(pivot::blocks(view, views.len() > 1));
         }
         blocks.extend(generic(&of_suite));
+        blocks.extend(of_suite.iter().flat_map(|view| targets::blocks(view)));
     }
     blocks
 }

@@ -46,6 +46,15 @@ fn several_targets_together_add_up() {
     assert_eq!(run["target"], "./target + ./other");
     for result in run["results"].as_array().unwrap() {
         assert_eq!(result["drives"], 2);
+        let parts = result["targets"].as_array().unwrap();
+        let names: Vec<_> = parts.iter().map(|part| part["target"].clone()).collect();
+        assert_eq!(names, ["./target", "./other"]);
+        let fastest = result["repetitions"].as_array().unwrap().iter().skip(1);
+        let fastest = fastest.map(sum_of_drives).fold(0.0, f64::max);
+        for part in parts {
+            let speed = part["kb_per_s"].as_f64().unwrap();
+            assert!(0.0 < speed && speed < fastest, "{part} of {fastest}");
+        }
         assert_eq!(result["size_bytes"], 1 << 20);
         for repetition in result["repetitions"].as_array().unwrap() {
             let drives: Vec<_> = repetition["workers"]
@@ -61,6 +70,14 @@ fn several_targets_together_add_up() {
             );
             assert!((said / sum - 1.0).abs() < 1e-6, "{said} is not {sum}");
         }
+    }
+    let shown = user.run(&words("show last")).expect(0, &[]);
+    for row in [
+        "read_8192, ./target",
+        "read_8192, ./other",
+        "read_8192, sum",
+    ] {
+        assert!(shown.stdout.contains(row), "{shown:?}");
     }
     user.assert_nothing_left("together");
     assert_eq!(entries(&user.file("other")), [""; 0]);

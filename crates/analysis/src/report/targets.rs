@@ -1,0 +1,77 @@
+//! What each target did where several ran a program at once, beside their sum.
+
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::view::{Row, View};
+use crate::summary::Summary;
+use diskperf_timeline::{ProgramResult, Run, World};
+
+/// One target's part in a result.
+pub(super) struct Part<'r> {
+    /// As the user named it.
+    pub(super) target: &'r str,
+    pub(super) summary: Summary,
+}
+
+/// The parts of a result, in the order of its targets; none of a target by itself, or of
+/// a modelled system, whose drives are alike.
+pub(super) fn parts<'r>(run: &'r Run, result: &ProgramResult) -> Vec<Part<'r>> {
+    let targets: Vec<&str> = run.target.split(" + ").collect();
+    let is_of_several = run.world == World::Host && result.drives > 1;
+    if !is_of_several || targets.len() != result.drives as usize {
+        return Vec::new();
+    }
+    let part = |(drive, target)| Part {
+        target,
+        summary: Summary::of(&of_drive(result, drive)),
+    };
+    (0..).zip(targets).map(part).collect()
+}
+
+/// A result as if one of its drives had been alone.
+fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
+    let mut part = result.clone();
+    for repetition in &mut part.repetitions {
+        repetition.workers.retain(|worker| worker.drive == drive);
+    }
+    part.drives = 1;
+    part
+}
+
+/// A table of all parts, each program's with their sum.
+pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
+    let mut keys = Vec::new();
+    let mut found: Vec<Summary> = Vec::new();
+    let measured = |row: &&Row<'_>| row.summary.kept > 0;
+    for row in view.rows.iter().filter(measured) {
+        let parts = parts(view.run, row.result);
+        if parts.is_empty() {
+            continue;
+        }
+        for part in parts {
+            keys.push(format!("{}, {}", row.title, part.target));
+            found.push(part.summary);
+        }
+        keys.push(format!("{}, sum", row.title));
+        found.push(row.summary.clone());
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let speed = |one: &Summary| (figures::speed(one.kb_per_s), figures::cpu(one.cpu_percent));
+    let durable = |one: &Summary| {
+        one.durable_kb_per_s
+            .map_or_else(String::new, figures::speed)
+    };
+    let columns = vec![
+        Column::pairs("KB/s (CPU)", found.iter().map(speed).collect()),
+        Column::figures("durable\nKB/s", found.iter().map(durable).collect()),
+    ];
+    vec![
+        Block::Section(format!("Each target of {}", view.name)),
+        Block::Grid(Grid {
+            key: Column::words("program, target", keys),
+            groups: vec![Group::of("", columns)],
+        }),
+    ]
+}
