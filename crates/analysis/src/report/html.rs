@@ -24,11 +24,13 @@ pub use chart::{Chart, ROWS};
 pub use heat_map::Surface;
 pub use platter::Picture;
 
+use super::comparison_table;
 use super::details;
 use super::document::Block;
 use super::run_table;
 use super::view::{Row, View};
 use crate::accuracy::Card;
+use crate::comparison::compare;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
 use diskperf_timeline::{ProgramResult, Run, Stage, World};
@@ -124,10 +126,26 @@ pub fn page(reported: &[Reported]) -> String {
     page.blocks(&run_table::tables(&views));
     page.remarks(&run_table::remarks(&views));
     page.html(&figures(&throughput::charts(&views, reported)));
+    compared(&mut page, &runs);
     for (view, one) in views.iter().zip(reported) {
         one_run(&mut page, view, one, views.len() > 1);
     }
     page.finish()
+}
+
+/// The verdicts of several runs, of which the first is the base.
+fn compared(page: &mut Page, runs: &[Run]) {
+    let comparison = compare(runs);
+    if !comparison.pairs.is_empty() {
+        page.section("comparison", "Comparison");
+        match comparison_table::blocks(&comparison).as_slice() {
+            [Block::Heading(base), rest @ ..] => {
+                page.paragraph(base);
+                page.blocks(rest);
+            }
+            all => page.blocks(all),
+        }
+    }
 }
 
 fn anchor(view: &View<'_>) -> String {

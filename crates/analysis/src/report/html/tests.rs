@@ -104,6 +104,22 @@ fn printed_stands_before_modelled() {
 }
 
 #[test]
+fn runs_of_the_same_programs_have_verdicts() {
+    let alone = page(&[modelled()]);
+    assert!(!alone.contains("id=\"comparison\""));
+    let both = page(&[reported(ffs83("bbbb", "/a")), reported(ffs83("cccc", "/b"))]);
+    let (_, verdicts) = both.split_once("id=\"comparison\"").unwrap();
+    for part in ["read_8192", "ratio"] {
+        assert!(verdicts.contains(part), "{part}");
+    }
+    let other = page(&[
+        reported(ffs83("bbbb", "/a")),
+        reported(seqread89("dddd", "/dev/sda")),
+    ]);
+    assert!(!other.contains("id=\"comparison\""), "nothing is in both");
+}
+
+#[test]
 fn no_two_bars_are_in_one_place() {
     let other = Reported {
         run: Run {
