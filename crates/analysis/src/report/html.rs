@@ -1,6 +1,7 @@
 //! Reports as one HTML file that needs nothing beside it: text and tables of
 //! the other forms of output, charts by Vega-Lite, whose libraries are in the
-//! page, and pictures of platters.
+//! page, and pictures of platters. A chart stands still ([`still`]) until the script
+//! has drawn it, or where none runs.
 //!
 //! The specifications of the charts stand by themselves ([`charts`]): whatever
 //! draws Vega-Lite draws them.
@@ -17,6 +18,7 @@ mod page;
 mod platter;
 mod repeat;
 mod scatter;
+mod still;
 mod throughput;
 mod waterfall;
 

@@ -49,6 +49,8 @@ pub(crate) struct Look {
     pub(crate) phone: bool,
     /// By somebody who prefers dark screens.
     pub(crate) dark: bool,
+    /// Where the page's own script does not run.
+    pub(crate) no_script: bool,
 }
 
 /// Whether there is a browser; says so where there is none.
@@ -59,7 +61,11 @@ pub(crate) fn there_is(test: &str) -> bool {
 /// Opens a page, and tells what is in it. Nothing may be said on the console.
 #[track_caller]
 pub(crate) fn open(page: &Path, look: Look) -> Value {
-    let html = fs::read_to_string(page).expect("the page was written");
+    let mut html = fs::read_to_string(page).expect("the page was written");
+    if look.no_script {
+        let (before, _) = html.rsplit_once("<script>").expect("the page has a script");
+        html = format!("{before}<script>document.documentElement.dataset.drawn = 0</script>");
+    }
     let copy = page.with_extension("asked.html");
     fs::write(&copy, format!("{html}{QUESTIONS}")).expect("its directory can be written");
     let profile = tempfile::tempdir().expect("there is a directory for temporary files");

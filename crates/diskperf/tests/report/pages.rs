@@ -78,11 +78,55 @@ fn a_phone_and_a_dark_screen_show_it_all() {
         .expect(0, &[]);
     user.run(&["report", "-o", "page.html"]).expect(0, &[]);
     let wide = open(&user.file("page.html"), Look::default());
-    let (phone, dark) = (true, true);
-    let small = open(&user.file("page.html"), Look { phone, dark });
+    let screen = Look {
+        phone: true,
+        dark: true,
+        ..Look::default()
+    };
+    let small = open(&user.file("page.html"), screen);
     assert_eq!(figures(&wide), figures(&small));
     assert_eq!(small["overflow"], 0, "nothing is wider than the screen");
     assert_ne!(wide["paper"], small["paper"]);
+}
+
+/// As print and browsers without scripts have it.
+#[test]
+fn charts_stand_still_where_no_script_runs() {
+    if !browser::there_is("charts_stand_still_where_no_script_runs") {
+        return;
+    }
+    let user = User::new();
+    let still = Look {
+        no_script: true,
+        ..Look::default()
+    };
+    for words in [
+        &["run", "seqread89", "--on", "./target", "--size", "1M"][..],
+        &["run", "ffs83", "--on", "vax780-sc780-eagle"],
+    ] {
+        user.run(words).expect(0, &[]);
+    }
+    let two: Vec<_> = user.stored().into_iter().map(|run| run.id).collect();
+    user.run(&["report", &two[0], &two[1], "-o", "page.html"])
+        .expect(0, &[]);
+    let card = [
+        "reproduce",
+        "--cell",
+        "*/vax780-sc780-eagle/*/1",
+        "--report",
+        "card.html",
+    ];
+    user.run(&card).expect(0, &[]);
+    for (page, least) in [("page.html", 6), ("card.html", 3)] {
+        let answers = open(&user.file(page), still);
+        assert!(figures(&answers).len() >= least, "{page}: {answers}");
+        for figure in answers["figures"].as_array().unwrap() {
+            assert_eq!(figure["seen"], figure["rows"], "{page}: {figure}");
+        }
+        // The script replaces the pictures, and adds none.
+        let drawn = open(&user.file(page), Look::default());
+        assert_eq!(figures(&drawn), figures(&answers), "{page}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A chart: a Vega-Lite specification with a name and words.
 
-use super::escape;
+use super::{escape, still};
 use serde_json::{Value, json};
 
 /// The name of the layer that draws one mark for each row of a chart's data.
@@ -66,7 +66,8 @@ impl Chart {
             &self.title,
             &self.caption,
             &format!(
-                "<div class=\"chart\"></div><script type=\"application/json\">{}</script>",
+                "<div class=\"chart\">{}</div><script type=\"application/json\">{}</script>",
+                still::picture(self),
                 escape::json(&self.spec)
             ),
             &format!(

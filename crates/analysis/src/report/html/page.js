@@ -1,4 +1,4 @@
-// Unpacks the libraries and draws every chart; the page is readable before.
+// Unpacks the libraries and draws every chart over its still picture.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -36,12 +36,13 @@
     }
     for (const figure of figures) {
       const place = figure.querySelector(".chart");
+      const still = [...place.childNodes];
       const spec = JSON.parse(figure.querySelector("script").textContent);
       try {
         await vegaEmbed(place, spec, { renderer: "svg", actions: false, config });
       } catch (error) {
-        place.classList.add("failed");
-        place.textContent = "This chart could not be drawn: " + error;
+        // The picture that stands still shows the same.
+        place.replaceChildren(...still);
         console.error(error);
       }
     }

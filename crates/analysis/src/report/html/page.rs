@@ -113,7 +113,6 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n\
              </head>\n<body>\n{body}\
-             <noscript><p class=\"quiet\">The charts need JavaScript; the tables hold the same figures.</p></noscript>\n\
              <details class=\"screen\"><summary class=\"quiet\">Written by diskperf {version}; charts drawn by {}, whose licences these are</summary>\n\
              <pre>{}</pre></details>\n\
              {libraries}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",

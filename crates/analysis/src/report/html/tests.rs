@@ -46,7 +46,21 @@ fn modelled() -> Reported {
     }
 }
 
-fn rows(chart: &Chart) -> &[Value] {
+/// A chart of every kind but those of the accuracy card.
+pub(super) fn all_charts() -> Vec<Chart> {
+    let mut all = charts(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    let mut many = modelled();
+    many.run.results = [many.run.results.clone(), many.run.results].concat();
+    many.run.results.extend_from_within(..1);
+    all.extend(charts(&[many]));
+    for rows in [1, 2] {
+        let tuned = crate::tuning::tests::tuned(rows, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
+        all.extend(Surface::of(&tuned).unwrap().chart());
+    }
+    all
+}
+
+pub(super) fn rows(chart: &Chart) -> &[Value] {
     chart.spec["data"]["values"].as_array().unwrap()
 }
 

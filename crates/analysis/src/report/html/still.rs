@@ -1,0 +1,191 @@
+//! A chart as a picture that stands still: for print, and for browsers that run no
+//! script. It is drawn from the same specification as the chart, of which it knows what
+//! charts here have: layers of bars, lines, points, text, rules, rectangles and areas
+//! over two axes.
+
+mod axes;
+mod colours;
+mod marks;
+mod scale;
+
+use super::chart::{Chart, ROWS};
+use super::escape;
+use diskperf_timeline::printable_line;
+use scale::Scale;
+use serde_json::Value;
+
+/// Pixels of a picture over the whole page, and of one beside others.
+const WIDE: f64 = 900.0;
+const NARROW: f64 = 480.0;
+
+/// Pixels that a character of a label takes, about.
+const CHARACTER: f64 = 6.3;
+
+/// What stands to the right of bars takes so many pixels.
+const ROOM_OF_LABELS: f64 = 120.0;
+
+/// The picture, as an element of HTML.
+pub(super) fn picture(chart: &Chart) -> String {
+    let drawing = Drawing::of(&chart.spec, if chart.wide { WIDE } else { NARROW });
+    let (legend, top) = axes::legend(&drawing);
+    let layers: String = drawing
+        .layers
+        .iter()
+        .map(|one| marks::group(&drawing, one))
+        .collect();
+    let below = axes::BELOW;
+    format!(
+        "<svg class=\"still\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {:.0} {:.0}\">{legend}\
+         <g transform=\"translate({:.1} {top:.1})\">{}{layers}</g></svg>",
+        escape::text(&chart.title),
+        drawing.total,
+        top + drawing.height + below,
+        drawing.left,
+        axes::axes(&drawing),
+    )
+}
+
+/// A specification, with the scales of its axes.
+struct Drawing<'s> {
+    layers: Vec<Layer<'s>>,
+    x: Scale,
+    y: Scale,
+    /// The names by which bars of one band stand below each other.
+    offsets: Vec<String>,
+    /// Pixels of all, of what stands to the left of the y axis, and of the area between
+    /// the axes.
+    total: f64,
+    left: f64,
+    width: f64,
+    height: f64,
+}
+
+impl<'s> Drawing<'s> {
+    fn of(spec: &'s Value, total: f64) -> Self {
+        let layers = Layer::of_all(spec);
+        let (x, y) = (Scale::of(&layers, "x"), Scale::of(&layers, "y"));
+        let labels = y.ticks(axes::definition(&layers, "y", "axis"));
+        let longest = labels.iter().map(|(_, text)| text.chars().count()).max();
+        let left = longest.unwrap_or(0) as f64 * CHARACTER + 34.0;
+        let left = left.min(0.4 * total);
+        let mut drawing = Self {
+            offsets: scale::names(&layers, "yOffset"),
+            x,
+            y,
+            total,
+            left,
+            width: total - left - 12.0,
+            height: spec["height"].as_f64().unwrap_or(260.0),
+            layers,
+        };
+        let has_labels = |layer: &Layer<'_>| layer.kind() == "text";
+        if drawing.layers.iter().any(has_labels) {
+            let width = drawing.width;
+            drawing
+                .x
+                .stretch(width / (width - ROOM_OF_LABELS).max(0.5 * width));
+        }
+        drawing
+    }
+
+    /// Pixels from the y axis to a value.
+    fn x(&self, value: &Value) -> Option<f64> {
+        Some(self.x.place(value)? * self.width)
+    }
+
+    /// Pixels from the top to a value: numbers run upwards, names downwards.
+    fn y(&self, value: &Value) -> Option<f64> {
+        let share = self.y.place(value)?;
+        let from_top = if self.y.is_of_names() {
+            share
+        } else {
+            1.0 - share
+        };
+        Some(from_top * self.height)
+    }
+}
+
+/// One layer of a specification: a kind of mark with its rows of data.
+struct Layer<'s> {
+    mark: &'s Value,
+    own: &'s Value,
+    shared: &'s Value,
+    rows: Vec<&'s Value>,
+    is_rows: bool,
+}
+
+impl<'s> Layer<'s> {
+    fn of_all(spec: &'s Value) -> Vec<Self> {
+        let layer = |layer: &'s Value| {
+            let own_data = layer["data"]["values"].as_array();
+            let rows = own_data.or_else(|| spec["data"]["values"].as_array());
+            let filter = layer["transform"][0]["filter"].as_str();
+            let mut rows: Vec<&Value> = rows.into_iter().flatten().collect();
+            rows.retain(|row| filter.is_none_or(|test| holds(test, row)));
+            Self {
+                mark: &layer["mark"],
+                own: &layer["encoding"],
+                shared: &spec["encoding"],
+                rows,
+                is_rows: layer["name"] == ROWS,
+            }
+        };
+        let layers = spec["layer"].as_array();
+        layers.into_iter().flatten().map(layer).collect()
+    }
+
+    fn kind(&self) -> &'s str {
+        self.mark["type"].as_str().unwrap_or_default()
+    }
+
+    /// What a visual property is made from; null where nothing is said of it.
+    fn channel(&self, name: &str) -> &'s Value {
+        match &self.own[name] {
+            Value::Null => &self.shared[name],
+            own => own,
+        }
+    }
+
+    /// The value of a row that a property is made from.
+    fn value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
+        row.get(self.channel(name)["field"].as_str()?)
+    }
+}
+
+/// A value as text on one line.
+fn words(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => printable_line(text).into_owned(),
+        None => value.to_string(),
+    }
+}
+
+/// Whether an expression of the charts here is true of a row: comparisons of a field with
+/// a word or a number, one of which is enough.
+fn holds(test: &str, row: &Value) -> bool {
+    let one = |test: &str| {
+        if let Some(field) = test.strip_prefix("isValid(datum.") {
+            return row
+                .get(field.trim_end_matches(')'))
+                .is_some_and(Value::is_number);
+        }
+        let Some((field, rest)) = test
+            .strip_prefix("datum.")
+            .and_then(|rest| rest.split_once(' '))
+        else {
+            return false;
+        };
+        match rest.split_once(' ') {
+            Some(("===", word)) => row[field] == *word.trim_matches('\''),
+            Some((">", number)) => {
+                let number: Option<f64> = number.parse().ok();
+                row[field].as_f64() > number
+            }
+            _ => false,
+        }
+    };
+    test.split(" || ").any(one)
+}
+
+#[cfg(test)]
+mod tests;

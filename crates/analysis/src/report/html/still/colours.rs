@@ -1,0 +1,98 @@
+//! The colours of marks.
+
+use super::{Layer, holds, scale, words};
+use serde_json::Value;
+
+/// Tableau's ten, and the lighter ones beside them.
+const TABLEAU: [&str; 20] = [
+    "#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6",
+    "#9d755d", "#bab0ac", "#9ecae9", "#ffbf79", "#ff9d98", "#83bcb6", "#88d27a", "#f2cf5b",
+    "#d6a5c9", "#fcbfd2", "#d8b5a5", "#79706e",
+];
+
+/// Steps of viridis from dark to light.
+const VIRIDIS: [&str; 9] = [
+    "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
+    "#fde725",
+];
+
+/// What is drawn in no colour of its own.
+pub(super) const INK: &str = "currentColor";
+
+/// The colour of a mark, by the channel `name`.
+pub(super) fn colour(layer: &Layer<'_>, name: &str, row: &Value) -> String {
+    let channel = layer.channel(name);
+    if let Some(test) = channel["condition"]["test"].as_str()
+        && holds(test, row)
+    {
+        return words(&channel["condition"]["value"]);
+    }
+    if let Some(value) = channel["value"].as_str() {
+        return value.to_owned();
+    }
+    let Some(value) = layer.value(name, row) else {
+        let own = layer.mark["color"]
+            .as_str()
+            .or(layer.mark["stroke"].as_str());
+        return own.unwrap_or(INK).to_owned();
+    };
+    match channel["type"] == "quantitative" {
+        true => of_number(layer, name, value),
+        false => of_name(layer, name, &words(value)),
+    }
+}
+
+/// The colour of a name: that of its place in the domain, or among the names.
+pub(super) fn of_name(layer: &Layer<'_>, channel: &str, name: &str) -> String {
+    let scale = &layer.channel(channel)["scale"];
+    let found = |names: &[String]| names.iter().position(|other| other == name).unwrap_or(0);
+    match (scale["domain"].as_array(), scale["range"].as_array()) {
+        (Some(domain), Some(range)) if !range.is_empty() => {
+            let domain: Vec<String> = domain.iter().map(words).collect();
+            words(&range[found(&domain) % range.len()])
+        }
+        _ => {
+            let names = scale::names(std::slice::from_ref(layer), channel);
+            TABLEAU[found(&names) % TABLEAU.len()].to_owned()
+        }
+    }
+}
+
+fn of_number(layer: &Layer<'_>, channel: &str, value: &Value) -> String {
+    let (low, high) = ends(layer, channel);
+    let share = match high - low {
+        0.0 => 1.0,
+        span => (value.as_f64().unwrap_or(low) - low) / span,
+    };
+    let share = match layer.channel(channel)["scale"]["reverse"] == true {
+        true => 1.0 - share,
+        false => share,
+    };
+    let step = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    VIRIDIS[step.round() as usize].to_owned()
+}
+
+/// The least and the most of a channel.
+pub(super) fn ends(layer: &Layer<'_>, channel: &str) -> (f64, f64) {
+    let values = layer
+        .rows
+        .iter()
+        .filter_map(|row| layer.value(channel, row)?.as_f64());
+    values.fold((f64::MAX, f64::MIN), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// How opaque a mark is, from 0 to 1.
+pub(super) fn opacity(layer: &Layer<'_>, row: &Value) -> f64 {
+    let own = layer.mark["opacity"].as_f64().unwrap_or(1.0);
+    let scale = &layer.channel("opacity")["scale"];
+    let (Some(value), Some(domain)) = (layer.value("opacity", row), scale["domain"].as_array())
+    else {
+        return own;
+    };
+    let place = domain.iter().position(|one| one == value);
+    place
+        .and_then(|place| scale["range"][place].as_f64())
+        .unwrap_or(own)
+}

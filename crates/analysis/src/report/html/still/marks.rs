@@ -1,0 +1,212 @@
+//! Marks of all kinds.
+
+use super::colours::{self, colour, opacity};
+use super::{Drawing, Layer, axes, words};
+use crate::report::html::escape;
+use serde_json::Value;
+
+/// The marks of a layer.
+pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+    let each = |mark: fn(&Drawing<'_>, &Layer<'_>, &Value) -> Option<String>| -> String {
+        layer
+            .rows
+            .iter()
+            .filter_map(|row| mark(drawing, layer, row))
+            .collect()
+    };
+    let marks = match layer.kind() {
+        "bar" => bars(drawing, layer),
+        "point" => each(point),
+        "text" => each(text),
+        "rule" => each(rule),
+        "rect" => each(rectangle),
+        "line" => lines(drawing, layer),
+        "area" => area(drawing, layer),
+        _ => String::new(),
+    };
+    match layer.is_rows {
+        true => format!("<g class=\"rows_marks\">{marks}</g>"),
+        false => format!("<g>{marks}</g>"),
+    }
+}
+
+/// The middle of a row's band, and the pixels that its bar is high.
+fn band(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<(f64, f64)> {
+    let middle = drawing.y(layer.value("y", row)?)?;
+    let band = drawing.y.band() * drawing.height;
+    let Some(offset) = layer.value("yOffset", row) else {
+        return Some((middle, 0.78 * band));
+    };
+    let wanted = words(offset);
+    let place = drawing.offsets.iter().position(|name| *name == wanted)?;
+    let each = 0.9 * band / drawing.offsets.len() as f64;
+    let first = middle - 0.45 * band;
+    Some((first + (place as f64 + 0.5) * each, 0.86 * each))
+}
+
+/// Bars to the right. Those that have neither an end nor a place of their own in a band
+/// stand behind each other.
+fn bars(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+    let is_stacked = layer.channel("x2").is_null() && layer.channel("yOffset").is_null();
+    let mut ends: Vec<(String, f64)> = Vec::new();
+    let mut svg = String::new();
+    for row in &layer.rows {
+        let (Some(x), Some((middle, high))) = (layer.value("x", row), band(drawing, layer, row))
+        else {
+            continue;
+        };
+        let (mut from, mut until) = (0.0.into(), x.clone());
+        if let Some(end) = layer.value("x2", row) {
+            (from, until) = (x.clone(), end.clone());
+        } else if is_stacked {
+            let name = layer.value("y", row).map(words).unwrap_or_default();
+            let place = ends.iter().position(|(other, _)| *other == name);
+            let place = place.unwrap_or_else(|| {
+                ends.push((name, 0.0));
+                ends.len() - 1
+            });
+            from = ends[place].1.into();
+            ends[place].1 += x.as_f64().unwrap_or(0.0);
+            until = ends[place].1.into();
+        }
+        let (Some(from), Some(until)) = (drawing.x(&from), drawing.x(&until)) else {
+            continue;
+        };
+        svg += &filled((from, middle - high / 2.0, until - from, high), layer, row);
+    }
+    svg
+}
+
+/// A rectangle at a place, as wide and as high as said, in pixels.
+fn filled((x, y, width, height): (f64, f64, f64, f64), layer: &Layer<'_>, row: &Value) -> String {
+    let colour = escape::text(&colour(layer, "color", row));
+    let paint = match layer.mark["filled"] == false {
+        true => format!("fill=\"none\" stroke-width=\"3\" stroke=\"{colour}\""),
+        false => format!("fill=\"{colour}\" fill-opacity=\"{}\"", opacity(layer, row)),
+    };
+    let width = width.max(0.3);
+    format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}/>")
+}
+
+/// A cell of two names; or from one number to another over the whole height.
+fn rectangle(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+    let x = drawing.x(layer.value("x", row)?)?;
+    if let Some(end) = layer.value("x2", row) {
+        let place = (x, 0.0, drawing.x(end)? - x, drawing.height);
+        return Some(filled(place, layer, row));
+    }
+    let y = drawing.y(layer.value("y", row)?)?;
+    let (width, height) = (
+        drawing.x.band() * drawing.width,
+        drawing.y.band() * drawing.height,
+    );
+    Some(filled(
+        (x - width / 2.0, y - height / 2.0, width, height),
+        layer,
+        row,
+    ))
+}
+
+fn point(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+    let (x, y) = (
+        drawing.x(layer.value("x", row)?)?,
+        drawing.y(layer.value("y", row)?)?,
+    );
+    let size = layer.mark["size"].as_f64().unwrap_or(30.0);
+    let radius = (size / std::f64::consts::PI).sqrt();
+    let by = if layer.channel("stroke").is_null() {
+        "color"
+    } else {
+        "stroke"
+    };
+    Some(format!(
+        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{}\" fill-opacity=\"{}\"/>",
+        escape::text(&colour(layer, by, row)),
+        opacity(layer, row)
+    ))
+}
+
+/// Words beside a bar, or at the right end.
+fn text(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+    let x = match layer.channel("x")["value"] == "width" {
+        true => drawing.width,
+        false => drawing.x(layer.value("x", row)?)?,
+    };
+    let x = x + layer.mark["dx"].as_f64().unwrap_or(0.0);
+    let anchor = match layer.mark["align"].as_str() {
+        Some("left") => "start",
+        Some("right") => "end",
+        _ => "middle",
+    };
+    let (middle, _) = band(drawing, layer, row)?;
+    let value = layer.value("text", row)?;
+    let text = value.as_f64().map_or_else(|| words(value), axes::short);
+    let colour = match layer.own["color"].is_null() {
+        true => colours::INK.to_owned(),
+        false => colour(layer, "color", row),
+    };
+    let words = axes::written((x, middle + 4.0), anchor, &text);
+    Some(format!("<g fill=\"{}\">{words}</g>", escape::text(&colour)))
+}
+
+fn rule(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+    let (from, until) = (
+        drawing.x(layer.value("x", row)?)?,
+        drawing.x(layer.value("x2", row)?)?,
+    );
+    let (middle, _) = band(drawing, layer, row)?;
+    Some(format!(
+        "<path stroke=\"{}\" stroke-width=\"1.5\" d=\"M{from:.1} {middle:.1}H{until:.1}\"/>",
+        colours::INK
+    ))
+}
+
+/// A line for each colour, through its rows in their order.
+fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+    let is_stepped = layer.mark["interpolate"] == "step-before";
+    let mut found: Vec<(String, String)> = Vec::new();
+    for row in &layer.rows {
+        let place = |channel| layer.value(channel, row);
+        let (Some(x), Some(y)) = (
+            place("x").and_then(|value| drawing.x(value)),
+            place("y").and_then(|value| drawing.y(value)),
+        ) else {
+            continue;
+        };
+        let series = colour(layer, "color", row);
+        match found.iter_mut().find(|(other, _)| *other == series) {
+            Some((_, path)) if is_stepped => *path += &format!("V{y:.1}H{x:.1}"),
+            Some((_, path)) => *path += &format!("L{x:.1} {y:.1}"),
+            None => found.push((series, format!("M{x:.1} {y:.1}"))),
+        }
+    }
+    let line = |(colour, path): (String, String)| {
+        let width = layer.mark["strokeWidth"].as_f64().unwrap_or(2.0);
+        let colour = escape::text(&colour);
+        format!("<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" d=\"{path}\"/>")
+    };
+    found.into_iter().map(line).collect()
+}
+
+/// What lies between two curves.
+fn area(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+    let curve = |channel: &str| -> Vec<String> {
+        let place = |row: &&Value| {
+            let x = drawing.x(layer.value("x", row)?)?;
+            let y = drawing.y(layer.value(channel, row)?)?;
+            Some(format!("{x:.1} {y:.1}"))
+        };
+        layer.rows.iter().filter_map(place).collect()
+    };
+    let (there, mut back) = (curve("y"), curve("y2"));
+    back.reverse();
+    let Some(first) = layer.rows.first().filter(|_| !there.is_empty()) else {
+        return String::new();
+    };
+    format!(
+        "<path fill=\"{}\" fill-opacity=\"{}\" d=\"M{}Z\"/>",
+        escape::text(&colour(layer, "color", first)),
+        opacity(layer, first),
+        [there, back].concat().join("L")
+    )
+}

@@ -1,0 +1,171 @@
+//! From values to places along an axis.
+
+use super::{Layer, axes, words};
+use serde_json::Value;
+
+/// An axis of names, or of numbers with the values at its two ends.
+#[derive(Debug)]
+pub(super) enum Scale {
+    Names(Vec<String>),
+    Linear(f64, f64),
+    Logarithmic(f64, f64),
+}
+
+impl Scale {
+    /// The scale of a channel, by what layers say of it and by their rows.
+    pub(super) fn of(layers: &[Layer<'_>], channel: &str) -> Self {
+        let is_of_names = |layer: &Layer<'_>| layer.channel(channel)["type"] == "nominal";
+        if layers.iter().any(is_of_names) {
+            return Self::Names(names(layers, channel));
+        }
+        let scale = axes::definition(layers, channel, "scale");
+        let is_logarithmic = scale["type"] == "log";
+        let (low, high) = match (scale["domain"][0].as_f64(), scale["domain"][1].as_f64()) {
+            (Some(low), Some(high)) => (low, high),
+            _ => extent(layers, channel, is_logarithmic),
+        };
+        match is_logarithmic {
+            true => Self::Logarithmic(low, high),
+            false => Self::Linear(low, high),
+        }
+    }
+
+    pub(super) fn is_of_names(&self) -> bool {
+        matches!(self, Self::Names(_))
+    }
+
+    /// Makes the axis longer by a factor, where it begins at zero.
+    pub(super) fn stretch(&mut self, factor: f64) {
+        if let Self::Linear(_, high) = self {
+            *high *= factor;
+        }
+    }
+
+    /// The share of the axis before a value; of a name, before the middle of its band.
+    pub(super) fn place(&self, value: &Value) -> Option<f64> {
+        let share = match self {
+            Self::Names(names) => {
+                let wanted = words(value);
+                let place = names.iter().position(|name| *name == wanted)?;
+                (place as f64 + 0.5) * self.band()
+            }
+            Self::Linear(low, high) => between(value.as_f64()?, (*low, *high)),
+            Self::Logarithmic(low, high) => {
+                let value = value.as_f64().filter(|value| *value > 0.0)?;
+                let ends = (libm::log10(*low), libm::log10(*high));
+                between(libm::log10(value), ends)
+            }
+        };
+        Some(share.clamp(0.0, 1.0))
+    }
+
+    /// The share of the axis that a name has; nothing of a number.
+    pub(super) fn band(&self) -> f64 {
+        match self {
+            Self::Names(names) => 1.0 / names.len().max(1) as f64,
+            Self::Linear(..) | Self::Logarithmic(..) => 0.0,
+        }
+    }
+
+    /// Places with what is written there.
+    pub(super) fn ticks(&self, axis: &Value) -> Vec<(f64, String)> {
+        if let Self::Names(names) = self {
+            let place = |(place, name): (usize, &String)| {
+                ((place as f64 + 0.5) * self.band(), name.clone())
+            };
+            return names.iter().enumerate().map(place).collect();
+        }
+        let values = match axis["values"].as_array() {
+            Some(values) => values.iter().filter_map(Value::as_f64).collect(),
+            None => self.round_values(),
+        };
+        let tick = |value: f64| Some((self.place(&value.into())?, axes::number(axis, value)));
+        values.into_iter().filter_map(tick).collect()
+    }
+
+    fn round_values(&self) -> Vec<f64> {
+        match self {
+            Self::Names(_) => Vec::new(),
+            Self::Linear(low, high) => {
+                let step = round_above((high - low).abs() / 6.0);
+                let first = (low / step).ceil() as i64;
+                let last = (high / step).floor() as i64;
+                (first..=last).map(|place| place as f64 * step).collect()
+            }
+            Self::Logarithmic(low, high) => {
+                let (low, high) = (low.min(*high), low.max(*high));
+                let powers = || (-12..=15).map(|power| libm::pow(10.0, f64::from(power)));
+                let within = |value: &f64| (low..=high).contains(value);
+                match powers().filter(within).count() {
+                    0..=2 => powers()
+                        .flat_map(|one| [one, 2.0 * one, 5.0 * one])
+                        .filter(within)
+                        .collect(),
+                    _ => powers().filter(within).collect(),
+                }
+            }
+        }
+    }
+}
+
+/// How far a value is from the first of two towards the second.
+fn between(value: f64, (low, high): (f64, f64)) -> f64 {
+    match high - low {
+        0.0 => 0.5,
+        span => (value - low) / span,
+    }
+}
+
+/// The least of 1, 2, 5, 10, ... with any power of ten that is not below a number.
+fn round_above(number: f64) -> f64 {
+    if number <= 0.0 {
+        return 1.0;
+    }
+    let power = libm::pow(10.0, libm::floor(libm::log10(number)));
+    let steps = [1.0, 2.0, 5.0].map(|step| step * power);
+    steps
+        .into_iter()
+        .find(|step| *step >= number)
+        .unwrap_or(10.0 * power)
+}
+
+/// The least and the most that a channel shows. A linear axis begins at zero.
+fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
+    let second = format!("{channel}2");
+    let mut values = Vec::new();
+    for layer in layers {
+        for row in &layer.rows {
+            for channel in [channel, &second] {
+                values.extend(layer.value(channel, row).and_then(Value::as_f64));
+            }
+        }
+    }
+    let first = if is_logarithmic { f64::MAX } else { 0.0 };
+    let low = values.iter().copied().fold(first, f64::min);
+    let high = values
+        .iter()
+        .copied()
+        .fold(if is_logarithmic { 0.0 } else { low }, f64::max);
+    match is_logarithmic && (values.is_empty() || low <= 0.0) {
+        true => (1.0, 10.0),
+        false => (low, high),
+    }
+}
+
+/// The names that a channel shows, in the order of the rows.
+pub(super) fn names(layers: &[Layer<'_>], channel: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for layer in layers {
+        for value in layer
+            .rows
+            .iter()
+            .filter_map(|row| layer.value(channel, row))
+        {
+            let name = words(value);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
