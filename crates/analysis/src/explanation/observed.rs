@@ -23,7 +23,7 @@
 use super::{Account, DeviceAccount, OperationAccount, Spread, window};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
-use diskperf_timeline::{BlockTrace, Nanoseconds, Span, Stage, Trace};
+use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
 
 /// The unit of a request's place.
 const SECTOR_BYTES: u64 = 512;
@@ -173,6 +173,41 @@ fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
         Scheduled::Waiting if queued > 0 => Stage::DriverQueue,
         Scheduled::Waiting => Stage::Unattributed,
     }
+}
+
+/// A worker of whom the events say one thing and the kernel's accounting another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Disagreement {
+    /// The share (0 to 1) of its elapsed time that the events have it on a processor.
+    pub by_events: f64,
+    /// The share that its processor time is of it.
+    pub by_accounting: f64,
+}
+
+/// Shares that differ by less agree: events are in whole microseconds, and what
+/// interrupts take is in the events alone.
+const AGREES_WITHIN: f64 = 0.05;
+
+/// The worker whose events and accounting differ most, if they do not agree. Events
+/// that are missing without being counted as lost, time that the hypervisor took,
+/// and accounting by ticks have this effect.
+pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disagreement> {
+    let trace = trace(block);
+    let of_worker = |process: &TracedProcess| {
+        let worker = repetition.workers.get(process.number as usize - 1)?;
+        let parts = process.parts();
+        let running = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
+        let by_events: Nanoseconds = running.map(|(_, from, until)| until.since(from)).sum();
+        let elapsed = worker.elapsed.0.max(1) as f64;
+        Some(Disagreement {
+            by_events: by_events.0 as f64 / elapsed,
+            by_accounting: worker.cpu.0 as f64 / elapsed,
+        })
+    };
+    let apart = |one: &Disagreement| (one.by_events - one.by_accounting).abs();
+    let all = trace.processes.iter().filter_map(of_worker);
+    all.filter(|one| apart(one) > AGREES_WITHIN)
+        .max_by(|one, other| apart(one).total_cmp(&apart(other)))
 }
 
 /// The account of what was recorded; none where events were lost, or no worker

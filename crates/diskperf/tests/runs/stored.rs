@@ -218,7 +218,7 @@ fn a_gate_has_five_exit_codes() {
             ("fast.json", 0.5),
         ],
     );
-    let other = MEASURE.replace("write_8192", "mix");
+    let other = MEASURE.replace("write_8192", "write_4096");
     user.run(&words(&format!("{other} --label other")))
         .expect(0, &[]);
     for (line, code, says) in [

@@ -243,6 +243,7 @@ fn told(
             }
         };
         notes.extend(lost(result, own));
+        notes.extend(disagreeing(result, own));
         notes.extend(remarks(result, &layers, trace.is_some()));
         told.explanation.programs.push(ProgramExplanation {
             program: result.title(),
@@ -273,8 +274,8 @@ fn told(
     Ok(told)
 }
 
-/// Of the repetitions that count and were watched without loss, the account of
-/// the one in the middle by its elapsed time.
+/// Of the repetitions that count and were watched without loss and without
+/// disagreement, the account of the one in the middle by its elapsed time.
 fn watched<'r>(
     result: &'r ProgramResult,
     traces: &[Option<BlockTrace>],
@@ -285,6 +286,7 @@ fn watched<'r>(
         .filter(|(repetition, _)| !repetition.discarded)
         .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
         .filter(|(_, trace)| trace.lost_events == 0)
+        .filter(|(repetition, trace)| observed::disagreement(trace, repetition).is_none())
         .collect();
     kept.sort_by_key(|(repetition, _)| repetition.elapsed());
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
@@ -313,6 +315,35 @@ fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String>
             traces.len()
         )
     })
+}
+
+/// What is to be said of events that the kernel's own accounting contradicts.
+fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
+    let pairs = result.repetitions.iter().zip(traces);
+    let kept: Vec<(&Repetition, &BlockTrace)> = pairs
+        .filter(|(repetition, _)| !repetition.discarded)
+        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
+        .filter(|(_, trace)| trace.lost_events == 0)
+        .collect();
+    let of = |(repetition, trace): &(&Repetition, &BlockTrace)| {
+        observed::disagreement(trace, repetition)
+    };
+    let found: Vec<_> = kept.iter().filter_map(of).collect();
+    let first = found.first()?;
+    let without = match found.len() == kept.len() {
+        true => {
+            "the ledger is from counters and not from events; run it again, with less else on this machine"
+        }
+        false => "they are left out",
+    };
+    Some(format!(
+        "{}: not sure: in {} of {} repetitions the scheduler's events and the kernel's accounting disagree (by the events {:.0} % of the time on a processor, by the accounting {:.0} %): {without}",
+        result.title(),
+        found.len(),
+        kept.len(),
+        100.0 * first.by_events,
+        100.0 * first.by_accounting,
+    ))
 }
 
 fn remarks(

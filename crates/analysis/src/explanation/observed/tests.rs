@@ -1,9 +1,9 @@
 //! Accounts of events made by hand.
 
-use super::{account, trace};
+use super::{account, disagreement, trace};
 use crate::explanation::Spread;
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
-use diskperf_timeline::{BlockTrace, Nanoseconds, Stage};
+use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Stage, WorkerMeasure};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -161,5 +161,41 @@ fn the_ledger_sums_to_the_elapsed_time() {
         assert!(account.utilisation.drives[0] <= 1.0);
         let mean = account.devices[0].at_device_mean.unwrap();
         assert!(mean + 1e-9 >= account.utilisation.drives[0], "{found:?}");
+    }
+}
+
+#[test]
+fn events_and_accounting_have_to_agree() {
+    // Half of the time on a processor.
+    let found = block(
+        Vec::new(),
+        vec![
+            switch(600, Scheduled::Waiting),
+            switch(1090, Scheduled::Woken),
+        ],
+    );
+    for (cpu_ns, apart) in [
+        (500, false),
+        (460, false),
+        (540, false),
+        (400, true),
+        (990, true),
+    ] {
+        let repetition = Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds(1000),
+                cpu: Nanoseconds(cpu_ns),
+                ..WorkerMeasure::default()
+            }],
+            ..Repetition::default()
+        };
+        let disagreement = disagreement(&found, &repetition);
+        assert_eq!(disagreement.is_some(), apart, "{cpu_ns}: {disagreement:?}");
+        if let Some(found) = disagreement {
+            assert_eq!(
+                (found.by_events, found.by_accounting),
+                (0.5, cpu_ns as f64 / 1000.0)
+            );
+        }
     }
 }
