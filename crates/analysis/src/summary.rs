@@ -2,6 +2,7 @@
 
 use crate::cache::{CacheVerdict, device_share};
 use crate::layers::Layer;
+use crate::statistics::shape::Shape;
 use crate::statistics::{Interval, mean, median, median_interval};
 use diskperf_timeline::{
     Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure, World,
@@ -106,6 +107,9 @@ pub struct Summary {
     pub device_share: Option<f64>,
     /// Whether that is what was asked.
     pub cache: CacheVerdict,
+    /// How the kept repetitions lie in the order of running; in virtual time, where
+    /// nothing disturbs them, steady.
+    pub shape: Shape,
 }
 
 impl Summary {
@@ -116,6 +120,7 @@ impl Summary {
         if world == World::Model && summary.kept > 0 {
             summary.interval = Some(Interval::exact(summary.kb_per_s));
             summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
+            summary.shape = Shape::Steady;
         }
         summary
     }
@@ -161,6 +166,12 @@ impl Summary {
             device_share: middle(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
+            shape: Shape::of(
+                &kept
+                    .iter()
+                    .map(|one| one.elapsed().seconds())
+                    .collect::<Vec<_>>(),
+            ),
         }
     }
 }

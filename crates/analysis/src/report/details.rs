@@ -247,7 +247,15 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
     vec![
         Block::Section("Repetitions, the discarded ones in parentheses".to_owned()),
         Block::Grid(grid),
+        Block::List(strips(view)),
     ]
+}
+
+/// The kept repetitions of each program of which there are several, as bars.
+fn strips(view: &View) -> Vec<String> {
+    let several = view.rows.iter().filter(|row| row.summary.kept > 1);
+    let line = |row: &Row| format!("{} {}", figures::strip(row.result), row.title);
+    several.map(line).collect()
 }
 
 /// A figure of every repetition, as text.

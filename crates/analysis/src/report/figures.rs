@@ -2,8 +2,9 @@
 
 use super::view::Row;
 use crate::cache::CacheVerdict;
-use crate::statistics::{Interval, Method};
+use crate::statistics::{Interval, Method, shape};
 use crate::summary::Summary;
+use diskperf_timeline::{ProgramResult, Repetition};
 
 /// The mark of a figure that the generator limits.
 pub(super) const GENERATOR_MARK: &str = "§";
@@ -124,4 +125,10 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
         ));
     }
     lines
+}
+
+/// The kept repetitions as a row of bars, in the order of running.
+pub(super) fn strip(result: &ProgramResult) -> String {
+    let rates: Vec<f64> = result.kept().map(Repetition::kb_per_s).collect();
+    shape::strip(&rates)
 }

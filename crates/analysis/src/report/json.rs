@@ -7,6 +7,7 @@ use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{Basis, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict};
 use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
+use crate::statistics::shape::Shape;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
     CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Ledger, Modelled,
@@ -91,6 +92,8 @@ struct ResultJson<'a> {
     cache_verdict: CacheVerdict,
     device_share: Option<f64>,
     generator_share: Option<f64>,
+    #[serde(flatten)]
+    shape: Shape,
     notes: &'a [String],
     /// Of several targets at once: what each did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -245,6 +248,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         cache_verdict: summary.cache,
         device_share: summary.device_share,
         generator_share: row.generator_share,
+        shape: summary.shape,
         notes: &result.notes,
         targets: parts(run, result).into_iter().map(Into::into).collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),

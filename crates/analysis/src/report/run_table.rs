@@ -369,11 +369,33 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     } else {
         Block::Text("No program of this run has a result.".to_owned())
     }];
-    let notes = notes(views);
+    let mut notes = notes(views);
+    notes.extend(shapes(views));
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
     }
     blocks
+}
+
+/// The programs whose repetitions do not lie about one level, as strips: one figure
+/// does not stand for them.
+fn shapes(views: &[View]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for view in views {
+        for row in view
+            .rows
+            .iter()
+            .filter(|row| !row.summary.shape.is_steady())
+        {
+            let name = match views.len() {
+                1 => row.title.clone(),
+                _ => format!("{}, {}", row.title, view.name),
+            };
+            let strip = figures::strip(row.result);
+            lines.push(format!("{name}: {} {strip}", row.summary.shape.words()));
+        }
+    }
+    lines
 }
 
 /// The meaning of the columns and marks that occur.

@@ -204,6 +204,9 @@ fn details_show_every_repetition() {
     rewrite_8192 (1)
     rewrite_8192 2
     rewrite_8192 3
+
+    ▅█ read_8192
+    ▅█ rewrite_8192
     ");
 }
 
