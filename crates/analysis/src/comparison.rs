@@ -484,15 +484,22 @@ impl<'a> Candidate<'a> {
 
 /// How two runs are compared.
 fn basis((base, other): (&Run, &Run)) -> Basis {
-    let partner = |run: &Run| run.interleaved.as_ref().map(|one| one.partner.clone());
     if [base, other].iter().all(|run| run.world == World::Model) {
         Basis::Exact
-    } else if partner(base).as_ref() == Some(&other.id) && partner(other).as_ref() == Some(&base.id)
-    {
+    } else if are_partners(base, other) {
         Basis::MedianBlock
     } else {
         Basis::Medians
     }
+}
+
+/// Whether two runs are the arms of one A/B measurement.
+fn are_partners(base: &Run, other: &Run) -> bool {
+    let names = |run: &Run, partner: &Run| {
+        let interleaved = run.interleaved.as_ref();
+        interleaved.is_some_and(|one| one.partner == partner.id)
+    };
+    names(base, other) && names(other, base)
 }
 
 /// The speed of a repetition. One that moved nothing, or took no time, has none.

@@ -103,6 +103,24 @@ impl Observer for Progress {
                 let bytes_per_s = repetition.kb_per_s() * KIB as f64;
                 bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
+            Event::BlockFinished {
+                title,
+                blocks,
+                ratio,
+                interval,
+                left,
+            } => {
+                let mut far = format!("A/B {}: block {blocks}", printable_line(title));
+                if let Some(ratio) = ratio {
+                    far += &format!(", so far B/A {ratio:.2}");
+                }
+                if let Some((low, high)) = interval {
+                    far += &format!(" [{low:.2}, {high:.2}]");
+                }
+                let left = HumanDuration(left);
+                bar.bar.set_style(style("{prefix}"));
+                bar.bar.set_prefix(format!("{far}, {left:#} left"));
+            }
             Event::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
                 bar.start(printable_line(&what).into_owned());

@@ -179,16 +179,17 @@ impl<'a> Execution<'a> {
         let mut result = work.result(step, stand);
         self.recorder.begin_result(&result);
         self.recorder.tell(self.observer);
+        let ordinal = self.run.results.len();
         let recorder = &mut *self.recorder;
         let repetitions = &mut result.repetitions;
         let outcome = repeat(rig, &work, repetitions, self.observer, |one, observer| {
-            recorder.add_repetition(one);
+            recorder.add_repetition(ordinal, one);
             recorder.tell(observer);
             observer.event(Event::RepetitionFinished(one));
             true
         });
         result.notes.extend(stagger_note(&step.program, &result));
-        self.recorder.finish_result(&result);
+        self.recorder.finish_result(ordinal, &result);
         self.recorder.tell(self.observer);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
@@ -198,11 +199,7 @@ impl<'a> Execution<'a> {
     /// The run at its end, well or not.
     fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
         let error = error.map(LaboratoryError::or_limit);
-        self.run.state = match &error {
-            None => RunState::Finished,
-            Some(LaboratoryError::Interrupted) => RunState::Interrupted,
-            Some(error) => RunState::Failed(error.to_string()),
-        };
+        self.run.state = state_after(error.as_ref());
         self.recorder.finish_run(&self.run);
         self.recorder.tell(self.observer);
         self.observer.event(Event::RunFinished(&self.run));
@@ -257,9 +254,10 @@ impl Execution<'_> {
                 stop,
                 opened: drives.all(),
                 block_events: None,
+                before: None,
             };
             rig.listen(self.observer);
-            let mut sizes = Sizes::default();
+            let mut sizes = Sizes::of_run();
             let done = self.steps(&rig, &rig.stand(), |step, observer| {
                 sizes.of(&rig, step, observer)
             });
@@ -272,8 +270,17 @@ impl Execution<'_> {
     }
 }
 
+/// The state of a run that ended so.
+pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
+    match error {
+        None => RunState::Finished,
+        Some(LaboratoryError::Interrupted) => RunState::Interrupted,
+        Some(error) => RunState::Failed(error.to_string()),
+    }
+}
+
 /// A run on real storage with nothing measured yet.
-fn new_run(plan: &HostPlan, clock: Clock) -> Run {
+pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     let targets = plan.targets.iter().chain(&plan.other);
     let places: Vec<&Path> = targets.map(|target| target.path.as_path()).collect();
     let environment = environment::capture(&places, clock.name());

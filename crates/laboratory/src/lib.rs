@@ -7,6 +7,7 @@
 //! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
 //! and a [`Recorder`] what was measured. Nothing here prints.
 
+pub mod ab;
 pub mod adaptive;
 pub mod again;
 pub mod catalogue;

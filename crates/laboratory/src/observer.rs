@@ -3,6 +3,7 @@
 use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Setting};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 /// Something that happened.
 pub enum Event<'a> {
@@ -37,6 +38,19 @@ pub enum Event<'a> {
     BlockLayer(BlockTrace),
     /// A repetition ended.
     RepetitionFinished(&'a Repetition),
+    /// A block of an A/B measurement ended.
+    BlockFinished {
+        /// The program.
+        title: &'a str,
+        /// Its blocks so far.
+        blocks: u32,
+        /// The rate of B over that of A.
+        ratio: Option<f64>,
+        /// Where that lies, lowest first; absent as long as the blocks are too few.
+        interval: Option<(f64, f64)>,
+        /// How long the measurement may still take.
+        left: Duration,
+    },
     /// A program ended.
     StepFinished(&'a ProgramResult),
     /// All programs ran on a modelled system, and now run without one of its settings,

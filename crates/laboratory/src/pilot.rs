@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 pub(crate) const SMALLEST_BYTES: u64 = 8 * MIB;
 /// No repetition moves more, unless the user says so.
 pub(crate) const LARGEST_BYTES: u64 = GIB;
-/// How long a repetition should last.
+/// How long a repetition of a run should last.
 const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
+/// How long one of an A/B measurement should: many short ones say more than few long ones.
+const WANTED_IN_BLOCKS: Nanoseconds = Nanoseconds::from_millis(100);
 /// A pilot at least this long is extrapolated from; a shorter one tells more
 /// about the first calls than about the rate.
 const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
@@ -24,10 +26,30 @@ const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
 const GROWTH: u64 = 8;
 
 /// The sizes of steps on a rig, each found once for its group.
-#[derive(Default)]
-pub(crate) struct Sizes(BTreeMap<u32, u64>);
+pub(crate) struct Sizes {
+    /// How long a repetition should last.
+    wanted: Nanoseconds,
+    /// By group.
+    found: BTreeMap<u32, u64>,
+}
 
 impl Sizes {
+    /// Of a run.
+    pub(crate) fn of_run() -> Self {
+        Self {
+            wanted: WANTED,
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// Of an A/B measurement.
+    pub(crate) fn of_blocks() -> Self {
+        Self {
+            wanted: WANTED_IN_BLOCKS,
+            found: BTreeMap::new(),
+        }
+    }
+
     /// The size that was asked for, or the program's own, or what a pilot finds.
     pub(crate) fn of(
         &mut self,
@@ -48,11 +70,11 @@ impl Sizes {
             }
             return Ok(size_bytes.max(call_bytes));
         }
-        let size_bytes = match self.0.get(&step.size_group) {
+        let size_bytes = match self.found.get(&step.size_group) {
             Some(size_bytes) => *size_bytes,
             None => {
-                let found = found(rig, step, observer)?;
-                self.0.insert(step.size_group, found);
+                let found = found((rig, step), self.wanted, observer)?;
+                self.found.insert(step.size_group, found);
                 found
             }
         };
@@ -62,8 +84,8 @@ impl Sizes {
 
 /// The size of a step's group, which that of the program in its middle is.
 fn found(
-    rig: &HostRig<'_>,
-    step: &Step,
+    (rig, step): (&HostRig<'_>, &Step),
+    wanted: Nanoseconds,
     observer: &mut dyn Observer,
 ) -> Result<u64, LaboratoryError> {
     let plan = rig.plan;
@@ -102,7 +124,7 @@ fn found(
             size_bytes = grown;
             continue;
         }
-        let mut best = extrapolated(size_bytes, elapsed);
+        let mut best = extrapolated(size_bytes, elapsed, wanted);
         while best > call_bytes && !fits(best) {
             best /= 2;
         }
@@ -111,7 +133,7 @@ fn found(
 }
 
 /// The most bytes up to these that are whole calls, at least one.
-fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
+pub(crate) fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
     bytes.max(call_bytes) / call_bytes * call_bytes
 }
 
@@ -130,8 +152,8 @@ fn longest(repetition: &Repetition) -> Nanoseconds {
 /// The power of two between the limits at which a repetition is nearest to
 /// what is wanted. Powers of two keep the sizes of two runs the same although
 /// their pilots differ.
-fn extrapolated(size_bytes: u64, elapsed: Nanoseconds) -> u64 {
-    let wanted = size_bytes as f64 * WANTED.0 as f64 / elapsed.0.max(1) as f64;
+fn extrapolated(size_bytes: u64, elapsed: Nanoseconds, wanted: Nanoseconds) -> u64 {
+    let wanted = size_bytes as f64 * wanted.0 as f64 / elapsed.0.max(1) as f64;
     let mut best = SMALLEST_BYTES;
     while best < LARGEST_BYTES && (best as f64) * std::f64::consts::SQRT_2 < wanted {
         best *= 2;
@@ -154,7 +176,7 @@ mod tests {
             (64, 490, 64),
             (64, 360, 64),
         ] {
-            let size = extrapolated(size_mib * MIB, Nanoseconds::from_millis(elapsed_ms));
+            let size = extrapolated(size_mib * MIB, Nanoseconds::from_millis(elapsed_ms), WANTED);
             assert_eq!(
                 size / MIB,
                 expected_mib,

@@ -9,7 +9,7 @@ mod workload;
 use crate::error::LaboratoryError;
 use crate::label;
 use crate::model::load_catalogue;
-use diskperf_battery::Step;
+use diskperf_battery::{Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::Experiment;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,22 @@ impl Plan {
         match self {
             Plan::Host(plan) => !plan.fresh.is_empty(),
             Plan::Model(_) => false,
+        }
+    }
+
+    /// Its programs.
+    pub(crate) fn suite(&self) -> &Suite {
+        match self {
+            Plan::Host(plan) => &plan.suite,
+            Plan::Model(plan) => &plan.suite,
+        }
+    }
+
+    /// What a reader must know: steps that were left out, and why.
+    pub(crate) fn notes(&self) -> &[String] {
+        match self {
+            Plan::Host(plan) => &plan.notes,
+            Plan::Model(plan) => &plan.notes,
         }
     }
 

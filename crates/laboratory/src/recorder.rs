@@ -159,26 +159,21 @@ impl Recorder {
 
     pub(crate) fn begin_result(&mut self, result: &ProgramResult) {
         self.change(|run| run.results.push(result.clone()));
-        self.write(|store, run| store.begin_result(&run.id, ordinal(run), result));
+        self.write(|store, run| {
+            let ordinal = run.results.len() as u32 - 1;
+            store.begin_result(&run.id, ordinal, result)
+        });
     }
 
-    pub(crate) fn add_repetition(&mut self, repetition: &Repetition) {
-        self.change(|run| {
-            let result = run.results.last_mut();
-            let result = result.expect("a result is begun before its repetitions");
-            result.repetitions.push(repetition.clone());
-        });
-        self.write(|store, run| store.add_repetition(&run.id, ordinal(run), repetition));
+    /// A repetition of the result of this place in the order of beginning.
+    pub(crate) fn add_repetition(&mut self, ordinal: usize, repetition: &Repetition) {
+        self.change(|run| run.results[ordinal].repetitions.push(repetition.clone()));
+        self.write(|store, run| store.add_repetition(&run.id, ordinal as u32, repetition));
     }
 
-    pub(crate) fn finish_result(&mut self, result: &ProgramResult) {
-        self.change(|run| {
-            let begun = run.results.last_mut();
-            begun
-                .expect("a result is begun before it ends")
-                .clone_from(result);
-        });
-        self.write(|store, run| store.update_result(&run.id, ordinal(run), result));
+    pub(crate) fn finish_result(&mut self, ordinal: usize, result: &ProgramResult) {
+        self.change(|run| run.results[ordinal].clone_from(result));
+        self.write(|store, run| store.update_result(&run.id, ordinal as u32, result));
     }
 
     /// Ends a run. What the store does not take now is left in a file.
@@ -363,11 +358,6 @@ impl Recorder {
             self.news.push(news);
         }
     }
-}
-
-/// The place in the order of running of the result that is being made.
-fn ordinal(run: &Run) -> u32 {
-    run.results.len().saturating_sub(1) as u32
 }
 
 #[cfg(test)]

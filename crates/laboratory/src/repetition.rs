@@ -10,6 +10,7 @@ use crate::target::Target;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
+use diskperf_system::host::hook::{Hook, HookError};
 use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
@@ -31,6 +32,8 @@ pub(crate) struct HostRig<'a> {
     pub(crate) opened: &'a [Drive],
     /// Where what the block layer does is recorded.
     pub(crate) block_events: Option<BlockEvents>,
+    /// What is to be done before each repetition.
+    pub(crate) before: Option<&'a Hook>,
 }
 
 /// Set up and torn down.
@@ -105,6 +108,12 @@ impl Rig for HostRig<'_> {
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
         observer: &mut dyn Observer,
     ) -> Result<Repetition, LaboratoryError> {
+        if let Some(hook) = self.before {
+            hook.run(self.stop).map_err(|error| match error {
+                HookError::Stopped => LaboratoryError::Interrupted,
+                error => LaboratoryError::work(error),
+            })?;
+        }
         self.repetition(assignments, moved_bytes, observer)
             .map_err(|error| LaboratoryError::program(title, &self.names(), &error))
     }

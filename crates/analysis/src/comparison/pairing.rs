@@ -13,7 +13,20 @@ impl<'a> Pairing<'a> {
     /// Pairs results of the same program and distinguishing parameters, those
     /// that are most alike first: the same number of drives, then the same
     /// kind of file system, then the same block size.
+    ///
+    /// The arms of one A/B measurement ran the same programs in the same order, whatever
+    /// their parameters are: there the place says it.
     pub(super) fn of(base: &'a Run, other: &'a Run) -> Self {
+        if super::are_partners(base, other) {
+            let mut pairs: Vec<_> = base.results.iter().zip(&other.results).collect();
+            pairs.sort_by_key(|(result, _)| result.row);
+            let beyond = |one: &'a Run| one.results.iter().skip(pairs.len()).collect();
+            return Self {
+                base_only: beyond(base),
+                other_only: beyond(other),
+                pairs,
+            };
+        }
         let base = in_table_order(base);
         let other = in_table_order(other);
         let mut candidates = Vec::new();

@@ -10,8 +10,8 @@ use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
-    CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Ledger, Modelled,
-    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interleaved, Ledger,
+    Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
     WorkerMeasure, World, printable,
 };
 use serde::Serialize;
@@ -34,6 +34,8 @@ struct RunJson<'a> {
     started_unix_ms: u64,
     command_line: &'a [String],
     experiment: Option<&'a Experiment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interleaved: Option<&'a Interleaved>,
     cache: CacheMode,
     dropped_all_caches: bool,
     #[serde(flatten)]
@@ -128,6 +130,8 @@ impl<'a> From<Part<'a>> for TargetJson<'a> {
 #[derive(Serialize)]
 struct RepetitionJson<'a> {
     discarded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<Block>,
     kb_per_s: f64,
     durable_kb_per_s: Option<f64>,
     cpu_percent: f64,
@@ -190,6 +194,7 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
         started_unix_ms: run.started_unix_ms,
         command_line: &run.command_line,
         experiment: run.experiment.as_ref(),
+        interleaved: run.interleaved.as_ref(),
         cache: run.cache,
         dropped_all_caches: run.dropped_all_caches,
         state: &run.state,
@@ -258,6 +263,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
 fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     RepetitionJson {
         discarded: one.discarded,
+        block: one.block,
         kb_per_s: one.kb_per_s(),
         durable_kb_per_s: one.durable_kb_per_s(),
         cpu_percent: one.cpu_percent(),

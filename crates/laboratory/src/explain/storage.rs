@@ -201,6 +201,7 @@ impl Observer for Collector<'_> {
             }
             Event::RunStarted(_)
             | Event::Pilot { .. }
+            | Event::BlockFinished { .. }
             | Event::StepFinished(_)
             | Event::SettingTried(_)
             | Event::Warning(_)

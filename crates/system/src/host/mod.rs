@@ -7,6 +7,7 @@ mod clock;
 pub mod device;
 pub mod environment;
 pub mod fresh;
+pub mod hook;
 pub mod limits;
 mod listing;
 pub mod mounts;

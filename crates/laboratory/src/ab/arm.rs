@@ -1,0 +1,121 @@
+//! One arm while it is measured: its run, and where that is kept.
+
+use super::share_files;
+use crate::execute::{new_run, state_after};
+use crate::observer::{Event, Observer};
+use crate::plan::HostPlan;
+use crate::recorder::Recorder;
+use crate::{LaboratoryError, overhead};
+use diskperf_system::host::Clock;
+use diskperf_system::host::hook::Hook;
+use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};
+
+/// One of the two.
+pub(super) struct Measured<'a> {
+    pub(super) plan: &'a HostPlan,
+    pub(super) hook: Option<Hook>,
+    pub(super) run: Run,
+    pub(super) recorder: &'a mut Recorder,
+}
+
+/// Both, with nothing measured yet.
+pub(super) fn both<'a>(
+    plans: [&'a HostPlan; 2],
+    (hooks, seed): ([Option<Hook>; 2], u64),
+    clock: Clock,
+    recorders: [&'a mut Recorder; 2],
+) -> [Measured<'a>; 2] {
+    let ids = plans.map(|plan| new_run(plan, clock));
+    let [mut run_a, mut run_b] = ids;
+    let places_differ = !share_files(plans);
+    let interleaved = |partner: &Run, arm| {
+        Some(Interleaved {
+            partner: partner.id.clone(),
+            arm,
+            seed,
+            places_differ,
+        })
+    };
+    run_a.interleaved = interleaved(&run_b, Arm::A);
+    run_b.interleaved = interleaved(&run_a, Arm::B);
+    let ([plan_a, plan_b], [hook_a, hook_b]) = (plans, hooks);
+    let [recorder_a, recorder_b] = recorders;
+    [
+        Measured::new(plan_a, hook_a, run_a, recorder_a),
+        Measured::new(plan_b, hook_b, run_b, recorder_b),
+    ]
+}
+
+impl<'a> Measured<'a> {
+    fn new(
+        plan: &'a HostPlan,
+        hook: Option<Hook>,
+        mut run: Run,
+        recorder: &'a mut Recorder,
+    ) -> Self {
+        run.command_line = recorder.command_line().to_vec();
+        if let Some(hook) = &hook {
+            let note = format!("before each repetition: {}", hook.describe());
+            run.notes.push(note);
+        }
+        Self {
+            plan,
+            hook,
+            run,
+            recorder,
+        }
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        clock: Clock,
+        observer: &mut dyn Observer,
+    ) -> Result<(), LaboratoryError> {
+        self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
+        self.recorder.begin_run(&self.run);
+        self.recorder.tell(observer);
+        observer.event(Event::RunStarted(&self.run));
+        for note in &self.run.notes {
+            observer.event(Event::Note(note));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin_result(&mut self, result: ProgramResult) {
+        self.recorder.begin_result(&result);
+        self.run.results.push(result);
+    }
+
+    pub(super) fn add_repetition(
+        &mut self,
+        ordinal: usize,
+        repetition: Repetition,
+        observer: &mut dyn Observer,
+    ) {
+        self.recorder.add_repetition(ordinal, &repetition);
+        self.recorder.tell(observer);
+        self.run.results[ordinal].repetitions.push(repetition);
+    }
+
+    /// Ends a result: its protocol is what came of it.
+    pub(super) fn finish_result(&mut self, ordinal: usize, note: Option<String>) {
+        let result = &mut self.run.results[ordinal];
+        let made = result.repetitions.len() as u32;
+        result.protocol.repetitions = made.max(result.protocol.discarded + 1);
+        result.notes.extend(note);
+        self.recorder.finish_result(ordinal, result);
+    }
+
+    /// The run at its end, well or not.
+    pub(super) fn finish(
+        mut self,
+        error: Option<&LaboratoryError>,
+        observer: &mut dyn Observer,
+    ) -> Run {
+        self.run.state = state_after(error);
+        self.recorder.finish_run(&self.run);
+        self.recorder.tell(observer);
+        observer.event(Event::RunFinished(&self.run));
+        self.run
+    }
+}

@@ -1,0 +1,227 @@
+//! The blocks of all programs on real storage.
+
+use super::arm::{Measured, both};
+use super::contest::{Contest, Rigs};
+use super::{AbExecuted, AbPlan, share_files};
+use crate::drive::{Drive, Drives};
+use crate::error::LaboratoryError;
+use crate::observer::{Event, Observer};
+use crate::pilot::{Sizes, whole_calls};
+use crate::plan::{HostPlan, title};
+use crate::recorder::Recorder;
+use crate::repetition::HostRig;
+use diskperf_battery::Step;
+use diskperf_system::host::Clock;
+use diskperf_timeline::SizeChoice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How many blocks of an undecided program follow each other once each has had its share.
+const BLOCKS_IN_TURN: u32 = 8;
+
+/// Measures both arms, and ends their runs.
+pub(super) fn measure(
+    (plan, plans): (&AbPlan, [&HostPlan; 2]),
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+    recorders: [&mut Recorder; 2],
+) -> AbExecuted {
+    let clock = Clock::calibrated();
+    let mut arms = both(plans, (plan.hooks(), plan.request.seed), clock, recorders);
+    let mut left = Vec::new();
+    let outcome = on_storage(plan, (clock, stop), &mut arms, &mut left, observer);
+    // A signal also reaches the commands of the user.
+    let error = outcome
+        .err()
+        .map(|error| match stop.load(Ordering::Relaxed) {
+            true => LaboratoryError::Interrupted.or_limit(),
+            false => error,
+        });
+    let runs = arms.map(|arm| arm.finish(error.as_ref(), observer));
+    let outcome = error.map_or(Ok(()), Err);
+    AbExecuted {
+        runs: runs.into(),
+        error: LaboratoryError::leaving(outcome, left).err(),
+    }
+}
+
+/// Opens what the arms run on, and closes it again.
+fn on_storage(
+    plan: &AbPlan,
+    (clock, stop): (Clock, &Arc<AtomicBool>),
+    arms: &mut [Measured<'_>; 2],
+    left: &mut Vec<String>,
+    observer: &mut dyn Observer,
+) -> Result<(), LaboratoryError> {
+    for arm in arms.iter_mut() {
+        arm.begin(clock, observer)?;
+    }
+    let plans = [arms[0].plan, arms[1].plan];
+    let own = if share_files(plans) { 1 } else { 2 };
+    let mut drives = [Drives::default(), Drives::default()];
+    let mut result = Ok(());
+    for (arm, drives) in arms.iter_mut().zip(&mut drives).take(own) {
+        result =
+            result.and_then(|()| drives.open(arm.plan, arm.plan.fresh.first(), arm.recorder, left));
+        arm.recorder.tell(observer);
+    }
+    if result.is_ok() {
+        let hooks = arms.each_ref().map(|arm| arm.hook.clone());
+        let rig = |number: usize, opened| HostRig {
+            plan: plans[number],
+            clock,
+            stop,
+            opened,
+            block_events: None,
+            before: hooks[number].as_ref(),
+        };
+        let opened: [&[Drive]; 2] = [drives[0].all(), drives[own - 1].all()];
+        let (a, b) = (rig(0, opened[0]), rig(1, opened[1]));
+        result = on_rigs(plan, (arms, [&a, &b]), observer);
+    }
+    for (arm, drives) in arms.iter_mut().zip(drives) {
+        let closed = drives.close(arm.recorder, left);
+        result = result.and(closed);
+    }
+    result
+}
+
+/// Runs everything once, which does not count, and then block by block.
+fn on_rigs(
+    plan: &AbPlan,
+    (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
+    observer: &mut dyn Observer,
+) -> Result<(), LaboratoryError> {
+    let [steps_a, steps_b] = rigs.map(|rig| rig.plan.suite.steps.as_slice());
+    let mut sizes = [Sizes::of_blocks(), Sizes::of_blocks()];
+    let mut contests = Vec::new();
+    for (ordinal, steps) in steps_a.iter().zip(steps_b).enumerate() {
+        let steps = [steps.0, steps.1];
+        observer.event(Event::StepStarted {
+            title: &title(steps[0]),
+            number: ordinal,
+            of: steps_a.len(),
+        });
+        let sizes_bytes = sizes_of(&mut sizes, steps, rigs, observer)?;
+        let place = (ordinal, steps);
+        let contest = Contest::begin(
+            place,
+            sizes_bytes,
+            (arms, rigs),
+            plan.request.seed,
+            observer,
+        )?;
+        contests.push(contest);
+    }
+    let rows = contests.iter().map(Contest::rows).sum();
+    for contest in &mut contests {
+        contest.ask(plan.question(), rows);
+    }
+    let outcome = Rounds::of(plan, (arms, rigs)).all(&mut contests, observer);
+    for contest in &contests {
+        contest.finish(arms);
+        for arm in arms.iter_mut() {
+            arm.recorder.tell(observer);
+        }
+    }
+    outcome
+}
+
+/// What a program moves in each arm: the same, unless an arm says how much. What a pilot
+/// of A finds must fit B too.
+fn sizes_of(
+    [of_a, of_b]: &mut [Sizes; 2],
+    steps: [&Step; 2],
+    rigs: Rigs<'_>,
+    observer: &mut dyn Observer,
+) -> Result<[u64; 2], LaboratoryError> {
+    let a = of_a.of(rigs[0], steps[0], observer)?;
+    let chosen = rigs.map(|rig| rig.plan.experiment.size);
+    if let [SizeChoice::Bytes(_), _] | [_, SizeChoice::Bytes(_)] = chosen {
+        return Ok([a, of_b.of(rigs[1], steps[1], observer)?]);
+    }
+    let programs = steps.map(|step| &step.program);
+    let call_bytes = programs.map(|program| program.call_bytes());
+    let largest_call_bytes = call_bytes[0].max(call_bytes[1]);
+    let mut size_bytes = a.max(largest_call_bytes);
+    while size_bytes > largest_call_bytes
+        && programs[1].file_bytes(size_bytes) > rigs[1].pilot_bytes()
+    {
+        size_bytes /= 2;
+    }
+    Ok(call_bytes.map(|call_bytes| whole_calls(size_bytes, call_bytes)))
+}
+
+/// The time for the blocks, and who gets it.
+struct Rounds<'r, 'a> {
+    arms: &'r mut [Measured<'a>; 2],
+    rigs: Rigs<'r>,
+    /// The most blocks of a program.
+    most: u32,
+    end: Instant,
+}
+
+impl<'r, 'a> Rounds<'r, 'a> {
+    fn of(plan: &AbPlan, (arms, rigs): (&'r mut [Measured<'a>; 2], Rigs<'r>)) -> Self {
+        Self {
+            arms,
+            rigs,
+            most: plan.request.blocks.unwrap_or(u32::MAX),
+            end: Instant::now() + plan.request.budget,
+        }
+    }
+
+    /// Each program in turn has its share of the time that is left, and then those that
+    /// are undecided have it in turns.
+    fn all(
+        &mut self,
+        contests: &mut [Contest<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<(), LaboratoryError> {
+        let of = contests.len();
+        for (number, contest) in contests.iter_mut().enumerate() {
+            observer.event(Event::StepStarted {
+                title: &contest.title(),
+                number,
+                of,
+            });
+            let share = self.left() / (of - number) as u32;
+            let until = Instant::now() + share;
+            self.blocks(contest, u32::MAX, until, observer)?;
+        }
+        while self.left() > Duration::ZERO && contests.iter().any(|one| self.goes_on(one)) {
+            for contest in contests.iter_mut() {
+                self.blocks(contest, BLOCKS_IN_TURN, self.end, observer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// So many blocks of a program at most, until its time is over; the first always.
+    fn blocks(
+        &mut self,
+        contest: &mut Contest<'_>,
+        most: u32,
+        until: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(), LaboratoryError> {
+        for _ in 0..most {
+            let in_time = contest.blocks == 0 || Instant::now() < until;
+            if !in_time || !self.goes_on(contest) {
+                break;
+            }
+            contest.block((self.arms, self.rigs), observer)?;
+            contest.tell(self.left(), observer);
+        }
+        Ok(())
+    }
+
+    fn goes_on(&self, contest: &Contest<'_>) -> bool {
+        contest.blocks < self.most && !contest.is_decided()
+    }
+
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+}

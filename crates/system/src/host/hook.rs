@@ -1,0 +1,185 @@
+//! A user's command that brings the machine into the state that is to be measured.
+
+use crate::host::limits::why_not_started;
+use std::io::{self, PipeReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// A command line, which a shell carries out.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The option by which it was given.
+    option: &'static str,
+    command: String,
+}
+
+/// Why the state is not what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// The shell could not be started or waited for.
+    #[error(
+        "{option} `{command}` could not be run: {source}{}",
+        why_not_started(source)
+    )]
+    Run {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended with an error.
+    #[error("{option} `{command}` failed ({status}){said}")]
+    Failed {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// The user ended the run meanwhile.
+    #[error("interrupted")]
+    Stopped,
+}
+
+/// Between two looks at whether it has ended: short beside what a shell takes to start.
+const POLL: Duration = Duration::from_millis(1);
+
+/// How long one waits for what a command printed last: a process that it started may
+/// keep the pipe open for ever.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// The end of what it printed that an error has.
+const SAID_BYTES: usize = 2048;
+
+impl Hook {
+    /// A command line that was given by an option, as `--before-a`.
+    pub fn new(option: &'static str, command: String) -> Self {
+        Self { option, command }
+    }
+
+    /// The option and its value.
+    pub fn describe(&self) -> String {
+        format!("{} `{}`", self.option, self.command)
+    }
+
+    /// Runs it to its end, or until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, it ends with another status than 0, or it is stopped.
+    pub fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
+        let not_run = |source| HookError::Run {
+            option: self.option,
+            command: self.command.clone(),
+            source,
+        };
+        let (mut child, printed) = self.start().map_err(not_run)?;
+        let mut said = Vec::new();
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(not_run)? {
+                break status;
+            }
+            if stop.load(Ordering::Relaxed) {
+                child.kill().and_then(|()| child.wait()).map_err(not_run)?;
+                return Err(HookError::Stopped);
+            }
+            match printed.recv_timeout(POLL) {
+                Ok(bytes) => keep_end(&mut said, &bytes),
+                Err(_) => std::thread::sleep(POLL),
+            }
+        };
+        if status.success() {
+            return Ok(());
+        }
+        while let Ok(bytes) = printed.recv_timeout(LAST_WORDS) {
+            keep_end(&mut said, &bytes);
+        }
+        let text = String::from_utf8_lossy(&said);
+        Err(HookError::Failed {
+            option: self.option,
+            command: self.command.clone(),
+            status,
+            said: match text.trim() {
+                "" => String::new(),
+                text => format!(": {text}"),
+            },
+        })
+    }
+
+    /// Starts the shell; what it prints on both streams comes in pieces.
+    fn start(&self) -> io::Result<(Child, Receiver<Vec<u8>>)> {
+        let (reader, writer) = io::pipe()?;
+        let child = Command::new("sh")
+            .args(["-c", &self.command])
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer)
+            .spawn()?;
+        Ok((child, pieces(reader)?))
+    }
+}
+
+/// What comes out of a pipe. It is read to its end also where nobody listens any more, so
+/// that whoever writes there is not held up.
+fn pieces(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
+    let (sender, receiver) = channel();
+    Builder::new().spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            let _ = sender.send(buffer[..count].to_vec());
+        }
+    })?;
+    Ok(receiver)
+}
+
+fn keep_end(said: &mut Vec<u8>, bytes: &[u8]) {
+    said.extend(bytes);
+    said.drain(..said.len().saturating_sub(SAID_BYTES));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(command: &str) -> String {
+        let hook = Hook::new("--before-a", command.to_owned());
+        match hook.run(&AtomicBool::new(false)) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_command_that_fails_says_how_and_what() {
+        for (command, expected) in [
+            ("true", ""),
+            ("echo much; echo more >&2", ""),
+            (
+                "echo out; echo err >&2; exit 3",
+                "--before-a `echo out; echo err >&2; exit 3` failed (exit status: 3): out\nerr",
+            ),
+            ("false", "--before-a `false` failed (exit status: 1)"),
+        ] {
+            assert_eq!(error(command), expected);
+        }
+        // Of much, the end; and a process that stays is not waited for.
+        let said = error("sleep 60 & yes | head -c 100000; echo; echo last; kill $!; exit 1");
+        assert!(said.ends_with("last"), "{said}");
+        assert!(said.len() < 2 * SAID_BYTES);
+    }
+
+    #[test]
+    fn a_command_ends_with_the_run() {
+        let hook = Hook::new("--before-b", "exec sleep 60".to_owned());
+        let stopped = hook.run(&AtomicBool::new(true));
+        assert!(matches!(stopped, Err(HookError::Stopped)));
+    }
+}
