@@ -1,9 +1,11 @@
 //! The command line.
 
+mod ab;
 mod explain;
 mod formatting;
 mod interleave;
 
+pub(crate) use ab::{AbArguments, with_arms};
 pub(crate) use explain::ExplainArguments;
 pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
@@ -12,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::machine::catalogue::Component;
+use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::runs::Selection;
 use diskperf_laboratory::timeline::CacheMode;
@@ -42,6 +45,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a suite or a program on directories, block devices or modelled systems
     Run(RunArguments),
+    /// Tell two targets or settings apart in interleaved blocks, with an error that is bounded
+    Ab(AbArguments),
     /// Compare runs: the ratio of their rates, with a 95 % interval
     Compare(CompareArguments),
     /// Show where the time went and, for a model, what would change it; of two, why they differ
@@ -75,6 +80,39 @@ const DEFAULT_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) asked: ExperimentArguments,
+    /// Repetitions of each program [default: those of the suite]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: Option<u32>,
+    /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
+    /// `diskperf explain PATH --perfetto FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<PathBuf>,
+    /// Print what would be written, where, and how long it would take; run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// Do not show progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl RunArguments {
+    /// What is asked for.
+    pub(crate) fn experiment(&self) -> Experiment {
+        Experiment {
+            repetitions: self.runs,
+            ..self.asked.experiment()
+        }
+    }
+}
+
+/// What is run, where and how: an experiment.
+#[derive(Args)]
+pub(crate) struct ExperimentArguments {
     /// A suite (ffs83, interleave91, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
     /// directory, seqread89 on a device]
     #[arg(value_name = "WHAT")]
@@ -107,9 +145,6 @@ pub(crate) struct RunArguments {
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Repetitions of each program [default: those of the suite]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) runs: Option<u32>,
     /// State of the page cache before each repetition
     #[arg(long, value_enum, default_value = "cold")]
     pub(crate) cache: Cache,
@@ -129,10 +164,6 @@ pub(crate) struct RunArguments {
     /// Overwrite the device even if it has a file system, a partition table or another signature
     #[arg(long, requires = "destroy_data_on")]
     pub(crate) ignore_signature: bool,
-    /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
-    /// `diskperf explain PATH --perfetto FILE`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) perfetto: Option<PathBuf>,
     /// Remove the limits on events, virtual time and memory of modelled systems
     #[arg(long)]
     pub(crate) no_budget: bool,
@@ -145,19 +176,10 @@ pub(crate) struct RunArguments {
     /// Name of the run, for use in other commands
     #[arg(long)]
     pub(crate) label: Option<String>,
-    /// Print what would be written, where, and how long it would take; run nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: OutputFormat,
-    /// Do not show progress
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
-impl RunArguments {
-    /// What is asked for.
+impl ExperimentArguments {
+    /// What is asked for, with the repetitions of the protocol.
     pub(crate) fn experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
@@ -167,7 +189,7 @@ impl RunArguments {
             drives: self.drives,
             catalogue: self.catalogue.clone(),
             settings: self.settings.clone(),
-            repetitions: self.runs,
+            repetitions: None,
             size: self.size,
             cache: cache_mode(self.direct, self.cache),
             drop_all_caches: self.drop_caches,
@@ -233,6 +255,14 @@ pub(crate) struct GateArguments {
     /// The smallest difference that matters [default: 3%]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) min_effect: Option<f64>,
+}
+
+impl GateArguments {
+    /// The smallest change that matters.
+    pub(crate) fn limits(&self) -> Limits {
+        self.min_effect
+            .map_or_else(Limits::default, |min_effect| Limits { min_effect })
+    }
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! What each command does: ask the laboratory, print the answer.
 
+mod ab;
 mod calculate;
 mod catalogue;
 mod explain;
@@ -8,6 +9,7 @@ mod reproduce;
 mod shell;
 mod tune;
 
+pub(crate) use ab::ab;
 pub(crate) use calculate::calculate;
 pub(crate) use explain::explain;
 pub(crate) use pages::report;
@@ -59,7 +61,9 @@ pub(crate) fn run(
         return Ok(DONE);
     }
     let trace = match &arguments.perfetto {
-        Some(path) => Some(explain::open_trace(path, &plans)?.sparing(store, &arguments.targets)?),
+        Some(path) => {
+            Some(explain::open_trace(path, &plans)?.sparing(store, &arguments.asked.targets)?)
+        }
         None => None,
     };
     prepare_process(&plans)?;
@@ -150,13 +154,10 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
             "compare takes two runs or more: `diskperf list runs` lists them".to_owned(),
         ));
     }
-    let mut terms = Terms {
+    let terms = Terms {
         history: runs::history(store, &compared)?,
-        ..Terms::default()
+        limits: arguments.gate.limits(),
     };
-    if let Some(min_effect) = arguments.gate.min_effect {
-        terms.limits.min_effect = min_effect;
-    }
     let comparison = comparison::compare_on(&compared, &terms);
     print_comparison(comparison, &arguments.gate, arguments.format)
 }

@@ -9,7 +9,7 @@ mod output;
 mod progress;
 mod signals;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, with_arms};
 use clap::{CommandFactory, Parser};
 use diskperf_laboratory::{LaboratoryError, runs};
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ pub fn command() -> clap::Command {
 /// Does what a command line says, and gives the process's exit code. The first
 /// word is the name of the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let Arguments { store, command } = match Arguments::try_parse_from(words) {
+    let Arguments { store, command } = match Arguments::try_parse_from(with_arms(words)) {
         Ok(arguments) => arguments,
         Err(error) => return not_understood(&error),
     };
@@ -33,7 +33,11 @@ pub fn run(words: &[OsString]) -> u8 {
     let command_line = command_line.collect();
     let store = store.as_deref();
     // There 1 means that something is slower.
-    let failures_are_2 = matches!(&command, Command::Compare(it) if it.gate.fail_over.is_some());
+    let failures_are_2 = match &command {
+        Command::Compare(it) => it.gate.fail_over.is_some(),
+        Command::Ab(it) => it.gate.fail_over.is_some(),
+        _ => false,
+    };
     let checked = store.map_or(Ok(()), runs::check_store);
     let ready = checked.and_then(|()| signals::outlive_file_size_limit());
     let outcome = ready.and_then(|()| carry_out(command, command_line, store));
@@ -57,6 +61,7 @@ fn carry_out(
 ) -> Result<u8, LaboratoryError> {
     match command {
         Command::Run(run) => commands::run(&run, command_line, store),
+        Command::Ab(ab) => commands::ab(&ab, &command_line, store),
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),

@@ -21,11 +21,14 @@ const SUITE: &str = "run vme87 --on ./target --size 1M --runs 1000 --quiet";
 const FRESH: &str =
     "run write_8192 --on ./target --size 64K --runs 100000 --quiet --fresh ext4:block_bytes=4096";
 
+const AB: &str = "ab ./target ./target write_8192 --size 64K --budget 1h --min-effect 0% --quiet";
+
 /// What is killed, and the latest instant at which.
-const LINES: [(&str, Duration); 5] = [
+const LINES: [(&str, Duration); 6] = [
     (PLAIN, Duration::from_millis(40)),
     (PLAIN, Duration::from_millis(600)),
     (SUITE, Duration::from_millis(600)),
+    (AB, Duration::from_millis(900)),
     (FRESH, Duration::from_millis(300)),
     (FRESH, Duration::from_millis(1200)),
 ];

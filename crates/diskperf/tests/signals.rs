@@ -55,6 +55,33 @@ fn a_run_ends_in_order() {
     }
 }
 
+/// Both arms keep their blocks, which are compared.
+#[test]
+fn an_ab_measurement_ends_in_order() {
+    let user = User::new();
+    let line = "ab ./target ./target write_8192 --size 64K --budget 1h --min-effect 0%";
+    let mut process = user.start(&words(line));
+    user.wait_for_repetitions(&mut process, 20);
+    process.signal(Signal::INT);
+    let outcome = process.finish().expect(130, &["interrupted"]);
+    user.assert_nothing_left(line);
+    assert!(outcome.stdout.contains("write_8192"), "{outcome:?}");
+    let stored = user.stored();
+    assert_eq!(stored.len(), 2);
+    assert_eq!(stored[0].repetitions, stored[1].repetitions);
+    for run in stored {
+        assert_eq!(run.state, RunState::Interrupted);
+    }
+    // A hook does not hold it up.
+    let mut line = words("ab ./target ./target write_8192 --before-a");
+    line.push("touch here; exec sleep 3600");
+    let mut process = user.start(&line);
+    process.wait_until(|| user.file("here").exists());
+    process.signal(Signal::TERM);
+    process.finish().expect(130, &["interrupted"]);
+    user.assert_nothing_left("a hook");
+}
+
 /// Whatever else ends a process by default does so in order too, unless whoever
 /// started it had it ignored.
 #[test]

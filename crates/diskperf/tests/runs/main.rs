@@ -1,6 +1,7 @@
 //! Runs that succeed, and what is then done with them: every suite and
 //! program, every format, and the round trip through store and file.
 
+mod ab;
 mod cache;
 mod contract;
 mod explain;

@@ -1,0 +1,548 @@
+//! `diskperf ab`: what A and B mean.
+
+use super::{ExperimentArguments, GateArguments, OutputFormat};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, FromArgMatches, Parser};
+use diskperf_laboratory::ab::{AbRequest, Side, USUAL_BUDGET, repeated};
+use diskperf_laboratory::battery::{Medium, Program, Suite};
+use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::timeline::World;
+use diskperf_laboratory::{Experiment, LaboratoryError, Setting, runs};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Args)]
+#[command(
+    override_usage = "diskperf ab <A> <B> [WHAT] [OPTIONS]",
+    after_help = "\
+A and B come first, each as one word: a target, a stored run whose experiment is repeated, or a \
+quoted string of options of `run` and of settings, which are added to the options for both; an \
+empty word adds nothing:
+  diskperf ab /mnt/old /mnt/new read_8192
+  diskperf ab '' '--direct' seqread --on /mnt/data
+  diskperf ab program.call_bytes=4K program.call_bytes=64K write_8192 --on . --before-b 'sync'"
+)]
+pub(crate) struct AbArguments {
+    /// What B is compared with
+    #[arg(value_name = "A")]
+    pub(crate) a: String,
+    /// What is compared with A
+    #[arg(value_name = "B")]
+    pub(crate) b: String,
+    #[command(flatten)]
+    pub(crate) common: Typed,
+    /// A shell command to run before each repetition of A, before its files are made ready
+    #[arg(long, value_name = "CMD")]
+    pub(crate) before_a: Option<String>,
+    /// A shell command to run before each repetition of B, before its files are made ready
+    #[arg(long, value_name = "CMD")]
+    pub(crate) before_b: Option<String>,
+    /// Time for the blocks of all programs, as 90s, 3m or 1h [default: 3m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) budget: Option<Duration>,
+    /// Most blocks of each program [default: as many as the budget has time for]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) blocks: Option<u32>,
+    #[command(flatten)]
+    pub(crate) gate: GateArguments,
+    /// Print what would be written, where, and how long it would take; run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// Do not show progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// The options of an experiment as they were typed.
+#[derive(Clone, Default)]
+pub(crate) struct Typed(Vec<TypedOption>);
+
+/// One option with all its values.
+#[derive(Clone)]
+struct TypedOption {
+    name: String,
+    words: Vec<OsString>,
+}
+
+/// The options of one experiment alone.
+#[derive(Parser)]
+#[command(
+    no_binary_name = true,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
+struct OneArm {
+    #[command(flatten)]
+    asked: ExperimentArguments,
+}
+
+/// The words of a command line, with A and B as no options: they are the two words after
+/// `ab`, whatever they begin with.
+pub(crate) fn with_arms(words: &[OsString]) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    let mut at = 1;
+    while words.get(at).is_some_and(|word| word == "--store") {
+        at += 2;
+    }
+    if words.get(at).is_some_and(|word| word == "ab") {
+        let is_help = |word: &OsString| {
+            ["-h", "--help", "-V", "--version"]
+                .map(Into::into)
+                .contains(word)
+        };
+        for word in words.iter_mut().skip(at + 1).take(2) {
+            if is_help(word) {
+                break;
+            }
+            if word.as_encoded_bytes().starts_with(b"-") {
+                let mut spaced = OsString::from(" ");
+                spaced.push(&word);
+                *word = spaced;
+            }
+        }
+    }
+    words
+}
+
+impl AbArguments {
+    /// What is asked for.
+    ///
+    /// # Errors
+    ///
+    /// A word for A or B that means nothing, or more than one thing.
+    pub(crate) fn request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
+        let common = self.common.experiment("A and B")?;
+        let side = |name, word, before: &Option<String>| -> Result<Side, LaboratoryError> {
+            Ok(Side {
+                experiment: self.side(name, word, store, &common)?,
+                before: before.clone(),
+            })
+        };
+        let mut sides = [
+            side("A", &self.a, &self.before_a)?,
+            side("B", &self.b, &self.before_b)?,
+        ];
+        spare_devices_of_the_other(&mut sides);
+        Ok(AbRequest {
+            sides,
+            budget: self.budget.unwrap_or(USUAL_BUDGET),
+            blocks: self.blocks,
+            limits: self.gate.limits(),
+            fail_over: self.gate.fail_over,
+            seed: common.seed,
+        })
+    }
+
+    /// The experiment that a word means.
+    fn side(
+        &self,
+        name: &str,
+        word: &str,
+        store: Option<&Path>,
+        common: &Experiment,
+    ) -> Result<Experiment, LaboratoryError> {
+        let mut experiment = match meaning(name, word.trim(), store, common)? {
+            Meaning::Options(words) => {
+                let own = Typed::of(name, &words)?;
+                self.common.with(own).experiment(name)?
+            }
+            Meaning::Target(path) => {
+                let own = Typed::of(name, &[OsString::from("--on"), path.into()])?;
+                self.common.with(own).experiment(name)?
+            }
+            Meaning::Stored(kept) => Experiment {
+                destroy_data_on: common.destroy_data_on.clone(),
+                ignore_signature: common.ignore_signature,
+                label: common.label.clone(),
+                ..*kept
+            },
+        };
+        if experiment.label == common.label {
+            let label = common.label.as_ref();
+            experiment.label = label.map(|label| format!("{label}-{}", name.to_lowercase()));
+        }
+        Ok(experiment)
+    }
+}
+
+/// A device that was given up for one side is not one of the other's targets.
+fn spare_devices_of_the_other(sides: &mut [Side; 2]) {
+    let targets = sides.each_ref().map(|side| side.experiment.targets.clone());
+    for (side, (own, other)) in sides
+        .iter_mut()
+        .zip([(&targets[0], &targets[1]), (&targets[1], &targets[0])])
+    {
+        let of_other_alone = |device: &PathBuf| other.contains(device) && !own.contains(device);
+        side.experiment
+            .destroy_data_on
+            .retain(|device| !of_other_alone(device));
+    }
+}
+
+/// What a word for A or B stands for.
+enum Meaning {
+    /// Options, which are added to the common ones.
+    Options(Vec<OsString>),
+    Target(PathBuf),
+    Stored(Box<Experiment>),
+}
+
+fn meaning(
+    name: &str,
+    word: &str,
+    store: Option<&Path>,
+    common: &Experiment,
+) -> Result<Meaning, LaboratoryError> {
+    let path = Path::new(word);
+    let is_setting = word
+        .split_once('=')
+        .is_some_and(|(path, _)| !path.contains('/'));
+    if word.is_empty() || word.starts_with('-') || (is_setting && !path.exists()) {
+        return options(name, word);
+    }
+    if word.contains(char::is_whitespace) && !path.exists() {
+        return options(name, word);
+    }
+    let stored = || stored(store, word);
+    if word.ends_with(".json") && path.is_file() {
+        return stored();
+    }
+    if word.contains('/') || word == "." || word == ".." {
+        return Ok(Meaning::Target(path.to_owned()));
+    }
+    let system = word.split(':').next().unwrap_or(word);
+    let systems = load_catalogue(common.catalogue.as_deref())?.system_names();
+    let is_system = word.ends_with(".toml") || systems.iter().any(|known| known == system);
+    let is_path = path.exists() && !word.ends_with(".toml");
+    match (is_system, is_path, stored()) {
+        (true, false, Err(_)) => Ok(Meaning::Target(path.to_owned())),
+        (false, true, Err(_)) => Ok(Meaning::Target(Path::new(".").join(path))),
+        (false, false, Ok(stored)) => Ok(stored),
+        (false, false, Err(error)) => Err(nothing(name, word, &error)),
+        _ => Err(LaboratoryError::Request(format!(
+            "{name}: `{word}` means more than one thing: write ./{word} for the path, `--on {word}` in quotes for the modelled system, or the id of the run"
+        ))),
+    }
+}
+
+/// Why a word is nothing.
+fn nothing(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
+    let is_program = Program::named(word).is_some();
+    let is_suite = Suite::named(word, Medium::Directory).is_some();
+    LaboratoryError::Request(match is_program || is_suite {
+        true => format!(
+            "{name}: `{word}` is what runs: A and B come before it, as in diskperf ab /mnt/a /mnt/b {word}"
+        ),
+        false => format!(
+            "{name}: `{word}` is no path (write ./{word}), no modelled system, no options, and no run: {error}"
+        ),
+    })
+}
+
+fn stored(store: Option<&Path>, word: &str) -> Result<Meaning, LaboratoryError> {
+    match runs::load(store, word)?.as_slice() {
+        [run] => {
+            let mut experiment = repeated(run)?;
+            if run.world == World::Model {
+                experiment.targets = vec![run.target.clone().into()];
+            }
+            Ok(Meaning::Stored(Box::new(experiment)))
+        }
+        several => Err(LaboratoryError::Request(format!(
+            "{word} holds {} runs, and one is wanted here: name it by its id",
+            several.len()
+        ))),
+    }
+}
+
+/// The words of a quoted string; `PATH=VALUE` by itself is a setting.
+fn options(name: &str, text: &str) -> Result<Meaning, LaboratoryError> {
+    let words = split(text).ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "{name}: a quotation mark in `{text}` is not closed"
+        ))
+    })?;
+    let command = ExperimentArguments::augment_args(clap::Command::new(""));
+    let takes_value = |word: &String| {
+        let long = word.strip_prefix("--");
+        let known = command.get_arguments().find(|one| one.get_long() == long);
+        long.is_some() && known.is_some_and(|one| one.get_action().takes_values())
+    };
+    let mut all = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        let is_value = number > 0 && takes_value(&words[number - 1]);
+        if !is_value && !word.starts_with('-') && Setting::parse(word).is_ok() {
+            all.push("--set".into());
+        }
+        all.push(word.into());
+    }
+    Ok(Meaning::Options(all))
+}
+
+/// The words of a text as a shell has them, without its expansions; `None` where a
+/// quotation is not closed.
+fn split(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        end if end == character => break,
+                        '\\' if character == '"' => word.push(characters.next()?),
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            space if space.is_whitespace() => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+impl Typed {
+    /// Of the words of one side.
+    fn of(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
+        let command =
+            ExperimentArguments::augment_args(clap::Command::new("").no_binary_name(true));
+        let matches = command.disable_help_flag(true).try_get_matches_from(words);
+        let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        typed.map_err(|error| wrong(name, &error))
+    }
+
+    /// With what one side has besides: an option of it takes the place of the common one,
+    /// but for those that can be given several times because they add up.
+    fn with(&self, own: Self) -> Self {
+        const ADDED: [&str; 2] = ["settings", "destroy_data_on"];
+        const ALTERNATIVES: [[&str; 2]; 2] = [["cache", "direct"], ["what", "suite"]];
+        let is_given = |name: &str| own.0.iter().any(|option| option.name == name);
+        let is_replaced = |option: &&TypedOption| {
+            let name = option.name.as_str();
+            let mut alternatives = ALTERNATIVES.iter().filter(|names| names.contains(&name));
+            !ADDED.contains(&name)
+                && (is_given(name)
+                    || alternatives.any(|names| names.iter().any(|one| is_given(one))))
+        };
+        let common = self.0.iter().filter(|option| !is_replaced(option));
+        Self(common.cloned().chain(own.0.iter().cloned()).collect())
+    }
+
+    /// The experiment; without a target it is the current directory, or the modelled
+    /// system that a setting is of.
+    fn experiment(&self, name: &str) -> Result<Experiment, LaboratoryError> {
+        let words = self.0.iter().flat_map(|option| option.words.iter());
+        let arm = OneArm::try_parse_from(words).map_err(|error| wrong(name, &error))?;
+        let mut experiment = arm.asked.experiment();
+        if arm.asked.targets.is_empty() {
+            experiment.targets.truncate(1);
+        }
+        Ok(experiment)
+    }
+}
+
+/// What clap says, without the usage of a command that nobody typed.
+fn wrong(name: &str, error: &clap::Error) -> LaboratoryError {
+    let text = error.to_string();
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let text = text.trim().trim_start_matches("error: ");
+    LaboratoryError::Request(format!("{name}: {text}"))
+}
+
+impl Args for Typed {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        ExperimentArguments::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        ExperimentArguments::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let command = ExperimentArguments::augment_args(clap::Command::new(""));
+        let typed = command.get_arguments().filter(|argument| {
+            let source = matches.value_source(argument.get_id().as_str());
+            source == Some(ValueSource::CommandLine)
+        });
+        let option = |argument: &clap::Arg| {
+            let name = argument.get_id().to_string();
+            let long = argument.get_long().map(|long| format!("--{long}"));
+            let values = matches.get_raw(&name).into_iter().flatten();
+            let words = match long {
+                Some(long) if !argument.get_action().takes_values() => vec![long.into()],
+                Some(long) => values
+                    .map(|value| {
+                        let mut word = OsString::from(format!("{long}="));
+                        word.push(value);
+                        word
+                    })
+                    .collect(),
+                None => values.map(OsString::from).collect(),
+            };
+            TypedOption { name, words }
+        };
+        Ok(Self(typed.map(option).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// A time as `90s`, `3m` or `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let seconds = units.into_iter().find_map(|(unit, seconds)| {
+        let number = text.strip_suffix(unit)?.trim();
+        Some(number.parse::<f64>().ok()? * seconds)
+    });
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|duration| *duration <= LONGEST)
+        .ok_or_else(|| format!("`{text}` is no time above 0 and up to 1000h; write 90s, 3m or 1h"))
+}
+
+const LONGEST: Duration = Duration::from_secs(1000 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        for (text, expected) in [
+            ("", Some(vec![])),
+            (" a  b ", Some(vec!["a", "b"])),
+            (
+                "--on '/mnt/my disk' x",
+                Some(vec!["--on", "/mnt/my disk", "x"]),
+            ),
+            (r#"a"b c"d '' \ e\'"#, Some(vec!["ab cd", "", " e'"])),
+            (r#""a\"b\\""#, Some(vec![r#"a"b\"#])),
+            ("it's", None),
+            (r"a\", None),
+        ] {
+            let words = split(text);
+            let words: Option<Vec<&str>> = words
+                .as_ref()
+                .map(|all| all.iter().map(String::as_str).collect());
+            assert_eq!(words, expected, "{text}");
+        }
+    }
+
+    fn arms(line: &[&str]) -> Vec<String> {
+        let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+        let found = with_arms(&words).into_iter();
+        found.map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_two_words_after_ab_are_no_options() {
+        for (line, expected) in [
+            (
+                vec!["d", "ab", "--direct", "-q", "-q"],
+                vec!["d", "ab", " --direct", " -q", "-q"],
+            ),
+            (
+                vec!["d", "--store", "ab", "ab", "", "--cache warm"],
+                vec!["d", "--store", "ab", "ab", "", " --cache warm"],
+            ),
+            (vec!["d", "ab", "--help"], vec!["d", "ab", "--help"]),
+            (vec!["d", "run", "--direct"], vec!["d", "run", "--direct"]),
+        ] {
+            assert_eq!(arms(&line), expected);
+        }
+    }
+
+    /// The experiments of a command line.
+    fn sides(line: &[&str]) -> [Experiment; 2] {
+        let words: Vec<OsString> = ["d", "ab"].iter().chain(line).map(OsString::from).collect();
+        let parsed = crate::arguments::Arguments::try_parse_from(with_arms(&words));
+        let Ok(crate::arguments::Arguments {
+            command: crate::arguments::Command::Ab(ab),
+            ..
+        }) = parsed
+        else {
+            panic!("{line:?} is understood");
+        };
+        let request = ab.request(Some(Path::new("/nowhere/runs.sqlite"))).unwrap();
+        request.sides.map(|side| side.experiment)
+    }
+
+    #[test]
+    fn a_side_adds_to_the_common_options_or_takes_their_place() {
+        use diskperf_laboratory::SizeChoice;
+        use diskperf_laboratory::timeline::CacheMode;
+        let [a, b] = sides(&[
+            "program.call_bytes=4K",
+            "--cache warm --size 2M --on /tmp program.think_ns=1",
+            "write_8192",
+            "--direct",
+            "--size=1M",
+            "--set",
+            "program.call_bytes=8K",
+            "--label",
+            "x",
+            "--on",
+            "/",
+        ]);
+        assert_eq!((a.cache, b.cache), (CacheMode::Direct, CacheMode::Warm));
+        assert_eq!(a.size, SizeChoice::Bytes(1 << 20));
+        assert_eq!(b.size, SizeChoice::Bytes(2 << 20));
+        assert_eq!(a.targets, [PathBuf::from("/")]);
+        assert_eq!(b.targets, [PathBuf::from("/tmp")]);
+        let settings = |one: &Experiment| -> Vec<String> {
+            one.settings.iter().map(Setting::to_string).collect()
+        };
+        assert_eq!(
+            settings(&a),
+            ["program.call_bytes=8K", "program.call_bytes=4K"]
+        );
+        assert_eq!(
+            settings(&b),
+            ["program.call_bytes=8K", "program.think_ns=1"]
+        );
+        assert_eq!(a.label.as_deref(), Some("x-a"));
+        assert_eq!(b.label.as_deref(), Some("x-b"));
+        assert_eq!(a.workload, b.workload);
+
+        let [a, b] = sides(&[
+            "/dev/a",
+            "/dev/b",
+            "--destroy-data-on",
+            "/dev/a",
+            "--destroy-data-on",
+            "/dev/b",
+        ]);
+        assert_eq!(
+            (a.destroy_data_on, b.destroy_data_on),
+            (a.targets, b.targets)
+        );
+        let [a, b] = sides(&["", "vax780-sc780-eagle"]);
+        assert_eq!(a.targets, [PathBuf::from(".")]);
+        assert_eq!(b.targets, [PathBuf::from("vax780-sc780-eagle")]);
+    }
+
+    #[test]
+    fn times() {
+        for (text, seconds) in [("90s", 90.0), ("3m", 180.0), ("1.5h", 5400.0)] {
+            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds);
+        }
+        for text in ["", "3", "m", "0s", "-1s", "1e9h", "NaNs", "1d"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

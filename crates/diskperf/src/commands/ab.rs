@@ -1,0 +1,72 @@
+//! `diskperf ab`.
+
+use super::{DONE, FAILED, Outcome, has_figures, print_comparison, say_where};
+use crate::arguments::AbArguments;
+use crate::output::{print, say};
+use crate::progress::Progress;
+use crate::signals::stop_on_signals;
+use diskperf_laboratory::ab::{AbExecuted, AbPlan, execute, plan};
+use diskperf_laboratory::analysis::comparison::{Terms, compare_on};
+use diskperf_laboratory::execute::prepare_process;
+use diskperf_laboratory::{LaboratoryError, Recorder};
+use std::path::Path;
+
+/// Measures two experiments in blocks, keeps both, and compares them.
+pub(crate) fn ab(
+    arguments: &AbArguments,
+    command_line: &[String],
+    store: Option<&Path>,
+) -> Outcome {
+    let plan = plan(arguments.request(store)?)?;
+    if arguments.dry_run {
+        print(plan.describe().trim_end())?;
+        return Ok(DONE);
+    }
+    prepare_process(plan.plans())?;
+    let mut recorders = [(); 2].map(|()| Recorder::open(store).of_command(command_line.to_vec()));
+    if let Some(failure) = recorders[0].failure() {
+        say(&format!(
+            "{failure}; the results are kept in a file until the store accepts them"
+        ));
+    }
+    let AbExecuted { runs, error } = carried_out(&plan, arguments.quiet, &mut recorders)?;
+    let printed = if runs.len() == 2 && runs.iter().all(has_figures) {
+        let terms = Terms {
+            limits: arguments.gate.limits(),
+            ..Terms::default()
+        };
+        let comparison = compare_on(&runs, &terms);
+        print_comparison(comparison, &arguments.gate, arguments.format)
+    } else {
+        Ok(DONE)
+    };
+    for (run, recorder) in runs.iter().zip(&recorders) {
+        say_where(std::slice::from_ref(run), recorder, arguments.quiet);
+    }
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let code = printed?;
+    let is_stored = recorders
+        .iter()
+        .all(|recorder| recorder.failure().is_none());
+    Ok(match (is_stored, arguments.gate.fail_over) {
+        (true, _) => code,
+        (false, None) => FAILED,
+        (false, Some(_)) => GATE_FAILED,
+    })
+}
+
+/// Beside a gate, which has 1 for itself.
+const GATE_FAILED: u8 = 2;
+
+/// Both runs, with their progress shown meanwhile.
+fn carried_out(
+    plan: &AbPlan,
+    quiet: bool,
+    recorders: &mut [Recorder; 2],
+) -> Result<AbExecuted, LaboratoryError> {
+    let stop = stop_on_signals()?;
+    let mut progress = Progress::new(quiet, &stop);
+    Ok(execute(plan, &stop, &mut progress, recorders.each_mut()))
+}

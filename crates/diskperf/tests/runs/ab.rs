@@ -1,0 +1,230 @@
+//! `ab`: two experiments in interleaved blocks.
+
+use crate::support::{User, mount_tmpfs, words};
+use serde_json::Value;
+use std::fs;
+
+/// The two runs that the store has, A's first.
+fn arms(user: &User) -> [Value; 2] {
+    let stored = user.stored();
+    assert_eq!(stored.len(), 2, "{stored:?}");
+    let shown = stored.iter().map(|run| {
+        let shown = user.run(&["show", &run.id, "--format", "json"]);
+        shown.expect(0, &[]).json()["runs"][0].clone()
+    });
+    let mut arms: Vec<Value> = shown.collect();
+    arms.sort_by_key(|run| run["interleaved"]["arm"].to_string());
+    arms.try_into().unwrap()
+}
+
+/// Of each block, whether B ran second; both arms must say the same.
+fn order([a, b]: &[Value; 2], result: usize) -> Vec<bool> {
+    let blocks = |run: &Value| -> Vec<(u64, bool)> {
+        let repetitions = run["results"][result]["repetitions"].as_array().unwrap();
+        assert_eq!(repetitions[0]["discarded"], true);
+        assert!(repetitions[0]["block"].is_null());
+        let block = |one: &Value| {
+            let (block, discarded) = (&one["block"], &one["discarded"]);
+            assert_eq!(discarded, false);
+            (
+                block["number"].as_u64().unwrap(),
+                block["second"].as_bool().unwrap(),
+            )
+        };
+        repetitions[1..].iter().map(block).collect()
+    };
+    let (of_a, of_b) = (blocks(a), blocks(b));
+    assert_eq!(of_a.len(), of_b.len());
+    for (number, (a, b)) in of_a.iter().zip(&of_b).enumerate() {
+        assert_eq!((a.0, b.0), (number as u64, number as u64));
+        assert_ne!(a.1, b.1);
+    }
+    of_b.into_iter().map(|(_, second)| second).collect()
+}
+
+#[test]
+fn both_arms_are_stored_as_partners_in_blocks() {
+    let user = User::new();
+    let line = "ab ./target ./target write_8192 --size 256K --blocks 6 --label x --format json";
+    let compared = user.run(&words(line)).expect(0, &[]).json();
+    let arms = arms(&user);
+    let [a, b] = &arms;
+    assert_eq!(a["interleaved"]["partner"], b["id"]);
+    assert_eq!(b["interleaved"]["partner"], a["id"]);
+    assert_eq!(a["interleaved"]["seed"], 1983);
+    assert_eq!(a["interleaved"]["places_differ"], false);
+    assert_eq!((&a["label"], &b["label"]), (&"x-a".into(), &"x-b".into()));
+    for run in &arms {
+        assert_eq!(run["state"], "finished");
+        let result = &run["results"][0];
+        assert_eq!(result["protocol"]["repetitions"], 7);
+        assert_eq!(result["protocol"]["discarded"], 1);
+    }
+    assert_eq!(order(&arms, 0).len(), 6);
+    // A write has two rates.
+    let pairs = compared["comparison"]["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 2, "{compared}");
+    let again = user.run(&["compare", "x-a", "x-b", "--format", "json"]);
+    assert_eq!(
+        again.expect(0, &[]).json()["comparison"]["pairs"],
+        compared["comparison"]["pairs"]
+    );
+    user.assert_nothing_left(line);
+}
+
+#[test]
+fn coins_are_those_of_the_seed() {
+    let orders = |seed: &str| {
+        let user = User::new();
+        let line = format!("ffs83 --on ./target --size 64K --blocks 12 --seed {seed}");
+        let line = [&["ab", "", ""], &words(&line)[..]].concat();
+        user.run(&line).expect(0, &[]);
+        let arms = arms(&user);
+        (0..4)
+            .map(|result| order(&arms, result))
+            .collect::<Vec<_>>()
+    };
+    let first = orders("1");
+    assert_eq!(orders("1"), first);
+    assert_ne!(orders("2"), first);
+    // Each program has coins of its own, and both sides of them come up.
+    assert_ne!(first[0], first[1]);
+    for order in first {
+        assert!(order.contains(&true) && order.contains(&false), "{order:?}");
+    }
+}
+
+#[test]
+fn hooks_run_before_the_repetitions_of_their_arm() {
+    let user = User::new();
+    let before = |arm: &str| format!("echo {arm} >> log");
+    let (a, b) = (before("a"), before("b"));
+    let mut line = words("ab ./target ./target read_8192 --size 64K --blocks 5 --before-a");
+    line.extend([a.as_str(), "--before-b", &b]);
+    user.run(&[&line[..], &["--dry-run"]].concat())
+        .expect(0, &[])
+        .shows(&["before each repetition: --before-a `echo a >> log`"]);
+    assert!(!user.file("log").exists());
+    user.run(&line).expect(0, &[]);
+    let log = fs::read_to_string(user.file("log")).unwrap();
+    let arms = arms(&user);
+    // The discarded ones, and then each block in the order of its coin.
+    let of = |b_second: &bool| if *b_second { "a\nb\n" } else { "b\na\n" };
+    let blocks: String = order(&arms, 0).iter().map(of).collect();
+    assert_eq!(log, format!("a\nb\n{blocks}"));
+    assert!(arms[0]["notes"].to_string().contains("--before-a"));
+}
+
+#[test]
+fn a_hook_that_fails_ends_both_runs() {
+    let user = User::new();
+    // Not the discarded one, but the third.
+    let hook = "echo x >> log; echo no luck; test $(wc -l < log) -lt 3 || exit 7";
+    let mut line = words("ab ./target ./target write_8192 --size 64K --before-b");
+    line.push(hook);
+    user.run(&line)
+        .expect(1, &["--before-b `echo x", "(exit status: 7): no luck"]);
+    let arms = arms(&user);
+    assert_eq!(order(&arms, 0).len(), 1);
+    for run in arms {
+        assert_eq!(run["state"], "failed");
+        assert!(run["error"].as_str().unwrap().contains("no luck"));
+    }
+    user.assert_nothing_left(hook);
+    // As a failure beside a gate, which has 1 for itself.
+    line.extend(["--fail-over", "5%"]);
+    user.run(&line).expect(2, &["no luck"]);
+}
+
+/// Of one thing, and of one that takes three times as long in each call.
+#[test]
+fn alike_arms_are_no_different_and_others_are() {
+    let user = User::new();
+    let _memory = rustix::process::geteuid()
+        .is_root()
+        .then(|| mount_tmpfs(&user.target(), "size=64m"));
+    let same =
+        "ab ./target ./target read_8192 --size 1M --cache warm --min-effect 30% --blocks 400";
+    let same = user.run(&words(same));
+    same.expect(0, &[]).shows(&["no difference"]);
+    let slow = "program.think_ns=100000";
+    let asked = "read_8192 --on ./target --size 1M --cache warm --blocks 400 --fail-over 30%";
+    let slower = [&["ab", "", slow], &words(asked)[..]].concat();
+    user.run(&slower).expect(1, &["slower"]).shows(&["slower"]);
+    let faster = [&["ab", slow, ""], &words(asked)[..]].concat();
+    user.run(&faster).expect(0, &[]).shows(&["faster"]);
+    // Too few blocks for anything.
+    let few = asked.replace("--blocks 400", "--blocks 3");
+    let few = [&["ab", "", slow], &words(&few)[..]].concat();
+    user.run(&few).expect(3, &[]);
+}
+
+#[test]
+fn modelled_systems_are_compared_exactly() {
+    let user = User::new();
+    let line = "ab vax780-sc780-eagle vax750-sc750-eagle write_8192 --size 256K";
+    user.run(&words(line)).expect(0, &[]).shows(&["slower"]);
+    let dry = user.run(&words(&format!("{line} --dry-run")));
+    dry.expect(0, &[]).shows(&["the comparison is exact"]);
+    assert_eq!(user.stored().len(), 2);
+}
+
+#[test]
+fn a_stored_run_is_repeated_as_it_was() {
+    let user = User::new();
+    let first = "run read_8192 --on ./target --size 128K --runs 2 --cache warm --label old";
+    user.run(&words(first)).expect(0, &[]);
+    fs::create_dir(user.file("elsewhere")).unwrap();
+    let mut again = user.command(&words("ab old old --blocks 2 --format json"));
+    again.current_dir(user.file("elsewhere"));
+    let made = again.output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let runs = user.stored();
+    assert_eq!(runs.len(), 3);
+    let shown = user
+        .run(&["show", &runs[0].id, "--format", "json"])
+        .expect(0, &[]);
+    let run = &shown.json()["runs"][0];
+    assert_eq!(run["results"][0]["program"], "read_8192");
+    assert_eq!(run["results"][0]["size_bytes"], 128 << 10);
+    assert_eq!(run["cache"], "warm");
+}
+
+/// What cannot be compared in blocks is refused before anything is measured.
+#[test]
+fn mistakes_are_told_with_what_to_write() {
+    let user = User::new();
+    fs::create_dir(user.file("mine")).unwrap();
+    for (line, said) in [
+        (
+            "ab ./target vax780-sc780-eagle",
+            "blocks of both tell nothing",
+        ),
+        ("ab read_8192 ./target", "A: `read_8192` is what runs"),
+        (
+            "ab ./target nothing",
+            "B: `nothing` is no path (write ./nothing)",
+        ),
+        ("ab --direct=maybe ./target", "A: unexpected value 'maybe'"),
+        ("ab --bogus ./target", "A: unexpected argument '--bogus'"),
+        (
+            "ab --suite=ffs83 --suite=write_8192 --on ./target",
+            "program 1 is write_4096 in A and write_8192 in B",
+        ),
+        ("ab ./target ./nowhere write_8192", "B: "),
+        ("ab ./target ./target --budget 3", "write 90s, 3m or 1h"),
+        ("ab ./target ./target --budget 0s", "no time above 0"),
+        ("ab ./target ./target --label -x", "--label -x-a"),
+        (
+            "ab vax780-sc780-eagle vax780-sc780-eagle --before-b true",
+            "takes no notice",
+        ),
+    ] {
+        user.run(&words(line)).expect(2, &[said]);
+    }
+    let unclosed = ["ab", "--on 'x", "./target"];
+    let said = "A: a quotation mark in `--on 'x` is not closed";
+    user.run(&unclosed).expect(2, &[said]);
+    assert!(user.stored().is_empty());
+    user.assert_nothing_left("mistakes");
+}
