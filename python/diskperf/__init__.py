@@ -13,6 +13,7 @@ without copying, and that `Columns.to_pylist` gives as plain Python. Times in
 the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
 """
 
+from diskperf._ab import AB, ab
 from diskperf._catalogue import Catalogue, Entry
 from diskperf._cluster.fleet import Fleet, measure_fleet
 from diskperf._errors import (
@@ -46,6 +47,7 @@ from diskperf._study.swept import Sweep, open_sweep
 from diskperf._system import System
 
 __all__ = [
+    "AB",
     "BudgetError",
     "Card",
     "Catalogue",
@@ -71,6 +73,7 @@ __all__ = [
     "System",
     "TooManyPoints",
     "__version__",
+    "ab",
     "describe",
     "explain",
     "fit",

@@ -4,6 +4,7 @@
 //! Nothing here decides anything: arguments become requests of the laboratory,
 //! and what comes of them becomes columns or JSON.
 
+mod ab;
 mod arguments;
 mod card;
 mod catalogue;
@@ -33,6 +34,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// The part of diskperf that is written in Rust.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::ab::{Compared, ab};
     #[pymodule_export]
     use crate::card::{Card, reproduce};
     #[pymodule_export]

@@ -166,17 +166,7 @@ fn carry_out(
     for plan in plans {
         let mut recorder = recorder(store, &plan);
         let executed = execute(&plan, stop, &mut Nobody, &mut recorder);
-        if let Some(why) = recorder.failure() {
-            let saved = recorder.unstored().map(|(_, place)| match place {
-                Ok(path) => format!("they are saved in {}", path.display()),
-                Err(why) => format!("they are kept nowhere: {why}"),
-            });
-            let saved: Vec<_> = saved.collect();
-            failure = Some(format!(
-                "the results are not in the store: {why}; {}",
-                saved.join(", ")
-            ));
-        }
+        failure = unstored(&recorder).or(failure);
         if let Some(error) = executed.error {
             return Err(error);
         }
@@ -187,9 +177,23 @@ fn carry_out(
     Ok((made, failure))
 }
 
+/// What went wrong with the store, and where the results are instead.
+pub(crate) fn unstored(recorder: &Recorder) -> Option<String> {
+    let why = recorder.failure()?;
+    let saved = recorder.unstored().map(|(_, place)| match place {
+        Ok(path) => format!("they are saved in {}", path.display()),
+        Err(why) => format!("they are kept nowhere: {why}"),
+    });
+    let saved: Vec<_> = saved.collect();
+    Some(format!(
+        "the results are not in the store: {why}; {}",
+        saved.join(", ")
+    ))
+}
+
 /// What was measured on real storage is kept unless it is said not to be; what a
 /// model did can be made again.
-fn recorder(store: Option<&Keeping>, plan: &Plan) -> Recorder {
+pub(crate) fn recorder(store: Option<&Keeping>, plan: &Plan) -> Recorder {
     match (store, plan) {
         (Some(Keeping::Store(path)), _) => Recorder::open(Some(path)),
         (Some(Keeping::Usual(true)), _) | (None, Plan::Host(_)) => Recorder::open(None),

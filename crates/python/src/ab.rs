@@ -1,0 +1,149 @@
+//! A/B measurements.
+
+use crate::arguments::{MOST_REPETITIONS, Options, counted};
+use crate::errors::{exception, request_error};
+use crate::interruptible::interruptible;
+use crate::run::{Keeping, Run, recorder, unstored};
+use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
+use diskperf_laboratory::analysis::comparison::{Comparison, Terms, compare_on};
+use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::analysis::statistics::interleaved::Limits;
+use diskperf_laboratory::execute::prepare_process;
+use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What one side is.
+#[derive(FromPyObject)]
+#[expect(clippy::large_enum_variant, reason = "there are two of them")]
+enum Asked<'py> {
+    Run(PyRef<'py, Run>),
+    Options(Options),
+}
+
+/// A measurement as `python/diskperf/_ab.py` asks for it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Measurement<'py> {
+    a: Asked<'py>,
+    b: Asked<'py>,
+    before_a: Option<String>,
+    before_b: Option<String>,
+    budget_s: f64,
+    blocks: Option<u32>,
+    min_effect: f64,
+    seed: u64,
+}
+
+impl Asked<'_> {
+    fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
+        match self {
+            Self::Run(run) => repeated(&run.run).map_err(|error| exception(py, &error)),
+            Self::Options(options) => options.experiment(py),
+        }
+    }
+}
+
+impl Measurement<'_> {
+    fn request(self, py: Python<'_>) -> PyResult<AbRequest> {
+        let budget = Duration::try_from_secs_f64(self.budget_s).ok();
+        let Some(budget) = budget.filter(|budget| !budget.is_zero()) else {
+            let text = format!(
+                "budget_s={}: give a number of seconds above 0",
+                self.budget_s
+            );
+            return Err(request_error(py, text));
+        };
+        if !(0.0..1.0).contains(&self.min_effect) {
+            let text = format!(
+                "min_effect={}: give a share below 1, as 0.03",
+                self.min_effect
+            );
+            return Err(request_error(py, text));
+        }
+        let side = |asked: Asked<'_>, before| -> PyResult<Side> {
+            Ok(Side {
+                experiment: asked.experiment(py)?,
+                before,
+            })
+        };
+        Ok(AbRequest {
+            sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
+            budget,
+            blocks: counted(py, "blocks", self.blocks, MOST_REPETITIONS)?,
+            limits: Limits {
+                min_effect: self.min_effect,
+            },
+            fail_over: None,
+            seed: self.seed,
+        })
+    }
+}
+
+/// Two runs side by side.
+#[pyclass(frozen, module = "diskperf._native")]
+pub(crate) struct Compared {
+    comparison: Comparison,
+}
+
+#[pymethods]
+impl Compared {
+    /// The JSON of `diskperf ab --format json`.
+    fn json(&self) -> String {
+        report::comparison(&self.comparison, Format::Json, 0)
+    }
+
+    /// The table of `diskperf ab`, as wide as this many columns.
+    fn text(&self, width: u16) -> String {
+        report::comparison(&self.comparison, Format::Table, width)
+    }
+}
+
+/// Measures two experiments in blocks: both runs, how they compare, and what went wrong
+/// with the store, if anything did.
+#[pyfunction]
+pub(crate) fn ab(
+    py: Python<'_>,
+    asked: Measurement<'_>,
+    store: Option<Keeping>,
+) -> PyResult<(Run, Run, Compared, Option<String>)> {
+    let request = asked.request(py)?;
+    let made = interruptible(py, |stop| carry_out(request, store.as_ref(), stop))?;
+    made.map_err(|error| exception(py, &error))
+}
+
+type Made = (Run, Run, Compared, Option<String>);
+
+fn carry_out(
+    request: AbRequest,
+    store: Option<&Keeping>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Made, LaboratoryError> {
+    let limits = request.limits;
+    let plan = plan(request)?;
+    prepare_process(plan.plans())?;
+    let mut recorders = plan.plans().each_ref().map(|plan| recorder(store, plan));
+    let AbExecuted { runs, error } = execute(&plan, stop, &mut Nobody, recorders.each_mut());
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let terms = Terms {
+        limits,
+        ..Terms::default()
+    };
+    let comparison = compare_on(&runs, &terms);
+    let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
+    let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
+        return Err(LaboratoryError::Work(
+            "one of the arms was not run".to_owned(),
+        ));
+    };
+    Ok((
+        a,
+        b,
+        Compared { comparison },
+        recorders.iter().find_map(unstored),
+    ))
+}
