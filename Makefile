@@ -38,7 +38,7 @@ bench:
 	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/explain
-	./bench/same
+	./bench/verdicts
 	./bench/report
 	./bench/tune
 	./bench/python
