@@ -10,6 +10,7 @@ use std::fs;
 /// A line of every command that succeeds where [`prepare`] was.
 pub(crate) const LINES: &[(&str, &str)] = &[
     ("run", "run read_8192 --on vax780-sc780-eagle --size 64K"),
+    ("ab", "ab ./target ./target read_8192 --size 64K --blocks 1"),
     ("compare", "compare ./run.json ./run.json"),
     (
         "explain",

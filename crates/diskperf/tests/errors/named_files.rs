@@ -68,6 +68,51 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         Written("run read_8192 --on vax780-sc780-eagle --size 64K --perfetto {}"),
     ),
     ("run", "label", Nothing),
+    (
+        "ab",
+        "a",
+        Read("ab {} ./target read_8192 --size 64K --blocks 1"),
+    ),
+    (
+        "ab",
+        "b",
+        Read("ab ./target {} read_8192 --size 64K --blocks 1"),
+    ),
+    (
+        "ab",
+        "what",
+        Read("ab vax780-sc780-eagle vax750-sc750-eagle {} --size 64K"),
+    ),
+    ("ab", "suite", Nothing),
+    (
+        "ab",
+        "targets",
+        Read("ab --direct --no-latency read_8192 --size 64K --blocks 1 --on {}"),
+    ),
+    (
+        "ab",
+        "catalogue",
+        Read("ab vax780-sc780-eagle vax750-sc750-eagle read_8192 --size 64K --catalogue {}"),
+    ),
+    (
+        "ab",
+        "other",
+        Read(
+            "ab ./target ./target copy --size 64K --blocks 1 --set program.destination=other --other {}",
+        ),
+    ),
+    ("ab", "settings", Nothing),
+    ("ab", "fresh", Nothing),
+    (
+        "ab",
+        "destroy_data_on",
+        Written("ab {} {} write_8192 --size 64K --blocks 1 --destroy-data-on {}"),
+    ),
+    ("ab", "label", Nothing),
+    // A command is the user's own doing.
+    ("ab", "before_a", Nothing),
+    ("ab", "before_b", Nothing),
+    ("ab", "budget", Nothing),
     ("compare", "runs", Read("compare {} {}")),
     (
         "explain",

@@ -214,7 +214,7 @@ fn mistakes_are_told_with_what_to_write() {
         ("ab ./target ./nowhere write_8192", "B: "),
         ("ab ./target ./target --budget 3", "write 90s, 3m or 1h"),
         ("ab ./target ./target --budget 0s", "no time above 0"),
-        ("ab ./target ./target --label -x", "--label -x-a"),
+        ("ab ./target ./target --label a/b", "--label a/b-a"),
         (
             "ab vax780-sc780-eagle vax780-sc780-eagle --before-b true",
             "takes no notice",
