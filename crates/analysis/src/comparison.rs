@@ -15,7 +15,8 @@ mod warnings;
 
 pub use gate::{Failure, Gate, Gated};
 pub use history::History;
-pub use judgement::{Judgement, judge};
+pub use judgement::Judgement;
+pub(crate) use judgement::{Block, judge_blocks};
 
 use crate::cache::CacheVerdict;
 use crate::statistics::interleaved::Limits;
@@ -23,7 +24,7 @@ use crate::statistics::median;
 use crate::statistics::shape::Shape;
 use crate::summary::Summary;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
-use judgement::{Blocks, judge_blocks, judge_exact};
+use judgement::{judge, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
 
@@ -461,7 +462,7 @@ impl<'a> Candidate<'a> {
                 .unless_of_one_mode(modes)
             }
             Basis::MedianBlock => {
-                let blocks = Blocks::of(self.base, self.other, self.quantity);
+                let blocks = Block::all_of(self.base, self.other, self.quantity);
                 let (judgement, figures) = judge_blocks(&blocks, rows, terms.limits);
                 if let Some((of_base, of_other)) = figures {
                     (base.kb_per_s, other.kb_per_s) = (of_base, of_other);

@@ -6,9 +6,10 @@ mod samples;
 mod spread;
 
 pub use goal::{Figures, Goal};
-pub use samples::Samples;
+pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
 
+use crate::comparison::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -159,7 +160,34 @@ impl Tuned {
     /// The best point that was tried; of equal ones the first. Nothing where
     /// none could be run.
     pub fn best(&self) -> Option<&Places> {
-        self.first_best(self.points.keys())
+        match &self.samples {
+            None => self.first_best(self.points.keys()),
+            // Points that left early were measured in other rounds: only what they are
+            // beside today's in the same rounds can be compared.
+            Some(_) => {
+                let gain = |places: &Places| self.gain_over_today(places);
+                let most = self.points.keys().filter_map(gain).reduce(f64::max)?;
+                let as_good = |gain: f64| most - gain <= EQUAL_SHARE;
+                let mut points = self.points.keys();
+                points.find(|places| gain(places).is_some_and(as_good))
+            }
+        }
+    }
+
+    /// Whether a point is the target as it is.
+    pub fn is_today(&self, places: &[usize]) -> bool {
+        let mut keys = self.keys.iter().zip(places);
+        keys.all(|(key, place)| key.today_place == Some(*place))
+    }
+
+    /// What a point gains over the target as it is, as a share: where points were
+    /// measured in rounds, what its verdict is of.
+    pub fn gain_over_today(&self, places: &[usize]) -> Option<f64> {
+        match &self.samples {
+            Some(samples) if samples.points.get(places)? == &samples.today => Some(0.0),
+            Some(samples) => Some(samples.against_today(places)?.ratio? - 1.0),
+            None => Some(self.goal.gain(self.today_value()?, self.value(places)?)),
+        }
     }
 
     fn first_best<'p>(&self, points: impl Iterator<Item = &'p Places> + Clone) -> Option<&'p Places>
@@ -217,11 +245,18 @@ impl Tuned {
         let neighbours = self.neighbours(places).into_iter();
         let step = |(number, beside): (usize, Places)| {
             self.points.get(&beside)?;
-            let gain = self.value(&beside).map(|there| self.goal.gain(here, there));
-            let sure = self
-                .samples
-                .as_ref()
-                .is_none_or(|samples| samples.is_slower(places, &beside));
+            let (gain, sure) = match &self.samples {
+                None => {
+                    let there = self.value(&beside);
+                    (there.map(|there| self.goal.gain(here, there)), true)
+                }
+                Some(samples) => {
+                    let judged = samples.beside(places, &beside);
+                    let ratio = judged.and_then(|judged| judged.ratio);
+                    let sure = judged.is_some_and(|one| one.verdict == Verdict::Slower);
+                    (ratio.map(|ratio| ratio - 1.0), sure)
+                }
+            };
             let key = &self.keys[number];
             Some(Step {
                 path: key.path.clone(),

@@ -357,8 +357,9 @@ pub(crate) struct TuneArguments {
     /// a modelled system, and half a second's worth on real storage
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
-    /// For a path: repetitions of each point, after a round that does not count
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    /// For a path: most repetitions of each point, after a round that does not count; the search
+    /// ends before when all points are decided
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) runs: u32,
     /// Also write the result as an HTML page to this file
     #[arg(long, value_name = "FILE.html")]

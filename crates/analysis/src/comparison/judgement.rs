@@ -55,7 +55,7 @@ impl Judgement {
 
 /// The rates of two separate runs in the order of running, as one of `rows` rows
 /// that are judged together, of runs that differ by `floor` at least.
-pub fn judge(
+pub(super) fn judge(
     (base, other): (&[f64], &[f64]),
     (rows, floor): (usize, f64),
     limits: Limits,
@@ -106,19 +106,22 @@ fn doubt(of: separate::Doubt) -> Doubt {
     }
 }
 
-/// The blocks of an A/B measurement in the order of running.
-pub(super) struct Blocks(Vec<Block>);
-
-struct Block {
-    base: f64,
-    other: f64,
+/// One repetition of each of two things, one after the other, as speeds.
+pub(crate) struct Block {
+    pub(crate) base: f64,
+    pub(crate) other: f64,
     /// Whether the other ran second.
-    other_second: bool,
+    pub(crate) other_second: bool,
 }
 
-impl Blocks {
-    /// Those that both have, and in which both have a speed.
-    pub(super) fn of(base: &ProgramResult, other: &ProgramResult, quantity: Quantity) -> Self {
+impl Block {
+    /// Those that both arms of an A/B measurement have, and in which both have a speed,
+    /// in the order of running.
+    pub(super) fn all_of(
+        base: &ProgramResult,
+        other: &ProgramResult,
+        quantity: Quantity,
+    ) -> Vec<Self> {
         let partners: BTreeMap<u32, &Repetition> = base
             .kept()
             .filter_map(|one| Some((one.block?.number, one)))
@@ -126,31 +129,31 @@ impl Blocks {
         let blocks = other.kept().filter_map(|one| {
             let place = one.block?;
             let partner = partners.get(&place.number)?;
-            Some(Block {
+            Some(Self {
                 base: speed(partner, quantity)?,
                 other: speed(one, quantity)?,
                 other_second: place.second,
             })
         });
-        Self(blocks.collect())
+        blocks.collect()
     }
 }
 
 /// Base and other in the median block, whose quotient is the ratio.
 type Figures = (f64, f64);
 
-/// The judgement of an A/B measurement as one of `rows` rows, with the figures that
-/// its ratio is of.
-pub(super) fn judge_blocks(
-    blocks: &Blocks,
+/// The judgement of blocks in the order of running, as one of `rows` rows, with the
+/// figures that its ratio is of.
+pub(crate) fn judge_blocks(
+    blocks: &[Block],
     rows: usize,
     limits: Limits,
 ) -> (Judgement, Option<Figures>) {
     let mut sequence = Sequence::new(rows, limits);
-    for block in &blocks.0 {
+    for block in blocks {
         sequence.add_rates(block.base, block.other, block.other_second);
     }
-    let levels: Vec<f64> = blocks.0.iter().map(level).collect();
+    let levels: Vec<f64> = blocks.iter().map(level).collect();
     let Some((ln_ratio, level)) = sequence.median().zip(median(&levels)) else {
         return (Judgement::nothing(None), None);
     };

@@ -64,29 +64,32 @@ fn percent(gain: f64) -> String {
 
 /// Best, safe and today's, with what they give and gain.
 fn answer(tuned: &Tuned, best: &Places) -> Grid {
-    let today = tuned.today_value();
     let spread = tuned.spread.as_ref();
     let own: Vec<String> = tuned
         .keys
         .iter()
         .map(|key| format!("{}={}", key.path, key.today.as_deref().unwrap_or("unset")))
         .collect();
-    let mut rows = vec![(
-        "best",
-        tuned.settings(best),
-        tuned.value(best),
-        spread.map(|spread| &spread.best),
-    )];
-    if let Some(safe) = tuned.safe() {
-        let over = spread.map(|spread| &spread.safe);
-        rows.push(("safe", tuned.settings(safe), tuned.value(safe), over));
-    }
-    let over_today = spread.map(|spread| &spread.today);
-    rows.push(("today", own.join(", "), today, over_today));
-    let gain = |name: &str, value: Option<f64>| match (name, value, today) {
-        ("today", ..) | (_, None, _) | (_, _, None) => String::new(),
-        (_, Some(value), Some(today)) => percent(tuned.goal.gain(today, value)),
+    let row = |name, places: &Places, over| Row {
+        name,
+        settings: tuned.settings(places),
+        value: tuned.value(places),
+        gain: tuned
+            .gain_over_today(places)
+            .filter(|_| !tuned.is_today(places)),
+        over,
     };
+    let mut rows = vec![row("best", best, spread.map(|spread| &spread.best))];
+    if let Some(safe) = tuned.safe() {
+        rows.push(row("safe", safe, spread.map(|spread| &spread.safe)));
+    }
+    rows.push(Row {
+        name: "today",
+        settings: own.join(", "),
+        value: tuned.today_value(),
+        gain: None,
+        over: spread.map(|spread| &spread.today),
+    });
     let extent = |over: Option<&Vec<f64>>| {
         over.and_then(|over| Extent::of(over))
             .map_or(String::new(), range)
@@ -96,24 +99,35 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         format!("{} x {} phases", seeds(spread), spread.phases)
     });
     Grid {
-        key: Column::words("", column(&|row| row.0.to_owned())),
+        key: Column::words("", column(&|row| row.name.to_owned())),
         groups: vec![Group::of(
             "",
             vec![
-                Column::words("settings", column(&|row| row.1.clone())),
+                Column::words("settings", column(&|row| row.settings.clone())),
                 Column::figures(
                     tuned.goal.quantity(),
-                    column(&|row| row.2.map_or(String::new(), figure)),
+                    column(&|row| row.value.map_or(String::new(), figure)),
                 ),
-                Column::figures("gain", column(&|row| gain(row.0, row.2))),
-                Column::figures(&over, column(&|row| extent(row.3))),
+                Column::figures(
+                    "gain",
+                    column(&|row| row.gain.map_or(String::new(), percent)),
+                ),
+                Column::figures(&over, column(&|row| extent(row.over))),
             ],
         )],
     }
 }
 
-/// A name, the settings, what counts of them, and that over seeds and phases.
-type Row<'a> = (&'static str, String, Option<f64>, Option<&'a Vec<f64>>);
+/// Settings, and what counts of them.
+struct Row<'a> {
+    name: &'static str,
+    settings: String,
+    value: Option<f64>,
+    /// Over today's, as a share.
+    gain: Option<f64>,
+    /// What counts over seeds and phases.
+    over: Option<&'a Vec<f64>>,
+}
 
 fn range(extent: Extent) -> String {
     let (least, most) = (figure(extent.least), figure(extent.most));
@@ -129,7 +143,10 @@ fn verdict(tuned: &Tuned, best: &Places) -> Vec<String> {
     let as_good = |(today, best)| tuned.goal.gain(today, best) <= EQUAL_SHARE;
     let values = tuned.today_value().zip(tuned.value(best));
     if let Some(samples) = &tuned.samples {
-        verdict.extend(samples.against_today(best).map(against_today));
+        verdict.push(match samples.against_today(best) {
+            Some(judged) => against_today(judged),
+            None => "no settings that were tried are better than today's".to_owned(),
+        });
     } else if values.is_some_and(as_good) {
         verdict.push("today's settings are as good as the best".to_owned());
     } else if let Some(spread) = &tuned.spread {

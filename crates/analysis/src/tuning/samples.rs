@@ -1,35 +1,56 @@
-//! Points that were measured, repetition by repetition.
+//! Points that were measured in rounds, each once in every round that it is in, in an
+//! order that chance decides: two points in one round are a block.
 
 use super::Places;
-use crate::comparison::{Judgement, Verdict, judge};
+use crate::comparison::{Block, Judgement, judge_blocks};
 use crate::statistics::interleaved::Limits;
-use crate::statistics::separate;
 use std::collections::BTreeMap;
 
-/// What counts of each repetition, as a speed, in the order of running.
+/// One measurement of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Visit {
+    /// The round, counted from 0.
+    pub round: u32,
+    /// How many points were measured before it in the round.
+    pub place_in_round: u32,
+    /// What counts, as a speed.
+    pub speed: f64,
+}
+
+/// What was measured of each point, in the order of running.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// Of the target as it is.
-    pub today: Vec<f64>,
+    /// Of the target as it is, which may be one of the points.
+    pub today: Vec<Visit>,
     /// Of each point.
-    pub points: BTreeMap<Places, Vec<f64>>,
+    pub points: BTreeMap<Places, Vec<Visit>>,
 }
 
 impl Samples {
-    /// What a point's repetitions say beside today's, as one of all points.
+    /// What a point's rounds say beside today's, as one of all points; nothing of
+    /// today's own.
     pub fn against_today(&self, places: &[usize]) -> Option<Judgement> {
         let point = self.points.get(places)?;
-        Some(self.judge(&self.today, point))
+        (*point != self.today).then(|| self.judge(&self.today, point))
     }
 
-    fn judge(&self, base: &[f64], other: &[f64]) -> Judgement {
-        let rows = (self.points.len(), separate::FLOOR);
-        judge((base, other), rows, Limits::default())
+    /// What the rounds of one point say beside another's.
+    pub(super) fn beside(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
+        let both = self.points.get(base).zip(self.points.get(other));
+        both.map(|(base, other)| self.judge(base, other))
     }
 
-    /// Whether one point is surely slower than another.
-    pub(super) fn is_slower(&self, than: &[usize], places: &[usize]) -> bool {
-        let both = self.points.get(than).zip(self.points.get(places));
-        both.is_some_and(|(base, other)| self.judge(base, other).verdict == Verdict::Slower)
+    fn judge(&self, base: &[Visit], other: &[Visit]) -> Judgement {
+        let by_round: BTreeMap<u32, &Visit> = base.iter().map(|one| (one.round, one)).collect();
+        let block = |other: &Visit| {
+            let base = by_round.get(&other.round)?;
+            Some(Block {
+                base: base.speed,
+                other: other.speed,
+                other_second: other.place_in_round > base.place_in_round,
+            })
+        };
+        let blocks: Vec<Block> = other.iter().filter_map(block).collect();
+        judge_blocks(&blocks, self.points.len(), Limits::default()).0
     }
 }

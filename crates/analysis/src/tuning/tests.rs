@@ -158,23 +158,61 @@ fn less_is_better_for_latency() {
 fn a_cliff_of_noise_is_none() {
     let mut one = tuned(1, &[50.0, 100.0]);
     assert!(one.on_cliff(&[0, 1]));
-    let steady = |speed: f64| {
-        (0..20)
-            .map(|n| speed + 0.1 * f64::from(n % 8))
-            .collect::<Vec<_>>()
+    let visits = |speeds: &[f64], place: u32| -> Vec<Visit> {
+        let rounds = (0..).zip(speeds);
+        let visit = |(round, speed): (u32, &f64)| Visit {
+            round,
+            place_in_round: (place + round) % 3,
+            speed: *speed,
+        };
+        rounds.map(visit).collect()
     };
-    let eight = [20.0, 120.0, 50.0, 99.0, 30.0, 110.0, 45.0, 101.0];
-    let noisy = eight.iter().cycle().take(20).copied().collect();
-    let samples = |low: Vec<f64>| Samples {
-        today: steady(50.0),
-        points: BTreeMap::from([(vec![0, 0], low), (vec![0, 1], steady(100.0))]),
+    let eight = [20.0, 120.0, 50.0, 99.0, 30.0, 110.0, 145.0, 101.0];
+    let noisy: Vec<f64> = eight.iter().cycle().take(20).copied().collect();
+    let samples = |low: &[f64]| Samples {
+        today: visits(&[50.0; 20], 0),
+        points: BTreeMap::from([
+            (vec![0, 0], visits(low, 1)),
+            (vec![0, 1], visits(&[100.0; 20], 2)),
+        ]),
     };
-    one.samples = Some(samples(noisy));
+    one.samples = Some(samples(&noisy));
     assert!(!one.on_cliff(&[0, 1]));
-    one.samples = Some(samples(steady(50.0)));
+    one.samples = Some(samples(&[50.0; 20]));
     assert!(one.on_cliff(&[0, 1]));
-    let judged = one.samples.unwrap().against_today(&[0, 1]).unwrap();
+    let judged = one.samples.as_ref().unwrap().against_today(&[0, 1]);
+    assert_eq!(judged.unwrap().verdict, crate::comparison::Verdict::Faster);
+    // The gain is what the verdict is of, whatever the figures are.
+    let gain = one.gain_over_today(&[0, 1]).unwrap();
+    assert!((gain - 1.0).abs() < 1e-9, "{gain}");
+}
+
+/// A drift that is in all points of a round alike is no gain, and nothing gains over
+/// itself.
+#[test]
+fn today_is_judged_by_no_other_measurement_of_it() {
+    let drifting = |factor: f64, rounds: u32, place| -> Vec<Visit> {
+        let visit = |round: u32| Visit {
+            round,
+            place_in_round: (place + round) % 2,
+            speed: factor * (100.0 + 10.0 * f64::from(round)),
+        };
+        (0..rounds).map(visit).collect()
+    };
+    let mut one = tuned(1, &[100.0, 90.0]);
+    let today = drifting(1.0, 40, 0);
+    one.samples = Some(Samples {
+        today: today.clone(),
+        // It left early, when all was slow.
+        points: BTreeMap::from([(vec![0, 0], today), (vec![0, 1], drifting(1.2, 14, 1))]),
+    });
+    let samples = one.samples.as_ref().unwrap();
+    assert_eq!(samples.against_today(&[0, 0]), None);
+    assert_eq!(one.gain_over_today(&[0, 0]), Some(0.0));
+    let judged = samples.against_today(&[0, 1]).unwrap();
     assert_eq!(judged.verdict, crate::comparison::Verdict::Faster);
+    assert!((judged.ratio.unwrap() - 1.2).abs() < 1e-9);
+    assert_eq!(one.best(), Some(&vec![0, 1]));
 }
 
 #[test]

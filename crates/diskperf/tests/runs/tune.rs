@@ -17,11 +17,13 @@ fn call_sizes_are_measured_in_turn() {
     assert_eq!(points.len(), 4);
     for point in points {
         assert!(point["value"].as_f64().unwrap() > 0.0, "{point}");
-        let verdict = point["against_today"]["verdict"].as_str().unwrap();
-        assert!(
-            ["faster", "slower", "unsure", "no_difference_seen"].contains(&verdict),
-            "{point}"
-        );
+        // Nothing is compared with itself, and four rounds tell nothing of the others.
+        let is_today = point["settings"]["program.call_bytes"] == "8192"
+            && point["settings"]["read_ahead"] == "normal";
+        match is_today {
+            true => assert!(point["against_today"].is_null(), "{point}"),
+            false => assert_eq!(point["against_today"]["verdict"], "too_few_repetitions"),
+        }
     }
     assert_eq!(found["today"]["settings"]["program.call_bytes"], "8192");
     assert_eq!(found["today"]["settings"]["read_ahead"], "normal");
@@ -32,7 +34,7 @@ fn call_sizes_are_measured_in_turn() {
         "{READ} --over program.call_bytes=4096,8192"
     )))
     .expect(0, &[])
-    .shows(&[said, "against today", "95 %"]);
+    .shows(&[said, "against today", "at most 1 %"]);
 }
 
 #[test]

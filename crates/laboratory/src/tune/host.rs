@@ -1,6 +1,8 @@
 //! The same on real storage, where only what is safe is varied, and noise has a
-//! say: all points are measured in turn, round by round and in another order
-//! each time, so that a drift of the machine is every point's alike.
+//! say: all points are measured in turn, round by round and in an order of chance, so
+//! that a drift of the machine is every point's alike and any two points of a round are
+//! a block of an A/B measurement. Those that are surely no better than today's settings
+//! leave; when all points are decided, the search ends.
 
 mod keys;
 
@@ -11,9 +13,10 @@ use crate::execute::execute;
 use crate::observer::{Event, Observer};
 use crate::plan::{Plan, on_storage};
 use crate::recorder::Recorder;
+use diskperf_analysis::comparison::Verdict;
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
-    Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned,
+    Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
 };
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::MIB;
@@ -35,7 +38,7 @@ pub struct HostSearch {
     pub over: Vec<String>,
     /// What is made as good as can be.
     pub goal: Goal,
-    /// How often each point is measured, after a round that does not count.
+    /// How often each point is measured at most, after a round that does not count.
     pub repetitions: u32,
     /// Whether the settings of the disk's queue may be changed.
     pub device_settings: bool,
@@ -85,6 +88,7 @@ pub fn tune_host(
         notes: Vec::new(),
         warnings: Vec::new(),
         own: Vec::new(),
+        today: None,
     };
     let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
     let left: Vec<String> = rounds.settings.put_back().err().into_iter().collect();
@@ -96,8 +100,14 @@ pub fn tune_host(
     Ok((rounds.tuned(combinations)?, left))
 }
 
-/// What one point came to in its repetitions, program by program.
-type Measured = Vec<Vec<Repetition>>;
+/// What one point came to.
+#[derive(Clone, Default)]
+struct Measured {
+    /// Its repetitions, program by program.
+    programs: Vec<Vec<Repetition>>,
+    /// What they came to together, round by round.
+    visits: Vec<Visit>,
+}
 
 struct Rounds<'a> {
     search: &'a HostSearch,
@@ -116,6 +126,8 @@ struct Rounds<'a> {
     warnings: Vec<String>,
     /// The keys' values as they were.
     own: Vec<Option<String>>,
+    /// The point that is the target as it is, where that is among them.
+    today: Option<Places>,
 }
 
 impl Rounds<'_> {
@@ -136,19 +148,65 @@ impl Rounds<'_> {
         if let (SizeChoice::Auto, [one]) = (self.size, &self.sizes[..]) {
             self.size = SizeChoice::Bytes(*one);
         }
+        let places = self.keys().into_iter().map(|key| key.today_place);
+        self.today = places.collect();
         let mut order: Vec<Option<Places>> = all.iter().cloned().map(Some).collect();
-        order.push(None);
-        let rounds = self.search.repetitions as usize + 1;
-        let of = rounds * order.len();
+        if self.today.is_none() {
+            order.push(None);
+        }
         let mut random = Streams::new(self.search.experiment.seed).stream("tune");
+        let rounds = self.search.repetitions as usize + 1;
+        let mut done = 0;
         for round in 0..rounds {
             shuffle(&mut order, &mut random);
-            for (number, point) in order.iter().enumerate() {
-                self.visit(point, round > 0)?;
-                progress(round * order.len() + number + 1, of);
+            let of = done + (rounds - round) * order.len();
+            for (place, point) in order.iter().enumerate() {
+                self.visit(point, round.checked_sub(1).map(|round| (round, place)))?;
+                done += 1;
+                progress(done, of);
+            }
+            if round > 0 && self.is_decided(&mut order) {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Whether every point is surely better than today's settings, worse, or no
+    /// different. Those that are surely not better leave.
+    fn is_decided(&self, order: &mut Vec<Option<Places>>) -> bool {
+        let samples = self.samples();
+        let verdict = |point: &Option<Places>| {
+            let judged = samples.against_today(point.as_ref()?)?;
+            Some(judged.verdict)
+        };
+        order.retain(|point| {
+            let is_left = verdict(point)
+                .is_some_and(|one| matches!(one, Verdict::Slower | Verdict::NoDifferenceSeen));
+            let is_impossible = point
+                .as_ref()
+                .is_some_and(|places| self.impossible.contains_key(places));
+            !is_left && !is_impossible
+        });
+        order
+            .iter()
+            .filter_map(verdict)
+            .all(|verdict| verdict == Verdict::Faster)
+    }
+
+    /// What was measured so far, as speeds.
+    fn samples(&self) -> Samples {
+        let visits = |point: &Option<Places>| {
+            let measured = self.points.get(point);
+            measured.map_or(Vec::new(), |one| one.visits.clone())
+        };
+        let points = self.points.keys().flatten();
+        Samples {
+            today: visits(&self.today),
+            points: points
+                .map(|places| (places.clone(), visits(&Some(places.clone()))))
+                .collect(),
+        }
     }
 
     /// Values that no run can have are found before anything is measured.
@@ -161,8 +219,12 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Measures a point once more.
-    fn visit(&mut self, point: &Option<Places>, counts: bool) -> Result<(), LaboratoryError> {
+    /// Measures a point once more, at this place of this round if it counts.
+    fn visit(
+        &mut self,
+        point: &Option<Places>,
+        counts: Option<(usize, usize)>,
+    ) -> Result<(), LaboratoryError> {
         if let Some(places) = point
             && self.impossible.contains_key(places)
         {
@@ -170,10 +232,16 @@ impl Rounds<'_> {
         }
         match (self.measure(point.as_ref()), point) {
             (Ok(results), _) => {
-                if counts {
+                if let Some((round, place)) = counts {
                     let measured = self.points.entry(point.clone()).or_default();
-                    measured.resize(results.len(), Vec::new());
-                    for (all, result) in measured.iter_mut().zip(results) {
+                    let speed = speed(self.search.goal, &results);
+                    measured.visits.extend(speed.map(|speed| Visit {
+                        round: round as u32,
+                        place_in_round: place as u32,
+                        speed,
+                    }));
+                    measured.programs.resize(results.len(), Vec::new());
+                    for (all, result) in measured.programs.iter_mut().zip(results) {
                         all.extend(result.repetitions);
                     }
                 }
@@ -252,17 +320,18 @@ impl Rounds<'_> {
 
     fn tuned(self, combinations: u64) -> Result<Tuned, LaboratoryError> {
         let keys = self.keys();
-        let goal = self.search.goal;
-        let samples = |measured: &Measured| speeds(goal, measured);
-        let as_it_is = self.points.get(&None).cloned().unwrap_or_default();
+        let samples = self.samples();
+        let figures = |measured: &Measured| -> Vec<Figures> {
+            measured.programs.iter().map(|one| summed(one)).collect()
+        };
+        let as_it_is = self.points.get(&self.today).map(figures);
         let mut points: BTreeMap<Places, Outcome> = BTreeMap::new();
-        let mut sampled = BTreeMap::new();
         for (places, measured) in &self.points {
             let Some(places) = places else { continue };
-            let figures = measured.iter().map(|one| summed(one)).collect();
-            points.insert(places.clone(), Outcome::Ran(figures));
-            sampled.insert(places.clone(), samples(measured));
+            points.insert(places.clone(), Outcome::Ran(figures(measured)));
         }
+        let rounds = self.points.values().map(|one| one.visits.len() as u32);
+        let rounds = rounds.max().unwrap_or(0);
         if points.is_empty() {
             let why = self.impossible.values().next().cloned().unwrap_or_default();
             return Err(LaboratoryError::Request(format!(
@@ -279,7 +348,7 @@ impl Rounds<'_> {
         notes.extend(self.warnings);
         notes.extend(self.settings.notes().iter().cloned());
         notes.push(
-            "real storage: KB/s are those until all was durable, where a program writes; a difference is reported only where its 95 % interval, corrected for the number of points, excludes 0 %"
+            "real storage: KB/s are those until all was durable, where a program writes; points are compared with today's settings within rounds, and the probability that any is wrongly called better or worse is at most 1 %"
                 .to_owned(),
         );
         Ok(Tuned {
@@ -288,11 +357,11 @@ impl Rounds<'_> {
                 None => self.programs.join(", "),
             },
             target: self.search.target.display().to_string(),
-            goal,
+            goal: self.search.goal,
             programs: self.programs,
             keys,
             points,
-            today: as_it_is.iter().map(|one| summed(one)).collect(),
+            today: as_it_is.unwrap_or_default(),
             method: Method {
                 search: Searched::Exhaustive,
                 combinations,
@@ -302,14 +371,11 @@ impl Rounds<'_> {
                 from_store: 0,
                 budget: MOST,
                 size_bytes: self.sizes,
-                repetitions: (self.search.repetitions + 1, 1),
+                repetitions: (rounds + 1, 1),
                 seed: self.search.experiment.seed,
             },
             spread: None,
-            samples: Some(Samples {
-                today: samples(&as_it_is),
-                points: sampled,
-            }),
+            samples: Some(samples),
             notes,
         })
     }
@@ -339,11 +405,6 @@ fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
     }
 }
 
-/// What one repetition of one program did.
-fn of_one(repetition: &Repetition) -> Figures {
-    summed(std::slice::from_ref(repetition))
-}
-
 /// The medians over repetitions; of the calls all together.
 fn summed(repetitions: &[Repetition]) -> Figures {
     let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
@@ -360,15 +421,11 @@ fn summed(repetitions: &[Repetition]) -> Figures {
     }
 }
 
-/// What counts, as a speed, repetition by repetition in the order of running.
-fn speeds(goal: Goal, measured: &Measured) -> Vec<f64> {
-    let repetitions = measured.iter().map(Vec::len).min().unwrap_or(0);
-    let speed = |number: usize| {
-        let figures: Vec<Figures> = measured.iter().map(|one| of_one(&one[number])).collect();
-        goal.value(&figures)
-            .map(|value| goal.gain(1.0, value) + 1.0)
-    };
-    (0..repetitions).filter_map(speed).collect()
+/// What counts of one visit, as a speed.
+fn speed(goal: Goal, results: &[ProgramResult]) -> Option<f64> {
+    let figures: Vec<Figures> = results.iter().map(|one| summed(&one.repetitions)).collect();
+    let value = goal.value(&figures)?;
+    Some(goal.gain(1.0, value) + 1.0)
 }
 
 /// Nobody is told of single runs, but of what goes wrong beside them.

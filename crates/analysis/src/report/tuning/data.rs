@@ -104,7 +104,6 @@ fn against_today(tuned: &Tuned, places: &Places) -> Option<Against> {
 
 pub(in crate::report) fn json(tuned: &Tuned) -> String {
     let best = tuned.best();
-    let value = best.and_then(|best| tuned.value(best));
     let own = tuned.keys.iter();
     pretty(&Document {
         suite: &tuned.suite,
@@ -126,10 +125,7 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
             value: tuned.today_value(),
             programs: &tuned.today,
         },
-        gain: tuned
-            .today_value()
-            .zip(value)
-            .map(|(today, best)| tuned.goal.gain(today, best)),
+        gain: best.and_then(|best| tuned.gain_over_today(best)),
         spread: tuned.spread.as_ref().map(|spread| Spreads {
             values: spread,
             best_extent: Extent::of(&spread.best),
@@ -162,17 +158,13 @@ pub(in crate::report) fn csv(tuned: &Tuned) -> String {
             let value = outcome.figures().and_then(|figures| goal.value(figures));
             value.map_or(String::new(), number)
         };
-        let today = tuned.keys.iter().zip(places);
-        let today = today
-            .into_iter()
-            .all(|(key, place)| key.today_place == Some(*place));
         vec![
             ("settings", settings.join(" ")),
             ("kb_per_s", of(Goal::Throughput)),
             ("call_p99_ms", of(Goal::Latency)),
             ("cpu_ms_per_mib", of(Goal::Cpu)),
             ("best", (Some(places) == best).to_string()),
-            ("today", today.to_string()),
+            ("today", tuned.is_today(places).to_string()),
             (
                 "impossible",
                 match outcome {
