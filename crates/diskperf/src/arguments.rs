@@ -82,6 +82,10 @@ const DEFAULT_MODEL: &str = "vax780-sc780-eagle";
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) asked: ExperimentArguments,
+    /// Take the programs, their sizes, settings, cache mode and seed from a stored run, and its
+    /// targets without --on; --set adds to its settings
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "suite", "drives", "catalogue", "together", "other", "cache", "direct", "drop_caches", "fresh", "no_budget", "no_latency", "seed"])]
+    pub(crate) like: Option<String>,
     /// Repetitions of each program [default: those of the suite]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
@@ -101,11 +105,30 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// What is asked for.
-    pub(crate) fn experiment(&self) -> Experiment {
+    /// What is asked for; `earlier` is the experiment of the run that it is to be like.
+    pub(crate) fn experiment(&self, earlier: Option<Experiment>) -> Experiment {
+        let asked = self.asked.experiment();
+        let Some(earlier) = earlier else {
+            return Experiment {
+                repetitions: self.runs,
+                ..asked
+            };
+        };
         Experiment {
             repetitions: self.runs,
-            ..self.asked.experiment()
+            targets: match self.asked.targets.is_empty() {
+                true => earlier.targets,
+                false => asked.targets,
+            },
+            size: match asked.size {
+                SizeChoice::Auto => earlier.size,
+                chosen => chosen,
+            },
+            settings: earlier.settings.into_iter().chain(asked.settings).collect(),
+            destroy_data_on: asked.destroy_data_on,
+            ignore_signature: asked.ignore_signature,
+            label: asked.label,
+            ..earlier
         }
     }
 }
@@ -200,6 +223,7 @@ impl ExperimentArguments {
             time_calls: !self.no_latency,
             seed: self.seed,
             label: self.label.clone(),
+            ..Experiment::default()
         }
     }
 

@@ -25,6 +25,7 @@ use crate::listing::Listing;
 use crate::output::{print, say, width};
 use crate::progress::Progress;
 use crate::signals::stop_on_signals;
+use diskperf_laboratory::ab::repeated;
 use diskperf_laboratory::analysis::comparison::{self, Comparison, Terms};
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::battery::program::nearest;
@@ -36,7 +37,7 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::runs::{Deletion, Selection};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
-use diskperf_laboratory::{LaboratoryError, Output, Recorder, plan, runs};
+use diskperf_laboratory::{Experiment, LaboratoryError, Output, Recorder, plan, runs};
 use std::path::Path;
 
 /// What the process exits with, or an error, which has an exit code of its own.
@@ -54,7 +55,11 @@ pub(crate) fn run(
     command_line: Vec<String>,
     store: Option<&Path>,
 ) -> Outcome {
-    let plans = plan::plan(&arguments.experiment())?;
+    let earlier = match &arguments.like {
+        Some(name) => Some(experiment_of(store, name)?),
+        None => None,
+    };
+    let plans = plan::plan(&arguments.experiment(earlier))?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
@@ -101,6 +106,17 @@ pub(crate) fn run(
         Some(_) => FAILED,
         None => DONE,
     })
+}
+
+/// The experiment of one stored run.
+fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, LaboratoryError> {
+    match &load(store, name)?[..] {
+        [run] => repeated(run),
+        several => Err(LaboratoryError::Request(format!(
+            "{name} holds {} runs, and --like takes one: name it by its id",
+            several.len()
+        ))),
+    }
 }
 
 /// Stored runs by name.

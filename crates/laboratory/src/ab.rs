@@ -109,7 +109,9 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
             run.id, run.version
         )));
     };
+    let sizes = run.results.iter();
     let mut experiment = Experiment {
+        sizes: sizes.map(|one| (one.title(), one.size_bytes)).collect(),
         repetitions: None,
         destroy_data_on: Vec::new(),
         label: None,

@@ -62,6 +62,9 @@ impl Sizes {
         if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
             return Ok(size_bytes);
         }
+        if let Some(size_bytes) = plan.experiment.sizes.get(&title(step)) {
+            return Ok(*size_bytes);
+        }
         if let Some(usual_bytes) = step.program.usual_bytes() {
             let mut size_bytes = usual_bytes;
             while size_bytes > call_bytes && step.program.file_bytes(size_bytes) > rig.pilot_bytes()

@@ -29,6 +29,10 @@ pub struct Experiment {
     pub repetitions: Option<u32>,
     /// Bytes that each program moves.
     pub size: SizeChoice,
+    /// Bytes that single programs move, by their titles, where no size was chosen: those
+    /// of an earlier run, so that the two can be compared.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sizes: BTreeMap<String, u64>,
     /// What is asked of the page cache.
     pub cache: CacheMode,
     /// Drop the caches of the whole machine before each repetition.
@@ -63,6 +67,7 @@ impl Default for Experiment {
             settings: Vec::new(),
             repetitions: None,
             size: SizeChoice::Auto,
+            sizes: BTreeMap::new(),
             cache: CacheMode::Cold,
             drop_all_caches: false,
             fresh: None,

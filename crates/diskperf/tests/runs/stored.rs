@@ -277,6 +277,44 @@ fn a_gate_has_five_exit_codes() {
 }
 
 #[test]
+fn a_run_like_another_has_its_sizes_and_settings() {
+    let user = User::new();
+    fs::create_dir(user.file("other")).unwrap();
+    let line = "run write_8192 --on ./target --size 192K --runs 3 --cache warm --set program.think_ns=1000 --label first";
+    user.run(&words(line)).expect(0, &[]);
+    let like = user.run(&words(
+        "run --like first --on ./other --runs 4 --set program.call_bytes=4K --format json",
+    ));
+    let json = like.expect(0, &[]).json();
+    let (run, result) = (&json["runs"][0], &json["runs"][0]["results"][0]);
+    assert_eq!(run["target"], "./other");
+    assert_eq!(run["label"], Value::Null);
+    assert_eq!(result["size_bytes"], 192 << 10);
+    assert_eq!(result["cache"], "warm");
+    assert_eq!(result["parameters"]["think_ns"], "1000");
+    assert_eq!(result["parameters"]["call_bytes"], "4096");
+    assert_eq!(result["repetitions"].as_array().unwrap().len(), 4);
+    for (line, says) in [
+        ("run read_8192 --like first", "cannot be used with"),
+        ("run --like nothing", "no run"),
+    ] {
+        user.run(&words(line)).expect(2, &[says]);
+    }
+}
+
+/// A size that a pilot found counts for the run that is to be like it.
+#[test]
+fn a_run_like_another_needs_no_pilot() {
+    let user = User::new();
+    let run = "run read_8192 --on ./target --runs 2 --format json";
+    let first = user.run(&words(run)).expect(0, &[]).json();
+    let like = user.run(&words("run --like last --runs 2 --format json"));
+    let like = like.expect(0, &[]).json();
+    let size = |json: &Value| json["runs"][0]["results"][0]["size_bytes"].as_u64();
+    assert_eq!(size(&like), size(&first));
+}
+
+#[test]
 fn two_sizes_are_not_compared_in_silence() {
     let user = User::new();
     measure(&user, "");

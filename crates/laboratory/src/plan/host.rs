@@ -9,7 +9,7 @@ use diskperf_battery::suite::Needs;
 use diskperf_battery::{Medium, Step, Suite};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
-use diskperf_timeline::{CacheMode, Experiment, SizeChoice};
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic};
 use std::collections::BTreeMap;
 
 /// One run on real storage.
@@ -129,7 +129,9 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let suite = suite(&experiment.workload, medium)?;
     check_programs_alone(&suite, &experiment.settings)?;
     let discarded = note_on_discarded(&suite, experiment.repetitions);
-    let suite = stated(suite, experiment)?;
+    let mut suite = stated(suite, experiment)?;
+    // One statistic on real storage: what a table prints is what a comparison is of.
+    suite.protocol.statistic = Statistic::Median;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
