@@ -128,7 +128,9 @@ class Run:
         """One row for each repetition, the discarded ones included: ``program``,
         ``filesystem``, ``repetition``, ``discarded``, ``drives``, ``kb_per_s``,
         ``durable_kb_per_s``, ``cpu_percent``, ``elapsed_ns``, ``durable_ns``,
-        ``cpu_ns``, ``bytes``, ``read_bytes``, ``written_bytes`` and ``calls``.
+        ``cpu_ns``, ``bytes``, ``read_bytes``, ``written_bytes``, ``calls`` and
+        ``disturbed``: what else the machine did meanwhile, ``None`` where nothing was
+        noticed. Repetitions that were disturbed and run again are ``discarded``.
         """
         return self._native.repetitions()
 

@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod diagnosis;
 pub mod explanation;
 pub mod formatting;
+pub mod interference;
 pub mod interleave;
 pub mod layers;
 pub mod perfetto;

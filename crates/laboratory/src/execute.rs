@@ -18,8 +18,8 @@ use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
 use diskperf_timeline::{Environment, Experiment, Run, RunState, World};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// A run, whole or as far as it came, and why it ended early if it did.
@@ -255,6 +255,7 @@ impl Execution<'_> {
                 opened: drives.all(),
                 block_events: None,
                 before: None,
+                watch: OnceLock::new(),
             };
             rig.listen(self.observer);
             let mut sizes = Sizes::of_run();

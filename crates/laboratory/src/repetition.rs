@@ -11,13 +11,16 @@ use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
 use diskperf_system::host::hook::{Hook, HookError};
+use diskperf_system::host::interference::{self, Roll, Watch};
 use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{Error, System, run_ready};
-use diskperf_timeline::{DeviceTraffic, Repetition};
+use diskperf_timeline::{DeviceTraffic, Nanoseconds, Repetition};
+use std::convert::Infallible;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
 
 /// The targets of a run on real storage, as one experiment uses them; another may use
@@ -34,6 +37,9 @@ pub(crate) struct HostRig<'a> {
     pub(crate) block_events: Option<BlockEvents>,
     /// What is to be done before each repetition.
     pub(crate) before: Option<&'a Hook>,
+    /// Sees what else the machine does. What it compares with is noted when the first
+    /// repetition begins.
+    pub(crate) watch: OnceLock<Watch>,
 }
 
 /// Set up and torn down.
@@ -148,31 +154,38 @@ impl HostRig<'_> {
         let ends = pipe_ends(assignments)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
+        let drives = || self.opened.iter().map(Drive::queues);
+        let watch = self.watch.get_or_init(|| Watch::of(drives()));
         std::thread::scope(|scope| {
+            let (present, leaving) = channel();
             let mut threads = Vec::new();
             let mut refused = None;
             for ((assignment, moved), end) in assignments.iter().zip(moved_bytes).zip(ends) {
                 let control = self.control(moved, &rendezvous, &abandoned);
                 // Also where it cannot be started, the others must not wait for it.
-                let absence = Absence::of(&control);
+                let absence = Absence::of(&control, present.clone());
                 let body = move || self.work(assignment, control, end, absence);
                 match Builder::new().spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            let before = self.watch(&rendezvous, &meters, observer);
+            drop(present);
+            let before = self.meet(&rendezvous, (&meters, watch), observer);
+            let stopped = answer_until_all_left(&leaving);
             let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
+            let after = watch.read();
             if let Some(error) = refused {
                 let why = why_not_started(&error);
                 return Err(ProgramError::NoThread(format!("{error}{why}")));
             }
             self.tell(&numbers, &outcomes, observer);
-            Ok(Repetition {
-                discarded: false,
-                devices: traffic(&meters, before),
+            let mut repetition = Repetition {
+                devices: traffic(&meters, before.devices),
                 ..collect(outcomes)?
-            })
+            };
+            repetition.interference = watch.found((&before.machine, &after), &repetition, stopped);
+            Ok(repetition)
         })
     }
 
@@ -279,13 +292,13 @@ impl HostRig<'_> {
 
     /// Meets the workers; reads the counters in between, and has the block
     /// layer's events recorded from then on.
-    fn watch(
+    fn meet(
         &self,
         rendezvous: &Rendezvous,
-        meters: &[&TrafficMeter],
+        (meters, watch): (&[&TrafficMeter], &Watch),
         observer: &mut dyn Observer,
-    ) -> Vec<Option<Counters>> {
-        let mut before = Vec::new();
+    ) -> Before {
+        let mut before = Before::default();
         for meeting in [
             Meeting::FilesReady,
             Meeting::AllDropped,
@@ -296,7 +309,8 @@ impl HostRig<'_> {
                 break;
             }
             if meeting == Meeting::CachesReady {
-                before = meters.iter().map(|meter| meter.read().ok()).collect();
+                before.devices = meters.iter().map(|meter| meter.read().ok()).collect();
+                before.machine = watch.read();
                 if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
                     observer.event(Event::Note(&error.to_string()));
                 }
@@ -304,6 +318,22 @@ impl HostRig<'_> {
         }
         before
     }
+}
+
+/// What was counted when all was prepared and nothing was timed yet.
+#[derive(Default)]
+struct Before {
+    devices: Vec<Option<Counters>>,
+    machine: interference::Counters,
+}
+
+/// Answers the roll until no worker is left; how long this process was stopped.
+fn answer_until_all_left(leaving: &Receiver<Infallible>) -> Nanoseconds {
+    let mut roll = Roll::begin();
+    while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
+        roll.answer();
+    }
+    roll.end()
 }
 
 /// For each worker its end of its drive's pipe, if the program has one.
@@ -341,11 +371,14 @@ struct Absence {
     rendezvous: Arc<Rendezvous>,
     abandoned: Arc<AtomicBool>,
     came: bool,
+    /// Goes with the worker.
+    _present: Sender<Infallible>,
 }
 
 impl Absence {
-    fn of(control: &Control) -> Self {
+    fn of(control: &Control, present: Sender<Infallible>) -> Self {
         Self {
+            _present: present,
             rendezvous: Arc::clone(&control.rendezvous),
             abandoned: Arc::clone(&control.abandoned),
             came: false,

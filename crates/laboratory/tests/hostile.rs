@@ -11,8 +11,8 @@ use diskperf_laboratory::timeline::printable::is_instruction;
 use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
 use diskperf_laboratory::timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
-    Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol, Repetition,
-    Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
+    Interference, Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol,
+    Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -93,6 +93,7 @@ prop_compose! {
             read_bytes: figures[6],
             written_bytes: figures[7],
             calls: figures[8].max(12),
+            metadata_calls: figures[13],
             voluntary_switches: figures[9],
             involuntary_switches: figures[10],
             minor_faults: figures[11],
@@ -129,7 +130,7 @@ prop_compose! {
             }],
             controller_caches: vec![ControllerCache {
                 controller: u32::MAX,
-                class: name,
+                class: name.clone(),
                 reads: whole,
                 hits: whole,
                 sectors: whole,
@@ -139,6 +140,24 @@ prop_compose! {
                 number: u32::MAX,
                 second: false,
             }),
+            interference: vec![
+                Interference::OtherIo {
+                    device: name.clone(),
+                    read_bytes: u64::MAX,
+                    written_bytes: u64::MAX,
+                },
+                Interference::SettingChanged {
+                    device: name.clone(),
+                    setting: name.clone(),
+                    was: name.clone(),
+                    is: name,
+                },
+                Interference::ProcessorWait {
+                    waited_us: u64::MAX,
+                    share: 1e15,
+                    preempted: u64::MAX,
+                },
+            ],
         }
     }
 }

@@ -90,6 +90,12 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
     let of = || all.iter().map(|one| one.repetition);
     let total = |count: fn(&WorkerMeasure) -> u64| of().map(move |one| whole(one.total(count)));
     let time = |ns: Nanoseconds| whole(ns.0);
+    let disturbed = |one: &Repetition| {
+        let by = one.interference.iter().map(ToString::to_string);
+        one.is_disturbed()
+            .then(|| by.collect::<Vec<_>>().join("; "))
+    };
+    let disturbed: Vec<Option<String>> = of().map(disturbed).collect();
     Table::default()
         .text("program", rows().map(|one| one.title.as_str()))
         .text("filesystem", rows().map(|one| one.filesystem))
@@ -106,6 +112,7 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
         .integer("read_bytes", total(|worker| worker.read_bytes))
         .integer("written_bytes", total(|worker| worker.written_bytes))
         .integer("calls", total(|worker| worker.calls))
+        .text("disturbed", disturbed.iter().map(Option::as_deref))
         .finish()
 }
 

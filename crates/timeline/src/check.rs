@@ -181,6 +181,10 @@ fn check_repetition(
         check_cache(cache, sums)
             .map_err(|wrong| wrong.within(&format!("controller_caches[{number}]")))?;
     }
+    for (number, one) in repetition.interference.iter().enumerate() {
+        not_negative("share", one.share())
+            .map_err(|wrong| wrong.within(&format!("interference[{number}]")))?;
+    }
     Ok(())
 }
 
@@ -217,6 +221,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         ("read_bytes", worker.read_bytes),
         ("written_bytes", worker.written_bytes),
         ("calls", worker.calls),
+        ("metadata_calls", worker.metadata_calls),
         ("voluntary_switches", worker.voluntary_switches),
         ("involuntary_switches", worker.involuntary_switches),
         ("minor_faults", worker.minor_faults),

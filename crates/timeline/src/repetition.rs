@@ -2,6 +2,7 @@
 //! came from.
 
 use crate::histogram::Histogram;
+use crate::interference::Interference;
 use crate::ledger::Ledger;
 use crate::units::{KIB, Nanoseconds};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,10 @@ pub struct WorkerMeasure {
     pub written_bytes: u64,
     /// Read and write calls.
     pub calls: u64,
+    /// Files opened to be made, and syncs: with each, a file system may write blocks
+    /// of its own.
+    #[serde(default)]
+    pub metadata_calls: u64,
     /// Context switches because the worker waited.
     pub voluntary_switches: u64,
     /// Context switches because something else ran.
@@ -167,7 +172,8 @@ pub struct Block {
 /// One repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
-    /// Run, but kept out of the figures.
+    /// Run, but kept out of the figures: the first ones, as the protocol has it, and
+    /// those that were disturbed and run again.
     pub discarded: bool,
     /// Every worker's measure; at least one.
     pub workers: Vec<WorkerMeasure>,
@@ -183,9 +189,17 @@ pub struct Repetition {
     /// Its place in an A/B measurement; the discarded ones of one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,
+    /// What else the machine did meanwhile; nothing on a model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<Interference>,
 }
 
 impl Repetition {
+    /// Whether anything bore on it from outside.
+    pub fn is_disturbed(&self) -> bool {
+        !self.interference.is_empty()
+    }
+
     /// From the start of the first worker to the end of the last.
     pub fn elapsed(&self) -> Nanoseconds {
         span(self.workers.iter(), WorkerMeasure::ended)

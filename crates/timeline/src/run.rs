@@ -112,7 +112,7 @@ pub struct ProgramResult {
     pub cache: CacheMode,
     /// Repetition, statistic and stopping rule.
     pub protocol: Protocol,
-    /// Every repetition, the discarded ones first.
+    /// Every repetition, in the order of running.
     pub repetitions: Vec<Repetition>,
     /// What a reader must know about these figures.
     pub notes: Vec<String>,

@@ -236,7 +236,7 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
             format!("{} {number}", row.title)
         })
         .collect();
-    let grid = Grid {
+    let mut grid = Grid {
         key: Column::words("program", titles),
         groups: vec![
             Group::of("", speed_columns(&all, &text)),
@@ -244,6 +244,14 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
             Group::of("", storage_columns(&text)),
         ],
     };
+    if all.iter().any(|(_, _, one)| one.is_disturbed()) {
+        let disturbed = |one: &Repetition| {
+            let by = one.interference.iter().map(ToString::to_string);
+            by.collect::<Vec<_>>().join("; ")
+        };
+        let column = Column::words("disturbed", text(&disturbed));
+        grid.groups.push(Group::of("", vec![column]));
+    }
     vec![
         Block::Section("Repetitions, the discarded ones in parentheses".to_owned()),
         Block::Grid(grid),

@@ -10,9 +10,9 @@ use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
 use crate::summary::Percentiles;
 use diskperf_timeline::{
-    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interleaved, Ledger,
-    Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
-    WorkerMeasure, World, printable,
+    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
+    Interleaved, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition,
+    Residency, Run, RunState, WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -143,6 +143,7 @@ struct RepetitionJson<'a> {
     devices: &'a [DeviceTraffic],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     controller_caches: &'a [ControllerCache],
+    interference: &'a [Interference],
     workers: Vec<WorkerJson>,
 }
 
@@ -274,6 +275,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         residency: one.residency,
         devices: &one.devices,
         controller_caches: &one.controller_caches,
+        interference: &one.interference,
         workers: one.workers.iter().map(worker).collect(),
     }
 }

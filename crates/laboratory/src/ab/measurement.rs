@@ -13,8 +13,8 @@ use crate::repetition::HostRig;
 use diskperf_battery::Step;
 use diskperf_system::host::Clock;
 use diskperf_timeline::SizeChoice;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How many blocks of an undecided program follow each other once each has had its share.
@@ -75,6 +75,7 @@ fn on_storage(
             opened,
             block_events: None,
             before: hooks[number].as_ref(),
+            watch: OnceLock::new(),
         };
         let opened: [&[Drive]; 2] = [drives[0].all(), drives[own - 1].all()];
         let (a, b) = (rig(0, opened[0]), rig(1, opened[1]));

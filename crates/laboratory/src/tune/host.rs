@@ -14,6 +14,7 @@ use crate::observer::{Event, Observer};
 use crate::plan::{Plan, on_storage};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::Verdict;
+use diskperf_analysis::interference;
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
     Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
@@ -345,6 +346,12 @@ impl Rounds<'_> {
                 .map(|(places, why)| (places, Outcome::Impossible(why))),
         );
         let mut notes = self.notes;
+        let measured = self.points.values();
+        for (number, program) in self.programs.iter().enumerate() {
+            let of_one = measured.clone().filter_map(|point| point.get(number));
+            let told = interference::told(of_one.flatten());
+            notes.extend(told.map(|told| format!("{program}: repetitions were disturbed: {told}")));
+        }
         notes.extend(self.warnings);
         notes.extend(self.settings.notes().iter().cloned());
         notes.push(

@@ -2,8 +2,9 @@
 
 use diskperf_timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Experiment,
-    Filesystem, Histogram, Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, Setting, Statistic, WorkerMeasure, World,
+    Filesystem, Histogram, Interference, Interleaved, Ledger, Nanoseconds, Overhead, Place,
+    ProgramResult, Protocol, Repetition, Residency, Run, RunState, Setting, Statistic,
+    WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -119,6 +120,11 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             number: u32::MAX,
             second: true,
         }),
+        interference: vec![Interference::OtherIo {
+            device: "vda".to_owned(),
+            read_bytes: 0,
+            written_bytes: random.below(1 << 40),
+        }],
     }
 }
 
@@ -144,6 +150,7 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         read_bytes: 0,
         written_bytes: 1 << 30,
         calls: 1 << 17,
+        metadata_calls: 1,
         voluntary_switches: random.below(1 << 20),
         involuntary_switches: 2,
         minor_faults: 3,

@@ -146,6 +146,7 @@ impl Host {
             told.map_err(failed)?;
         }
         let in_directory = matches!(name, Name::InDirectory(..));
+        self.measure.metadata_calls += u64::from(flags.contains(OFlags::CREATE));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {
             descriptor,
@@ -237,6 +238,7 @@ impl Host {
     }
 
     pub(crate) fn fsync(&mut self, file: File) -> Result<()> {
+        self.measure.metadata_calls += 1;
         self.call(file, Call::Fsync, |descriptor| {
             rustix::fs::fsync(descriptor)
         })

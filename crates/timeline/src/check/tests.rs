@@ -1,7 +1,7 @@
 use crate::ledger::Ledger;
 use crate::{
-    CacheMode, ControllerCache, DeviceTraffic, Nanoseconds, Overhead, ProgramResult, Protocol,
-    Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
+    CacheMode, ControllerCache, DeviceTraffic, Interference, Nanoseconds, Overhead, ProgramResult,
+    Protocol, Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
 };
 
 fn worker(drive: u32) -> WorkerMeasure {
@@ -43,6 +43,10 @@ fn possible() -> Run {
             hits: 4,
             sectors: 9,
             sectors_held: 0,
+        }],
+        interference: vec![Interference::Stopped {
+            stopped_us: 400,
+            share: 0.4,
         }],
         ..Repetition::default()
     };
@@ -143,6 +147,15 @@ const OF_REPETITIONS: &[Case] = &[
     (
         |run| second(run).controller_caches[0].hits = 5,
         "results[1].repetitions[1].controller_caches[0].hits is 5, and reads only 4",
+    ),
+    (
+        |run| {
+            second(run).interference[0] = Interference::Stopped {
+                stopped_us: 1,
+                share: f64::INFINITY,
+            };
+        },
+        "results[1].repetitions[1].interference[0].share is inf",
     ),
     (
         |run| second(run).devices[0].busy_ms = u64::MAX,

@@ -1,0 +1,108 @@
+//! What is said of repetitions that were disturbed from outside.
+
+use diskperf_timeline::{Interference, ProgramResult, Repetition};
+
+/// What a reader must know of a result: how many repetitions were disturbed, by what,
+/// and whether they count.
+pub fn note(result: &ProgramResult) -> Option<String> {
+    let first = result.protocol.discarded as usize;
+    let counted = result.repetitions.get(first..).unwrap_or_default();
+    let disturbed = || counted.iter().filter(|one| one.is_disturbed());
+    let left_out = disturbed().filter(|one| one.discarded).count();
+    let what = told(disturbed())?;
+    let count = disturbed().count();
+    let of = counted.len();
+    let plural = if of == 1 { "" } else { "s" };
+    Some(if left_out == count {
+        format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
+    } else {
+        format!(
+            "{count} of {of} repetition{plural} disturbed, and all count, because too few were undisturbed: {what}"
+        )
+    })
+}
+
+/// What disturbed some repetitions: each kind by its worst case, with the number of
+/// repetitions that it was found in.
+pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<String> {
+    let mut kinds: Vec<(&Interference, usize)> = Vec::new();
+    for one in repetitions.into_iter().flat_map(|one| &one.interference) {
+        match kinds.iter_mut().find(|(known, _)| is_alike(known, one)) {
+            None => kinds.push((one, 1)),
+            Some((worst, count)) => {
+                *count += 1;
+                if one.weight() > worst.weight() {
+                    *worst = one;
+                }
+            }
+        }
+    }
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let told = kinds.iter().map(|(worst, count)| match count {
+        1 => worst.to_string(),
+        _ => format!("{worst} ({count})"),
+    });
+    (!kinds.is_empty()).then(|| told.collect::<Vec<_>>().join("; "))
+}
+
+/// Whether two are of one kind and of the same thing.
+fn is_alike(one: &Interference, other: &Interference) -> bool {
+    let thing = |of: &Interference| match of {
+        Interference::OtherIo { device, .. } => Some((device.clone(), String::new())),
+        Interference::SettingChanged {
+            device, setting, ..
+        } => Some((device.clone(), setting.clone())),
+        _ => None,
+    };
+    one.kind() == other.kind() && thing(one) == thing(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{result, write};
+
+    fn waited(percent: u64) -> Interference {
+        Interference::ProcessorWait {
+            waited_us: percent * 1000,
+            share: percent as f64 / 100.0,
+            preempted: 1,
+        }
+    }
+
+    fn written(mib: u64) -> Interference {
+        Interference::OtherIo {
+            device: "vda".to_owned(),
+            read_bytes: 0,
+            written_bytes: mib << 20,
+        }
+    }
+
+    /// The note on a discarded repetition and five more, of which these were disturbed.
+    fn noted(disturbed: &[(usize, bool, Interference)]) -> Option<String> {
+        let mut result = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+        result.protocol.discarded = 1;
+        result.repetitions[0].discarded = true;
+        for (number, discarded, interference) in disturbed {
+            let repetition = &mut result.repetitions[*number];
+            repetition.interference.push(interference.clone());
+            repetition.discarded = *discarded;
+        }
+        note(&result)
+    }
+
+    #[test]
+    fn what_disturbed_is_told_by_its_worst_case() {
+        assert_eq!(noted(&[]), None);
+        // The first does not count anyhow.
+        assert_eq!(noted(&[(0, true, waited(41))]), None);
+        assert_eq!(
+            noted(&[(1, true, waited(41)), (2, true, waited(12)), (4, true, written(210))]),
+            Some("3 of 5 repetitions disturbed and repeated: waited 41 % of the time for a processor (2); other I/O on vda, 210 MiB written".to_owned())
+        );
+        assert_eq!(
+            noted(&[(1, false, waited(41)), (2, false, written(3))]),
+            Some("2 of 5 repetitions disturbed, and all count, because too few were undisturbed: waited 41 % of the time for a processor; other I/O on vda, 3 MiB written".to_owned())
+        );
+    }
+}

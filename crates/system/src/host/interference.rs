@@ -1,0 +1,121 @@
+//! What else the machine did while a repetition was timed.
+//!
+//! Counters of the kernel are read before and after the timed part. What moved
+//! more than the program itself explains is named. A source that this machine does
+//! not have finds nothing.
+
+mod memory;
+mod processor;
+mod settings;
+mod stopped;
+mod storage;
+
+pub use stopped::Roll;
+
+use super::clock::monotonic;
+use super::device::BlockDevice;
+use diskperf_timeline::{Device, Interference, Nanoseconds, Repetition};
+use processor::Limits;
+
+/// Less of a time than a tenth is not named: the medians of undisturbed runs differ by
+/// as much.
+const NOTABLE_SHARE: f64 = 0.1;
+
+/// Nor is less than a millisecond: it is shorter than a time slice of the scheduler,
+/// and may be an interrupt.
+const NOTABLE: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// Looks at the machine around repetitions.
+#[derive(Debug)]
+pub struct Watch {
+    queues: Vec<BlockDevice>,
+    /// The disks whose counters move by what the program itself reads and writes: each
+    /// is the only one of its drive, and lies under no loop device.
+    plain: Vec<String>,
+    noted: Vec<Device>,
+    limits: Limits,
+}
+
+/// The machine's counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    at: Nanoseconds,
+    memory: Option<memory::Counters>,
+    processor: processor::Counters,
+}
+
+impl Watch {
+    /// Of drives, each with the disks that get its requests. The disks' settings are noted
+    /// as they are now.
+    pub fn of<'a>(drives: impl IntoIterator<Item = &'a [BlockDevice]>) -> Self {
+        let mut queues: Vec<BlockDevice> = Vec::new();
+        let mut plain = Vec::new();
+        for disks in drives {
+            if let [only] = disks {
+                plain.push(only.name().to_owned());
+            }
+            for disk in disks {
+                if !queues.contains(disk) {
+                    queues.push(disk.clone());
+                }
+            }
+        }
+        Self {
+            noted: queues.iter().map(BlockDevice::describe).collect(),
+            queues,
+            plain,
+            limits: Limits::of_this_machine(),
+        }
+    }
+
+    /// The counters now.
+    pub fn read(&self) -> Counters {
+        Counters {
+            at: monotonic(),
+            memory: memory::Counters::read(),
+            // The threads that are ready to run come last: what the reading itself sets
+            // going has ended then.
+            processor: processor::Counters::read(&self.limits),
+        }
+    }
+
+    /// What bore on a repetition. `stopped` is how long this process did not run.
+    pub fn found(
+        &self,
+        (before, after): (&Counters, &Counters),
+        repetition: &Repetition,
+        stopped: Nanoseconds,
+    ) -> Vec<Interference> {
+        let span = after.at.since(before.at);
+        let mut devices = repetition.devices.iter();
+        let is_layered = devices.any(|one| !self.plain.contains(&one.device));
+        let now: Vec<Device> = self.queues.iter().map(BlockDevice::describe).collect();
+        let mut found = Vec::new();
+        found.extend(stopped::found(stopped, repetition));
+        found.extend(processor::waited(&repetition.workers));
+        found.extend(processor::found(
+            (&before.processor, &after.processor),
+            span,
+        ));
+        found.extend(storage::found(&self.plain, repetition));
+        if let (Some(before), Some(after)) = (&before.memory, &after.memory) {
+            let own_bytes = own_bytes(repetition) * if is_layered { 2 } else { 1 };
+            found.extend(memory::found((before, after), span, own_bytes));
+        }
+        found.extend(settings::found(&self.noted, &now));
+        found
+    }
+}
+
+/// A share, if the time is worth a word.
+fn notable(time: Nanoseconds, of: Nanoseconds) -> Option<f64> {
+    let share = time.0 as f64 / of.0.max(1) as f64;
+    (time >= NOTABLE && share >= NOTABLE_SHARE).then_some(share)
+}
+
+/// The bytes that storage delivered for a program, and those that it wrote.
+fn own_bytes(repetition: &Repetition) -> u64 {
+    repetition.total(|worker| {
+        worker.storage_read_bytes.unwrap_or(worker.read_bytes) + worker.written_bytes
+    })
+}

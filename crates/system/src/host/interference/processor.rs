@@ -1,0 +1,257 @@
+//! Processors that others had, or that were slowed.
+
+use super::{NOTABLE_SHARE, notable};
+use diskperf_timeline::{Interference, Nanoseconds, WorkerMeasure};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// From the wake-up until a thread runs, an idle processor takes up to this, above all
+/// a virtual one, which its hypervisor has to wake.
+const WAKE_UP: Nanoseconds = Nanoseconds(50_000);
+
+/// `/proc/stat` counts in ticks of this length, so that one tick more may be
+/// no time at all.
+const TICK: Nanoseconds = Nanoseconds::from_millis(10);
+
+/// Longer than a thread takes to end.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
+
+/// The files by which a machine says that its processors are slowed.
+#[derive(Debug)]
+pub(super) struct Limits {
+    processors: u64,
+    throttled: Vec<PathBuf>,
+    frequencies: Vec<PathBuf>,
+}
+
+/// What is counted of all processors, as far as it can be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    processors: u64,
+    stolen_ticks: Option<u64>,
+    /// Threads that run or are ready to, the reader's included.
+    runnable: Option<u64>,
+    throttled: Option<u64>,
+    /// The lowest of the processors' highest frequencies.
+    highest_khz: Option<u64>,
+}
+
+impl Limits {
+    /// Those that there are: a virtual machine has none.
+    pub(super) fn of_this_machine() -> Self {
+        let mut limits = Self {
+            processors: 0,
+            throttled: Vec::new(),
+            frequencies: Vec::new(),
+        };
+        let entries = std::fs::read_dir("/sys/devices/system/cpu");
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            if number.is_none_or(|number| number.parse::<u32>().is_err()) {
+                continue;
+            }
+            limits.processors += 1;
+            let existing = |file: &str| Some(entry.path().join(file)).filter(|path| path.exists());
+            let throttled = existing("thermal_throttle/core_throttle_count");
+            limits.throttled.extend(throttled);
+            let frequency = existing("cpufreq/scaling_max_freq");
+            limits.frequencies.extend(frequency);
+        }
+        limits
+    }
+}
+
+impl Counters {
+    pub(super) fn read(limits: &Limits) -> Self {
+        let number = |path: &PathBuf| -> Option<u64> {
+            std::fs::read_to_string(path).ok()?.trim().parse().ok()
+        };
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        Self {
+            processors: limits.processors,
+            throttled: limits.throttled.iter().map(number).sum(),
+            highest_khz: limits.frequencies.iter().filter_map(number).min(),
+            stolen_ticks: stolen_ticks(&read("/proc/stat")),
+            runnable: Self::runnable(),
+        }
+    }
+
+    /// The fewer of two looks: between them, what this process and the kernel have just
+    /// ended comes to rest.
+    fn runnable() -> Option<u64> {
+        let look = || runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
+        let first = look()?;
+        std::thread::sleep(BETWEEN_LOOKS);
+        Some(look()?.min(first))
+    }
+}
+
+/// The eighth number of `cpu  3482093 399461 ...`.
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    let mut words = stat.lines().next()?.split_ascii_whitespace();
+    words.nth(8)?.parse().ok()
+}
+
+/// The 3 of `0.08 0.03 0.01 3/250 4711`.
+fn runnable(load: &str) -> Option<u64> {
+    let threads = load.split_ascii_whitespace().nth(3)?;
+    threads.split_once('/')?.0.parse().ok()
+}
+
+/// The worker that waited longest for a processor, beyond what waking up takes and beyond
+/// what other workers of the program ran meanwhile.
+pub(super) fn waited(workers: &[WorkerMeasure]) -> Option<Interference> {
+    let ran: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
+    let found = workers.iter().filter_map(|worker| {
+        let wake_ups = Nanoseconds(WAKE_UP.0.saturating_mul(worker.voluntary_switches));
+        let own = ran.since(worker.cpu);
+        let waited = worker.cpu_wait?.since(wake_ups).since(own);
+        let share = notable(waited, worker.elapsed)?;
+        Some((share, waited, worker.involuntary_switches))
+    });
+    let (share, waited, preempted) = found.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    Some(Interference::ProcessorWait {
+        waited_us: waited.0 / 1000,
+        share,
+        preempted,
+    })
+}
+
+pub(super) fn found(
+    (before, after): (&Counters, &Counters),
+    span: Nanoseconds,
+) -> Vec<Interference> {
+    let processors = after.processors.max(1);
+    let mut found = Vec::new();
+    // The one that counts is running itself.
+    let threads = before
+        .runnable
+        .min(after.runnable)
+        .unwrap_or(0)
+        .saturating_sub(1);
+    // Fewer than a fourth of the processors leave enough of them to the program.
+    if threads > 0 && threads * 4 >= processors {
+        found.push(Interference::ProcessorBusy { threads });
+    }
+    let moved = |of: fn(&Counters) -> Option<u64>| {
+        let both = of(after).zip(of(before));
+        both.map_or(0, |(after, before)| after.saturating_sub(before))
+    };
+    let ticks = moved(|counters| counters.stolen_ticks);
+    let stolen = Nanoseconds(TICK.0.saturating_mul(ticks.saturating_sub(1)));
+    let whole = Nanoseconds(span.0.saturating_mul(processors));
+    if let Some(share) = notable(stolen, whole) {
+        found.push(Interference::ProcessorStolen {
+            stolen_us: stolen.0 / 1000,
+            share,
+        });
+    }
+    let times = moved(|counters| counters.throttled);
+    if times > 0 {
+        found.push(Interference::ProcessorThrottled { times });
+    }
+    if let (Some(was_khz), Some(is_khz)) = (before.highest_khz, after.highest_khz)
+        && was_khz.abs_diff(is_khz) as f64 >= NOTABLE_SHARE * was_khz as f64
+    {
+        found.push(Interference::FrequencyLimit { was_khz, is_khz });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_lines_are_read() {
+        let stat = "cpu  3482093 399461 613987 557403 70906 0 12807 13605 0 0\ncpu0 1 2 3\n";
+        assert_eq!(stolen_ticks(stat), Some(13_605));
+        assert_eq!(stolen_ticks("cpu 1 2\n"), None);
+        assert_eq!(runnable("8.21 7.32 5.08 9/250 4711\n"), Some(9));
+        assert_eq!(runnable(""), None);
+    }
+
+    /// A worker by milliseconds elapsed, run and waited, and how often it woke up.
+    fn worker(elapsed: u64, cpu: u64, waited: u64, wake_ups: u64) -> WorkerMeasure {
+        WorkerMeasure {
+            elapsed: Nanoseconds::from_millis(elapsed),
+            cpu: Nanoseconds::from_millis(cpu),
+            cpu_wait: Some(Nanoseconds::from_millis(waited)),
+            voluntary_switches: wake_ups,
+            ..WorkerMeasure::default()
+        }
+    }
+
+    #[test]
+    fn waiting_that_the_program_explains_is_not_named() {
+        for (workers, percent) in [
+            // Measured: a cold read alone, and beside compilers.
+            (vec![worker(44, 9, 0, 7)], None),
+            (vec![worker(102, 9, 74, 7)], Some(72)),
+            // Small requests: each waits for its processor to wake up.
+            (vec![worker(480, 120, 140, 4094)], None),
+            (vec![worker(480, 40, 340, 2000)], Some(50)),
+            // Three workers on one processor.
+            (vec![worker(300, 100, 200, 0); 3], None),
+            (vec![worker(2, 1, 0, 0)], None),
+        ] {
+            let found = waited(&workers).and_then(|found| found.share());
+            let named = found.map(|share| (share * 100.0) as u64);
+            assert_eq!(named, percent, "{workers:?}");
+        }
+        let unknown = WorkerMeasure::default();
+        assert_eq!(waited(&[unknown]), None);
+    }
+
+    #[test]
+    fn what_others_have_is_named() {
+        let quiet = Counters {
+            processors: 2,
+            runnable: Some(1),
+            stolen_ticks: Some(100),
+            throttled: Some(5),
+            highest_khz: Some(3_000_000),
+        };
+        let change = |runnable, stolen_ticks, throttled, highest_khz| Counters {
+            processors: 2,
+            runnable: Some(runnable),
+            stolen_ticks: Some(stolen_ticks),
+            throttled: Some(throttled),
+            highest_khz,
+        };
+        let hogged = Counters {
+            runnable: Some(5),
+            ..quiet
+        };
+        let span = Nanoseconds::from_millis(100);
+        for (before, after, kinds) in [
+            (quiet, quiet, &[][..]),
+            // What could not be read is nothing that moved.
+            (Counters::default(), quiet, &[]),
+            (hogged, Counters::default(), &[]),
+            // A thread that was seen once only was on its way somewhere.
+            (quiet, change(2, 101, 5, Some(3_000_000)), &[]),
+            (
+                hogged,
+                change(2, 100, 5, Some(2_900_000)),
+                &["processor_busy"],
+            ),
+            (quiet, change(1, 104, 5, None), &["processor_stolen"]),
+            (
+                quiet,
+                change(1, 100, 7, Some(3_000_000)),
+                &["processor_throttled"],
+            ),
+            (
+                quiet,
+                change(1, 100, 5, Some(800_000)),
+                &["frequency_limit"],
+            ),
+        ] {
+            let found = found((&before, &after), span);
+            let named: Vec<&str> = found.iter().map(Interference::kind).collect();
+            assert_eq!(named, kinds, "{after:?}");
+        }
+    }
+}

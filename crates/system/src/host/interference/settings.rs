@@ -1,0 +1,66 @@
+//! Settings of queues that somebody changed since the run began.
+
+use diskperf_timeline::{Device, Interference};
+
+/// The settings of a queue by their names in sysfs.
+fn settings(device: &Device) -> [(&'static str, String); 5] {
+    let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    [
+        ("read_ahead_kb", number(device.read_ahead_kib)),
+        ("scheduler", text(&device.scheduler)),
+        ("nr_requests", number(device.queue_requests)),
+        ("max_sectors_kb", number(device.max_request_kib)),
+        ("write_cache", text(&device.write_cache)),
+    ]
+}
+
+pub(super) fn found(noted: &[Device], now: &[Device]) -> Vec<Interference> {
+    let mut found = Vec::new();
+    for (before, after) in noted.iter().zip(now) {
+        for ((setting, was), (_, is)) in settings(before).into_iter().zip(settings(after)) {
+            if was != is {
+                found.push(Interference::SettingChanged {
+                    device: after.name.clone(),
+                    setting: setting.to_owned(),
+                    was,
+                    is,
+                });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_that_changed_is_named() {
+        let noted = Device {
+            name: "vda".to_owned(),
+            scheduler: Some("none".to_owned()),
+            read_ahead_kib: Some(128),
+            ..Device::default()
+        };
+        let now = Device {
+            scheduler: Some("bfq".to_owned()),
+            read_ahead_kib: Some(0),
+            ..noted.clone()
+        };
+        let noted = std::slice::from_ref(&noted);
+        assert_eq!(found(noted, noted), []);
+        let named: Vec<String> = found(noted, &[now])
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            named,
+            [
+                "read_ahead_kb of vda was 0, and 128 when the run began",
+                "scheduler of vda was bfq, and none when the run began",
+            ]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! A process that was stopped, or a machine that was.
+//!
+//! A stopped thread cannot tell: its clocks and the kernel's accounts of it are those
+//! of one that slept. So a thread with nothing to do wakes up again and again, and
+//! sees by how much it comes too late. What it was ready to run meanwhile is the
+//! processor's affair, and is taken off.
+
+use super::notable;
+use crate::host::clock::monotonic;
+use crate::host::usage::CpuWait;
+use diskperf_timeline::{Interference, Nanoseconds, Repetition};
+use std::time::Duration;
+
+/// How the main thread waits for workers: answering a roll call.
+pub struct Roll {
+    answered: Nanoseconds,
+    missed: Nanoseconds,
+    wait: Option<(CpuWait, Nanoseconds)>,
+}
+
+impl Roll {
+    /// How often to answer: often enough for the shortest stop that would be named of a
+    /// repetition of a tenth of a second, too seldom to be seen in it (some
+    /// microseconds each).
+    pub const PERIOD: Duration = Duration::from_millis(10);
+
+    /// Begins now, in the calling thread.
+    pub fn begin() -> Self {
+        let wait = CpuWait::of_this_thread();
+        Self {
+            wait: wait.and_then(|wait| {
+                let now = wait.read()?;
+                Some((wait, now))
+            }),
+            missed: Nanoseconds::ZERO,
+            answered: monotonic(),
+        }
+    }
+
+    fn period() -> Nanoseconds {
+        Nanoseconds(Self::PERIOD.as_nanos() as u64)
+    }
+
+    /// Answers.
+    pub fn answer(&mut self) {
+        let now = monotonic();
+        let late = now.since(self.answered).since(Self::period());
+        self.missed = self.missed + late;
+        self.answered = now;
+    }
+
+    /// How long this process neither ran nor was ready to.
+    pub fn end(mut self) -> Nanoseconds {
+        self.answer();
+        let waited = self.wait.and_then(|(wait, before)| {
+            let now = wait.read()?;
+            Some(now.since(before))
+        });
+        self.missed.since(waited.unwrap_or_default())
+    }
+}
+
+pub(super) fn found(stopped: Nanoseconds, repetition: &Repetition) -> Option<Interference> {
+    let elapsed = repetition.durable().unwrap_or(repetition.elapsed());
+    // A timer may be late by less on a machine that saves power.
+    if stopped < LATE_TIMER {
+        return None;
+    }
+    Some(Interference::Stopped {
+        stopped_us: stopped.0 / 1000,
+        share: notable(stopped, elapsed)?,
+    })
+}
+
+const LATE_TIMER: Nanoseconds = Nanoseconds::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_timeline::WorkerMeasure;
+
+    #[test]
+    fn a_tenth_of_the_time_is_named() {
+        let repetition = |elapsed_ms| Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                ..WorkerMeasure::default()
+            }],
+            ..Repetition::default()
+        };
+        for (stopped_ms, elapsed_ms, share) in [
+            (0, 100, None),
+            (4, 20, None),
+            (9, 100, None),
+            (300, 400, Some(0.75)),
+            (300, 4000, None),
+        ] {
+            let found = found(
+                Nanoseconds::from_millis(stopped_ms),
+                &repetition(elapsed_ms),
+            );
+            let named = found.as_ref().and_then(Interference::share);
+            assert_eq!(named, share, "{stopped_ms} of {elapsed_ms} ms");
+        }
+    }
+
+    #[test]
+    fn who_sleeps_for_longer_than_a_period_has_missed_the_rest() {
+        let mut roll = Roll::begin();
+        roll.answer();
+        let sleep = Duration::from_millis(50);
+        std::thread::sleep(sleep);
+        let least = Nanoseconds(sleep.as_nanos() as u64).since(Roll::period());
+        let missed = roll.missed;
+        roll.answer();
+        assert!(roll.missed.since(missed) >= least);
+    }
+}
