@@ -12,7 +12,9 @@ def test_a_directory_is_measured_kept_and_left_as_it_was(tmp_path):
     (row,) = run.results.to_pylist()
     assert row["kb_per_s"] > 0
     assert row["size_bytes"] == 256 * 1024
-    assert run.repetitions["bytes"] == [256 * 1024] * 2
+    # Those that were disturbed are run again.
+    assert set(run.repetitions["bytes"]) == {256 * 1024}
+    assert len(run.repetitions["disturbed"]) == len(run.repetitions["bytes"]) >= 2
     assert len(run.ledger) == 0
     assert list(here.iterdir()) == []
     assert diskperf.open_store().runs["id"] == [run.id]

@@ -13,7 +13,10 @@ pub fn note(result: &ProgramResult) -> Option<String> {
     let count = disturbed().count();
     let of = counted.len();
     let plural = if of == 1 { "" } else { "s" };
-    Some(if left_out == count {
+    let blocks = counted.iter().any(|one| one.block.is_some());
+    Some(if blocks {
+        format!("{count} of {of} blocks disturbed, which count all the same: {what}")
+    } else if left_out == count {
         format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
     } else {
         format!(
@@ -61,6 +64,7 @@ fn is_alike(one: &Interference, other: &Interference) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures::{result, write};
+    use diskperf_timeline::Block;
 
     fn waited(percent: u64) -> Interference {
         Interference::ProcessorWait {
@@ -89,6 +93,24 @@ mod tests {
             repetition.discarded = *discarded;
         }
         note(&result)
+    }
+
+    /// A block is never left out.
+    #[test]
+    fn blocks_count_whatever_disturbed_them() {
+        let mut result = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+        result.protocol.discarded = 1;
+        for (number, repetition) in (0..).zip(&mut result.repetitions).skip(1) {
+            repetition.block = Some(Block {
+                number,
+                second: false,
+            });
+        }
+        result.repetitions[2].interference.push(waited(41));
+        assert_eq!(
+            note(&result),
+            Some("1 of 5 blocks disturbed, which count all the same: waited 41 % of the time for a processor".to_owned())
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::plan::{HostPlan, ModelPlan, Plan, title};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use crate::rig::{Rig, Stand, Work, repeat};
+use diskperf_analysis::interference;
 use diskperf_battery::{Step, Suite};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
@@ -189,6 +190,7 @@ impl<'a> Execution<'a> {
             true
         });
         result.notes.extend(stagger_note(&step.program, &result));
+        result.notes.extend(interference::note(&result));
         self.recorder.finish_result(ordinal, &result);
         self.recorder.tell(self.observer);
         self.observer.event(Event::StepFinished(&result));

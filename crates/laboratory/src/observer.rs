@@ -27,7 +27,7 @@ pub enum Event<'a> {
     RepetitionStarted {
         /// Its number, from 0, the discarded ones included.
         number: u32,
-        /// How many there will be at most.
+        /// How many there will be at most, as far as is known now.
         of: u32,
         /// Bytes that all workers will move.
         total_bytes: u64,

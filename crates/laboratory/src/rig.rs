@@ -85,6 +85,9 @@ pub(crate) const ONCE: Protocol = Protocol {
 
 /// Repeats a program until its protocol has enough, as long as `goes_on` says so after
 /// each repetition. What was measured before an error is in `repetitions`.
+///
+/// Those that were disturbed from outside are run again, as often as [`spare`] has it. If
+/// enough others come of that, the disturbed ones do not count; if not, all do.
 pub(crate) fn repeat(
     rig: &impl Rig,
     work: &Work<'_>,
@@ -95,23 +98,55 @@ pub(crate) fn repeat(
     let (task, protocol) = (work.task, work.protocol);
     let assignments = rig.assignments(task);
     let workers = assignments.len() as u64;
-    for number in 0..protocol.repetitions {
+    let wanted = (protocol.repetitions - protocol.discarded) as usize;
+    for number in 0.. {
+        let of = protocol.repetitions + disturbed(repetitions).min(spare(&protocol));
+        if number == of {
+            break;
+        }
         let moved_bytes: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
         observer.event(Event::RepetitionStarted {
             number,
-            of: protocol.repetitions,
+            of,
             total_bytes: task.size_bytes * workers * task.program.passes(),
             moved_bytes: &moved_bytes,
         });
         let mut repetition = rig.run(work.title, (&assignments, &moved_bytes), observer)?;
         repetition.discarded = number < protocol.discarded;
-        let wanted = goes_on(&repetition, observer);
+        let goes_on = goes_on(&repetition, observer);
         repetitions.push(repetition);
-        if !wanted || is_sure(repetitions, &protocol) {
+        if !goes_on || is_sure(repetitions, &protocol) {
             break;
         }
     }
+    let enough = undisturbed(repetitions).count() >= wanted || is_sure(repetitions, &protocol);
+    if enough && disturbed(repetitions) > 0 {
+        for one in repetitions {
+            one.discarded |= one.is_disturbed();
+        }
+    }
     Ok(())
+}
+
+/// Those that count as long as nothing is known of them but what disturbed them.
+fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
+    let counted = repetitions.iter().filter(|one| !one.discarded);
+    counted.filter(|one| !one.is_disturbed())
+}
+
+/// How many of those that count were disturbed.
+fn disturbed(repetitions: &[Repetition]) -> u32 {
+    let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
+    repetitions.iter().filter(disturbed).count() as u32
+}
+
+/// How many repetitions may be run again: half as many as the protocol has, and two
+/// at least. Who asks for a single one gets it, whatever it is worth.
+fn spare(protocol: &Protocol) -> u32 {
+    match protocol.repetitions {
+        1 => 0,
+        repetitions => (repetitions / 2).max(2),
+    }
 }
 
 /// The same where nobody watches.
@@ -130,13 +165,14 @@ pub(crate) fn repeat_unobserved(
 /// How many kept repetitions it takes before an interval may end them.
 const FEWEST_TO_BE_SURE: usize = 6;
 
-/// Whether the interval is as narrow as the protocol wants it.
+/// Whether the interval of the undisturbed ones is as narrow as the protocol wants it.
 fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;
     };
-    let kept = repetitions.iter().filter(|one| !one.discarded);
-    let elapsed: Vec<f64> = kept.map(|one| one.elapsed().seconds()).collect();
+    let elapsed: Vec<f64> = undisturbed(repetitions)
+        .map(|one| one.elapsed().seconds())
+        .collect();
     if elapsed.len() < FEWEST_TO_BE_SURE {
         return false;
     }
@@ -150,7 +186,91 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+    use diskperf_battery::Program;
+    use diskperf_timeline::{CacheMode, Interference, Nanoseconds, WorkerMeasure};
+    use std::cell::Cell;
+
+    /// A rig whose repetitions are disturbed where this says so.
+    struct Disturbed<'a> {
+        disturbed: &'a [u8],
+        number: Cell<usize>,
+    }
+
+    impl Rig for Disturbed<'_> {
+        fn assignments(&self, _task: Task<'_>) -> Vec<Assignment> {
+            Vec::new()
+        }
+
+        fn run(
+            &self,
+            _title: &str,
+            _workers: (&[Assignment], &[Arc<AtomicU64>]),
+            _observer: &mut dyn Observer,
+        ) -> Result<Repetition, LaboratoryError> {
+            let number = self.number.replace(self.number.get() + 1);
+            let is_disturbed = self.disturbed.get(number) == Some(&b'x');
+            let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
+            Ok(Repetition {
+                workers: vec![WorkerMeasure {
+                    elapsed: Nanoseconds::from_millis(500),
+                    ..WorkerMeasure::default()
+                }],
+                interference: busy.into_iter().collect(),
+                ..Repetition::default()
+            })
+        }
+    }
+
+    /// Which repetitions are kept (`k`) and which are not (`-`), where some are
+    /// disturbed (`x`).
+    fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
+        let rig = Disturbed {
+            disturbed: disturbed.as_bytes(),
+            number: Cell::new(0),
+        };
+        let work = Work {
+            title: "",
+            task: Task {
+                program: &Program::named("read_8192").unwrap(),
+                cache: CacheMode::Cold,
+                size_bytes: 0,
+            },
+            protocol: Protocol {
+                repetitions,
+                discarded,
+                statistic: Statistic::Median,
+                stop_below_share: sure,
+            },
+        };
+        let repetitions = repeat_unobserved(&rig, &work, |_| true).unwrap();
+        let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
+        repetitions.iter().map(mark).collect()
+    }
+
+    #[test]
+    fn disturbed_repetitions_are_run_again_within_bounds() {
+        for (repetitions, discarded, disturbed, marks) in [
+            (3, 1, "...", "-kk"),
+            // Of those that do not count, nothing is run again.
+            (3, 1, "x..", "-kk"),
+            (3, 1, ".x.", "--kk"),
+            (3, 1, ".xx..", "---kk"),
+            // One of those that were run again is disturbed too.
+            (3, 1, ".x.x.", "--k-k"),
+            (3, 1, ".xx.x", "-kkkk"),
+            (3, 1, ".xxxx", "-kkkk"),
+            (10, 0, "x...xx......x", "-kkk--kkkkkk-k"),
+            (10, 0, "xxxxxx.........", "kkkkkkkkkkkkkkk"),
+            (1, 0, "x", "k"),
+            (2, 0, "xx..", "--kk"),
+        ] {
+            let found = kept(repetitions, discarded, None, disturbed);
+            assert_eq!(found, marks, "{repetitions} with {disturbed}");
+        }
+        // Six that agree are enough.
+        assert_eq!(kept(20, 0, Some(0.02), "x......"), "-kkkkkk");
+        assert_eq!(kept(7, 0, Some(0.02), "xxx......."), "---kkkkkk");
+    }
 
     #[test]
     fn repetitions_that_agree_end_early_and_others_do_not() {

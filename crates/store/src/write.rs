@@ -66,7 +66,8 @@ impl Store {
         })
     }
 
-    /// Replaces all of a result but its repetitions.
+    /// Replaces all of a result but its repetitions, of which it marks those that are
+    /// discarded now.
     ///
     /// # Errors
     ///
@@ -95,10 +96,15 @@ impl Store {
                         ":document": documents::result_document(run_id, ordinal, result)?,
                     },
             )?;
-            match updated {
-                0 => Err(no_such_result(run_id, ordinal)),
-                _ => Ok(()),
+            if updated == 0 {
+                return Err(no_such_result(run_id, ordinal));
             }
+            for (number, repetition) in (0..).zip(&result.repetitions) {
+                if repetition.discarded {
+                    discard_repetition(connection, run_id, ordinal, number, repetition)?;
+                }
+            }
+            Ok(())
         })
     }
 
@@ -268,6 +274,26 @@ fn insert_repetition(
             ":payload_bytes": integer(repetition.payload_bytes()),
             ":document": documents::repetition_document(run_id, ordinal, number, repetition)?,
         },
+    )?;
+    Ok(())
+}
+
+fn discard_repetition(
+    connection: &Connection,
+    run_id: &str,
+    ordinal: u32,
+    number: u32,
+    repetition: &Repetition,
+) -> Result<(), StoreErrorKind> {
+    connection.execute(
+        "UPDATE repetitions SET discarded = TRUE, document = ?4
+         WHERE run_id = ?1 AND ordinal = ?2 AND number = ?3 AND NOT discarded",
+        params![
+            run_id,
+            ordinal,
+            number,
+            documents::repetition_document(run_id, ordinal, number, repetition)?
+        ],
     )?;
     Ok(())
 }

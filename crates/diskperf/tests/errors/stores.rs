@@ -52,7 +52,8 @@ fn expect_unusable(user: &User, nobody: bool, says: &[&str]) {
         .json();
     let result = &shown["runs"][0]["results"][0];
     assert_eq!(result["program"], "write_8192");
-    assert_eq!(result["repetitions"].as_array().unwrap().len(), 2);
+    // More where the machine was disturbed.
+    assert!(result["repetitions"].as_array().unwrap().len() >= 2);
     assert_eq!(shown["runs"][0]["state"], "finished");
     ask(&["compare", file.to_str().unwrap(), file.to_str().unwrap()]).expect(0, &[]);
     for words in [

@@ -121,7 +121,7 @@ fn of_the_store(stage: &Stage, user: &User, watched: &Watched) -> Vec<String> {
             "{finished} repetitions finished, {stored} are in the store and {beside} beside it: {kept:?}"
         ));
     }
-    let whole = stored == RUNS && state == Some(RunState::Finished);
+    let whole = stored >= RUNS && state == Some(RunState::Finished);
     if outcome.code == Some(0) && !whole {
         broken.push(format!(
             "exit code 0, and the store has {stored} repetitions of a run that is {state:?}"

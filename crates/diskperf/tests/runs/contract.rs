@@ -148,11 +148,12 @@ fn check_result(result: &Value, what: &str) {
     assert_eq!(result["size_bytes"], 1 << 20, "{what}");
     assert!(result["kb_per_s"].as_f64().unwrap() > 0.0, "{what}");
     let repetitions = result["repetitions"].as_array().unwrap();
-    assert_eq!(repetitions.len(), 2, "{what}");
+    // Those that were disturbed are run again.
+    assert!((2..=4).contains(&repetitions.len()), "{what}");
     let discarded = repetitions.iter().filter(|one| one["discarded"] == true);
     assert_eq!(
         discarded.count() as u64,
-        2 - result["kept"].as_u64().unwrap(),
+        repetitions.len() as u64 - result["kept"].as_u64().unwrap(),
         "{what}"
     );
     for repetition in repetitions {

@@ -6,6 +6,7 @@ mod cache;
 mod contract;
 mod explain;
 mod fresh;
+mod interference;
 mod shell;
 mod sizes;
 mod stored;

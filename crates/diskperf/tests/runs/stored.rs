@@ -39,7 +39,8 @@ fn a_run_goes_by_many_names() {
         assert_eq!(listed[row]["run"], **id);
         assert_eq!(listed[row]["label"], label);
         assert_eq!(listed[row]["state"], "finished");
-        assert_eq!(listed[row]["repetitions"], 8);
+        // More where the machine was disturbed.
+        assert!(listed[row]["repetitions"].as_u64() >= Some(8));
         assert_eq!(shown(&user, label)["runs"][0]["id"], **id);
     }
     user.run(&["export", &first, &second, "-o", "both.json"])
@@ -343,7 +344,7 @@ fn two_runs_at_once_are_both_stored() {
     let stored = user.stored();
     assert_eq!(stored.len(), 3);
     for run in stored {
-        assert_eq!(run.repetitions, 30, "{run:?}");
+        assert!(run.repetitions >= 30, "{run:?}");
         shown(&user, &run.id);
     }
 }

@@ -6,6 +6,7 @@ use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
 use crate::recorder::Recorder;
 use crate::{LaboratoryError, overhead};
+use diskperf_analysis::interference;
 use diskperf_system::host::Clock;
 use diskperf_system::host::hook::Hook;
 use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};
@@ -102,7 +103,8 @@ impl<'a> Measured<'a> {
         let result = &mut self.run.results[ordinal];
         let made = result.repetitions.len() as u32;
         result.protocol.repetitions = made.max(result.protocol.discarded + 1);
-        result.notes.extend(note);
+        let disturbed = interference::note(result);
+        result.notes.extend(note.into_iter().chain(disturbed));
         self.recorder.finish_result(ordinal, result);
     }
 
