@@ -13,6 +13,7 @@ use diskperf_store::{NotedWorkspace, Store};
 use diskperf_system::host::output_file::AbandonedOutput;
 use diskperf_system::host::workspace::{Workspace, orphaned_loops};
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
+use diskperf_timeline::Place;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -205,11 +206,41 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     }
 }
 
+/// All that others than root can tell of disks' settings.
+const NOTED: &str = "settings of a disk are noted that root's `diskperf tune` changes; if it was killed, `sudo diskperf clean` puts them back";
+
+/// What a run in these places has to say of settings of disks that a killed search has left
+/// changed: it measures them.
+pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+    if !is_root() {
+        let noted = queue_settings::any_noted();
+        return noted.then(|| NOTED.to_owned()).into_iter().collect();
+    }
+    let disks: Vec<&str> = places
+        .flat_map(|place| &place.devices)
+        .map(|disk| disk.name.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for left in queue_settings::abandoned().into_iter().flatten().flatten() {
+        for (was, now) in left.changed() {
+            if disks.contains(&was.disk.as_str()) {
+                found.push(format!(
+                    "{} of {} is {now}, and was {} before a `diskperf tune` that was killed changed it: the figures are those of {now}; `diskperf clean` puts it back",
+                    was.key.name(),
+                    was.disk,
+                    was.value
+                ));
+            }
+        }
+    }
+    found
+}
+
 /// Puts back what killed searches have changed of disks' queues.
 fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
     if !is_root() {
         if queue_settings::any_noted() {
-            cleaned.notes.push("settings of a disk are noted that root's `diskperf tune` changes; if it was killed, `sudo diskperf clean` puts them back".to_owned());
+            cleaned.notes.push(NOTED.to_owned());
         }
         return;
     }

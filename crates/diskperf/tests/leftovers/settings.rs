@@ -221,6 +221,36 @@ fn two_searches_of_one_disk_are_not_at_once() {
     disk.expect_as_before();
 }
 
+/// A run measures what is set, and says that it is not what it was.
+#[test]
+fn a_run_names_what_a_killed_search_left() {
+    let Some(disk) = Disk::new("a_run_names_what_a_killed_search_left") else {
+        return;
+    };
+    let line = format!(
+        "run read_8192 --on {} --size 1M --runs 2 --format json",
+        disk.device.text()
+    );
+    let notes = |stderr: &str| {
+        let outcome = disk.user.run(&words(&line)).expect(0, &[stderr]);
+        outcome.json()["runs"][0]["notes"].to_string()
+    };
+    assert!(!notes("").contains("clean"));
+    disk.kill();
+    let left = format!(
+        "read_ahead_kb of {} is {}, and was {} before",
+        disk.device.name(),
+        disk.value(),
+        disk.before
+    );
+    let said = notes(&left);
+    assert!(said.contains(&left), "{said}");
+    assert!(said.contains("diskperf clean"), "{said}");
+    disk.user.run(&["clean"]).expect(0, &[]);
+    disk.expect_as_before();
+    assert!(!notes("").contains("clean"));
+}
+
 /// A loop device that shows another file, and another boot.
 #[test]
 fn another_disk_is_left_as_it_is() {

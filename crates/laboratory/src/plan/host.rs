@@ -3,6 +3,7 @@
 
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
 use super::{NO_BLOCK_NULL, leave_out};
+use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
 use diskperf_battery::suite::Needs;
@@ -133,6 +134,9 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     // One statistic on real storage: what a table prints is what a comparison is of.
     suite.protocol.statistic = Statistic::Median;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
+    let mut notes = settings_left(targets.iter().map(|target| &target.place));
+    notes.extend(same_filesystem(experiment));
+    notes.extend(discarded);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment
@@ -145,10 +149,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         targets,
         read_ahead: ReadAhead::default(),
         block_events: false,
-        notes: same_filesystem(experiment)
-            .into_iter()
-            .chain(discarded)
-            .collect(),
+        notes,
     };
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;

@@ -186,6 +186,16 @@ impl LeftQueue {
         &self.settings
     }
 
+    /// Those that are not now what is put back, each with what it is now.
+    pub fn changed(&self) -> Vec<(&PutBack, String)> {
+        let now = |left: &PutBack| self.queue.as_ref()?.value(left.key).ok();
+        let settings = self.settings.iter();
+        settings
+            .filter_map(|left| Some((left, now(left)?)))
+            .filter(|(left, now)| left.value != *now)
+            .collect()
+    }
+
     /// Puts it back, and forgets it.
     ///
     /// # Errors
