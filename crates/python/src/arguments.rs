@@ -81,6 +81,7 @@ impl Options {
             no_budget: self.no_budget,
             seed: self.seed,
             label: self.label,
+            ..Experiment::default()
         })
     }
 }

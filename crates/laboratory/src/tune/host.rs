@@ -348,7 +348,9 @@ impl Rounds<'_> {
         let mut notes = self.notes;
         let measured = self.points.values();
         for (number, program) in self.programs.iter().enumerate() {
-            let of_one = measured.clone().filter_map(|point| point.get(number));
+            let of_one = measured
+                .clone()
+                .filter_map(|point| point.programs.get(number));
             let told = interference::told(of_one.flatten());
             notes.extend(told.map(|told| format!("{program}: repetitions were disturbed: {told}")));
         }
