@@ -135,10 +135,16 @@ pub fn page(reported: &[Reported]) -> String {
     page.finish()
 }
 
-/// The verdicts of several runs, of which the first is the base.
+/// The verdicts of several runs, of which the first is the base, and of which those that
+/// have no program of its have none.
 fn compared(page: &mut Page, runs: &[Run]) {
-    let comparison = compare(runs);
-    if !comparison.pairs.is_empty() {
+    let pairs = compare(runs).pairs;
+    let is_related = |number: usize| number == 0 || pairs.iter().any(|pair| pair.run == number);
+    let related = runs.iter().enumerate();
+    let related = related.filter(|(number, _)| is_related(*number));
+    let related: Vec<Run> = related.map(|(_, run)| run.clone()).collect();
+    if related.len() > 1 {
+        let comparison = compare(&related);
         page.section("comparison", "Comparison");
         match comparison_table::blocks(&comparison).as_slice() {
             [Block::Heading(base), rest @ ..] => {

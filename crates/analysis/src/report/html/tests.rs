@@ -131,6 +131,13 @@ fn runs_of_the_same_programs_have_verdicts() {
         reported(seqread89("dddd", "/dev/sda")),
     ]);
     assert!(!other.contains("id=\"comparison\""), "nothing is in both");
+    let with_other = page(&[
+        reported(ffs83("bbbb", "/a")),
+        reported(seqread89("dddd", "/dev/sda")),
+        reported(ffs83("cccc", "/b")),
+    ]);
+    assert!(with_other.contains("id=\"comparison\""));
+    assert!(!with_other.contains("not compared: seqread"));
 }
 
 #[test]
