@@ -21,6 +21,9 @@ const NARROW: f64 = 480.0;
 /// Pixels that a character of a label takes, about.
 const CHARACTER: f64 = 6.3;
 
+/// Pixels to the right of the area, for half of the last label.
+const RIGHT: f64 = 24.0;
+
 /// What stands to the right of bars takes so many pixels.
 const ROOM_OF_LABELS: f64 = 120.0;
 
@@ -74,7 +77,7 @@ impl<'s> Drawing<'s> {
             y,
             total,
             left,
-            width: total - left - 12.0,
+            width: total - left - RIGHT,
             height: spec["height"].as_f64().unwrap_or(260.0),
             layers,
         };
