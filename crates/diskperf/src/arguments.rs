@@ -4,11 +4,13 @@ mod ab;
 mod explain;
 mod formatting;
 mod interleave;
+mod list;
 
 pub(crate) use ab::{AbArguments, with_arms};
 pub(crate) use explain::ExplainArguments;
 pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
+pub(crate) use list::{ListArguments, Listed};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -16,13 +18,11 @@ use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
-use diskperf_laboratory::runs::Selection;
 use diskperf_laboratory::timeline::CacheMode;
-use diskperf_laboratory::timeline::units::{parse_moment, parse_size};
+use diskperf_laboratory::timeline::units::parse_size;
 use diskperf_laboratory::tune::{BUDGET, Goal};
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Measures storage and modelled computers with the same I/O programs, and stores, compares
 /// and explains the results.
@@ -449,91 +449,6 @@ pub(crate) enum Calculation {
 }
 
 #[derive(Args)]
-pub(crate) struct ListArguments {
-    /// What to list [default: suites and programs]
-    #[arg(value_enum)]
-    pub(crate) what: Option<Listed>,
-    /// For `parameters`: a program, a suite or a modelled system
-    #[arg(value_name = "PROGRAM|SUITE|TARGET")]
-    pub(crate) name: Option<String>,
-    /// For `parameters`: apply this change to the modelled system
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
-    pub(crate) settings: Vec<Setting>,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArguments,
-    /// Directory with catalogue entries, which override those of the catalogue
-    #[arg(long, value_name = "DIR")]
-    pub(crate) catalogue: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: OutputFormat,
-}
-
-/// Options of `list runs`.
-#[derive(Args)]
-pub(crate) struct SelectionArguments {
-    /// For `runs`: only those of this suite or program
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) suite: Option<String>,
-    /// For `runs`: only those on this target, as it was named, alone or with others
-    #[arg(long = "on", value_name = "TARGET")]
-    pub(crate) target: Option<String>,
-    /// For `runs`: only those with this label
-    #[arg(long)]
-    pub(crate) label: Option<String>,
-    /// For `runs`: only those since a date (2026-11-20, or 2026-11-20 14:00:00, UTC) or a time ago
-    /// (2h, 3days)
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
-    pub(crate) since: Option<u64>,
-    /// For `runs`: only the newest N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit: Option<u32>,
-}
-
-impl SelectionArguments {
-    /// Which runs are wanted.
-    pub(crate) fn selection(&self) -> Selection {
-        Selection {
-            suite: self.suite.clone(),
-            target: self.target.clone(),
-            label: self.label.clone(),
-            since_unix_ms: self.since,
-            limit: self.limit.map(|limit| limit as usize),
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
-    /// Sequences of programs, with a protocol
-    Suites,
-    /// I/O programs
-    Programs,
-    /// Stored runs, newest first
-    Runs,
-    /// Parameters of a program, of a suite's programs, or of a modelled system
-    Parameters,
-    /// Modelled systems, with their variants
-    Systems,
-    /// Modelled drives
-    Drives,
-    /// Modelled controllers
-    Controllers,
-    /// Modelled buses
-    Buses,
-    /// Modelled processors and memories
-    Hosts,
-    /// Modelled operating systems
-    Kernels,
-    /// Modelled drivers
-    Drivers,
-    /// Modelled file systems
-    Filesystems,
-    /// Documents with published numbers
-    Published,
-}
-
-#[derive(Args)]
 pub(crate) struct ShowArguments {
     /// A run (id, unique prefix, label, `last`, file), a suite, a program, or a catalogue entry
     #[arg(value_name = "RUN|NAME", default_value = "last")]
@@ -657,15 +572,6 @@ fn size(text: &str) -> Result<SizeChoice, String> {
     parse_size(text)
         .map(SizeChoice::Bytes)
         .map_err(|error| format!("{error}, or auto"))
-}
-
-/// A moment in milliseconds of Unix time.
-fn moment(text: &str) -> Result<u64, String> {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_unix_ms = since_1970.map_or(0, |now| now.as_millis() as u64);
-    parse_moment(text, now_unix_ms).ok_or_else(|| {
-        format!("`{text}` is no moment of the past: write a date (2026-11-20), or a time ago (2h, 3days)")
-    })
 }
 
 /// A share from text such as `5%` or `5`. A fraction is what somebody else calls
