@@ -87,6 +87,18 @@ pub enum ParameterError {
         /// All names.
         known: Vec<&'static str>,
     },
+    /// No program of a suite has such a parameter.
+    #[error("no program of {suite} has a parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("there are program.{}", known.join(", program.")), |near| format!("did you mean `program.{near}`?")))]
+    UnknownToAll {
+        /// The suite.
+        suite: String,
+        /// What was asked for.
+        name: String,
+        /// The most similar name.
+        nearest: Option<String>,
+        /// The names that programs of the suite have.
+        known: Vec<&'static str>,
+    },
     /// The value cannot be read, or is out of range.
     #[error("{program}.{name} cannot be `{value}`: it takes {allowed}")]
     Value {

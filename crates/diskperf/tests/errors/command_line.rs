@@ -172,10 +172,7 @@ fn names() {
         ),
         (
             "run write_8192 --on ./target --set program.call_byte=512",
-            &[
-                "no parameter `call_byte`",
-                "did you mean `program.call_bytes`?",
-            ],
+            &["no parameter `call_byte`", "did you mean `call_bytes`?"],
         ),
         (
             "run write_8192 --on ./target --set program.colour=red",

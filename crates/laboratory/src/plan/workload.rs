@@ -181,22 +181,29 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
     }
     match taken {
         true => Ok(()),
-        false => Err(unknown_parameter(suite, name)),
+        false => Err(unknown_parameter(suite, name).into()),
     }
 }
 
 /// Says that no program of a suite has such a parameter, with the nearest.
-fn unknown_parameter(suite: &Suite, name: &str) -> LaboratoryError {
+fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
     let known = parameter_names(suite);
-    let instead = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `program.{near}`?"),
-        None => format!("there are program.{}", known.join(", program.")),
-    };
-    let suite = &suite.name;
-    LaboratoryError::Request(match Program::named(suite) {
-        Some(_) => format!("program {suite} has no parameter `{name}`; {instead}"),
-        None => format!("no program of {suite} has a parameter `{name}`; {instead}"),
-    })
+    let (of, name) = (suite.name.clone(), name.to_owned());
+    let nearest = nearest(&name, known.iter().copied());
+    match Program::named(&of) {
+        Some(_) => ParameterError::Unknown {
+            program: of,
+            name,
+            nearest,
+            known,
+        },
+        None => ParameterError::UnknownToAll {
+            suite: of,
+            name,
+            nearest,
+            known,
+        },
+    }
 }
 
 /// The parameters that programs of a suite have, each once.
@@ -236,7 +243,7 @@ pub(super) fn check_programs_alone(
                 setting.text
             ))
         }
-        None => unknown_parameter(suite, path),
+        None => unknown_parameter(suite, path).into(),
     })
 }
 
