@@ -214,7 +214,7 @@ impl fmt::Display for Interference {
                 is,
             } => write!(
                 formatter,
-                "{setting} of {device} was {is}, and {was} when the run began"
+                "{setting} of {device} is {is}, and was {was} when the run began"
             ),
             Self::Stopped { stopped_us, share } => write!(
                 formatter,
@@ -292,7 +292,7 @@ mod tests {
                     was: "128".to_owned(),
                     is: "0".to_owned(),
                 },
-                "read_ahead_kb of vda was 0, and 128 when the run began",
+                "read_ahead_kb of vda is 0, and was 128 when the run began",
             ),
             (
                 Interference::Stopped {

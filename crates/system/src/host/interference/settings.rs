@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(
             named,
             [
-                "read_ahead_kb of vda was 0, and 128 when the run began",
+                "read_ahead_kb of vda is 0, and was 128 when the run began",
                 "scheduler of vda was bfq, and none when the run began",
             ]
         );
