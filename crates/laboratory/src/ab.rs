@@ -161,8 +161,8 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
     match plans {
         [Plan::Host(_), Plan::Host(_)] => Ok(()),
         [Plan::Model(_), Plan::Model(_)] => {
-            let hooks = request.sides.iter().zip(OPTIONS);
-            match hooks.filter(|(side, _)| side.before.is_some()).last() {
+            let mut hooks = request.sides.iter().zip(OPTIONS);
+            match hooks.find(|(side, _)| side.before.is_some()) {
                 None => Ok(()),
                 Some((_, option)) => Err(LaboratoryError::Request(format!(
                     "{option} changes this machine, and a modelled system takes no notice of it: change the model by --set"
