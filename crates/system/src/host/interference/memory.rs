@@ -29,10 +29,10 @@ const SWAPPED_BYTES: u64 = 1 << 20;
 const TAKEN_BYTES_PER_S: u64 = 128 << 20;
 
 /// What the kernel keeps of each page is this part of it.
-const TABLES_PART: u64 = 10;
+const TABLES_PART: u64 = 20;
 
 /// Each process that starts takes a few MiB.
-const TAKEN_BYTES: u64 = 16 << 20;
+const TAKEN_BYTES: u64 = 4 << 20;
 
 impl Counters {
     /// The counters now, if they can be read.
