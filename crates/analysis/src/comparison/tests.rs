@@ -108,9 +108,12 @@ fn two_modes_decide_nothing() {
     }
 }
 
+/// The speeds of A and B in a block, and whether B ran second.
+type Speeds = (f64, f64, bool);
+
 /// The two arms of an A/B measurement of a program.
-fn arms(blocks: &[(f64, f64, bool)]) -> [Run; 2] {
-    let arm = |arm: Arm, partner: &str, id: &str, of: &dyn Fn(&(f64, f64, bool)) -> (f64, bool)| {
+fn arms(blocks: &[Speeds]) -> [Run; 2] {
+    let arm = |arm: Arm, partner: &str, id: &str, of: fn(&Speeds) -> (f64, bool)| {
         let repetitions = blocks.iter().zip(0..).map(|(block, number)| {
             let (speed, second) = of(block);
             Repetition {
@@ -134,8 +137,8 @@ fn arms(blocks: &[(f64, f64, bool)]) -> [Run; 2] {
         }
     };
     [
-        arm(Arm::A, "b", "a", &|block| (block.0, !block.2)),
-        arm(Arm::B, "a", "b", &|block| (block.1, block.2)),
+        arm(Arm::A, "b", "a", |block| (block.0, !block.2)),
+        arm(Arm::B, "a", "b", |block| (block.1, block.2)),
     ]
 }
 
@@ -414,7 +417,7 @@ fn what_was_not_compared_is_missing() {
     };
     let failed = Run {
         state: RunState::Failed("disk full".to_owned()),
-        ..run_of("/other", &[read.clone()])
+        ..run_of("/other", std::slice::from_ref(&read))
     };
     let common = "the runs have no program in common; compare runs of the same suite";
     let unfinished = "/other: not finished: disk full; run it again, to its end";
@@ -431,7 +434,7 @@ fn what_was_not_compared_is_missing() {
         ),
         (
             vec![read.clone(), write.clone()],
-            run_of("/other", &[read.clone()]),
+            run_of("/other", std::slice::from_ref(&read)),
             vec![missing("write")],
         ),
         (

@@ -168,6 +168,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     bases.sort_unstable();
     bases.dedup();
     lines.extend(bases.iter().map(|basis| meaning(*basis).to_owned()));
+    lines.extend(blocks_run(comparison));
     let separate = || pairs.iter().filter(|pair| pair.basis == Basis::Medians);
     let doubts = |doubt: Doubt| separate().any(|pair| pair.judgement.doubt == Some(doubt));
     let remarks = [
@@ -208,6 +209,18 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         .filter(|verdict| !verdict.mark().is_empty());
     lines.extend(marked.map(|verdict| format!("{} {}", verdict.mark(), verdict.meaning())));
     lines
+}
+
+/// How many blocks an A/B measurement had of each program.
+fn blocks_run(comparison: &Comparison) -> Option<String> {
+    let interleaved = comparison
+        .pairs
+        .iter()
+        .filter(|pair| pair.basis == Basis::MedianBlock && pair.quantity == Quantity::KbPerS);
+    let counted: Vec<String> = interleaved
+        .map(|pair| format!("{} {}", pair.other.kept.min(pair.base.kept), pair.title))
+        .collect();
+    (!counted.is_empty()).then(|| format!("blocks: {}", counted.join(", ")))
 }
 
 /// What the ratio is of, and what its interval is.

@@ -54,7 +54,7 @@ fn decided(
 
 #[test]
 fn series_that_are_known() {
-    let fair = |n: usize| n % 2 == 0;
+    let fair = |n: usize| n.is_multiple_of(2);
     let at = |rows, of: &dyn Fn(usize) -> f64| {
         decided(rows, 200, |n| (of(n), fair(n))).map(|(n, decided, _)| (n, decided))
     };
