@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+/// Disturbed repetitions are run again, so that there may be more.
 const RUN: &str = "run write_8192 --on ./target --size 64K --runs 200 --quiet";
 const LONG: &str = "run write_8192 --on ./target --size 64K --runs 100000 --quiet";
 const FILES: [&str; 3] = ["runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"];
@@ -61,7 +62,7 @@ fn wait_for_side_file(user: &User, process: &mut Process) {
 fn assert_all_stored(user: &User, outcome: Outcome) {
     let outcome = outcome.expect(0, &["is kept in", "has everything again"]);
     assert!(side_files(user).is_empty(), "{outcome:?}");
-    assert_eq!(shown(user, "last"), 200, "{outcome:?}");
+    assert!(shown(user, "last") >= 200, "{outcome:?}");
     user.assert_nothing_left(&outcome);
 }
 
@@ -91,7 +92,7 @@ fn a_store_that_is_deleted_takes_nothing_with_it() {
             outcome.stderr.contains(file.to_str().unwrap()),
             "{outcome:?}"
         );
-        assert_eq!(shown(&user, file.to_str().unwrap()), 200);
+        assert!(shown(&user, file.to_str().unwrap()) >= 200);
         user.run(&["compare", file.to_str().unwrap(), file.to_str().unwrap()])
             .expect(0, &[]);
         user.assert_nothing_left(&outcome);
@@ -128,7 +129,7 @@ fn a_store_that_takes_the_place_of_another_gets_the_whole_run() {
     }
     let outcome = process.finish().expect(0, &["was replaced by another"]);
     assert!(side_files(&user).is_empty(), "{outcome:?}");
-    assert_eq!(shown(&user, "last"), 200, "{outcome:?}");
+    assert!(shown(&user, "last") >= 200, "{outcome:?}");
 }
 
 /// Another process holds the store's lock until this goes.

@@ -69,6 +69,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ),
     ("run", "label", Nothing),
     (
+        "run",
+        "like",
+        Read("run --like {} --on ./target --size 64K"),
+    ),
+    (
         "ab",
         "a",
         Read("ab {} ./target read_8192 --size 64K --blocks 1"),

@@ -367,6 +367,7 @@ impl Host {
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
         let usage = self.usage()?;
         let ended = monotonic();
+        let cpu_wait = self.cpu_wait.as_ref().and_then(CpuWait::read);
         let storage = self
             .storage_account
             .as_ref()
@@ -394,10 +395,11 @@ impl Host {
         measure.storage_read_bytes = storage
             .zip(storage_read_bytes)
             .map(|(after, before)| after - before);
-        let cpu_wait = self.cpu_wait.as_ref().and_then(CpuWait::read);
+        // It is read just outside the elapsed time, where a short one may wait for longer
+        // than it is.
         measure.cpu_wait = cpu_wait
             .zip(waited_before)
-            .map(|(after, before)| after.since(before));
+            .map(|(after, before)| after.since(before).min(measure.elapsed));
         let mut wrote = false;
         let open = self.files.iter_mut().flatten().filter(|open| open.dirty);
         for open in open.chain(&mut self.closed) {

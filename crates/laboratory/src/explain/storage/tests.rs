@@ -1,6 +1,6 @@
 //! Which repetition is explained, and what is said of the others.
 
-use super::{lost, watched};
+use super::{disagreeing, lost, watched};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
     BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, Statistic,
@@ -15,6 +15,8 @@ fn result(elapsed_ms: &[u64]) -> ProgramResult {
         discarded: number == 0,
         workers: vec![WorkerMeasure {
             elapsed: Nanoseconds::from_millis(*ms),
+            // No event says that it left the processor.
+            cpu: Nanoseconds::from_millis(*ms),
             ..WorkerMeasure::default()
         }],
         ..Repetition::default()
@@ -84,4 +86,34 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
     }
     assert_eq!(elapsed(&traces), None);
     assert_eq!(elapsed(&[]), None, "nobody listened");
+}
+
+#[test]
+fn a_repetition_whose_events_are_contradicted_is_told_and_not_explained() {
+    let mut result = result(&[1, 10, 20, 30]);
+    let traces = vec![trace(1, 0), trace(10, 0), trace(20, 0), trace(30, 0)];
+    let elapsed = |result: &ProgramResult| {
+        let found = watched(result, &traces, &[]);
+        found.map(|(account, ..)| account.elapsed.0 / 1_000_000)
+    };
+    assert_eq!(
+        (elapsed(&result), disagreeing(&result, &traces)),
+        (Some(20), None)
+    );
+    let mut contradict = |number: usize, cpu_ms| {
+        let worker = &mut result.repetitions[number].workers[0];
+        worker.cpu = Nanoseconds::from_millis(cpu_ms);
+        (elapsed(&result), disagreeing(&result, &traces).unwrap())
+    };
+    let (middle, said) = contradict(2, 2);
+    assert_eq!(middle, Some(10));
+    assert!(said.contains("not sure: in 1 of 3 repetitions"), "{said}");
+    assert!(
+        said.contains("100 % of the time on a processor, by the accounting 10 %"),
+        "{said}"
+    );
+    contradict(1, 0);
+    let (none, said) = contradict(3, 1);
+    assert_eq!(none, None);
+    assert!(said.contains("the ledger is from counters"), "{said}");
 }

@@ -59,7 +59,7 @@ mod tests {
             named,
             [
                 "read_ahead_kb of vda is 0, and was 128 when the run began",
-                "scheduler of vda was bfq, and none when the run began",
+                "scheduler of vda is bfq, and was none when the run began",
             ]
         );
     }
