@@ -132,7 +132,7 @@ def _side(
     """One side as the core takes it."""
     if isinstance(side, Run):
         return side._native
-    own = {"on": side} if isinstance(side, (str, os.PathLike, System)) else side
+    own: Mapping[str, Any] = {"on": side} if isinstance(side, (str, os.PathLike, System)) else side
     together = {**common, **own}
     together["settings"] = {**(common.get("settings") or {}), **(own.get("settings") or {})}
     if label is not None:
