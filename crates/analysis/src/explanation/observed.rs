@@ -137,10 +137,8 @@ impl Edges {
         let mut scheduled = Scheduled::Running;
         let mut at = worker.opened;
         let mut edges = self.0.iter().peekable();
-        let mut switches = switches
-            .iter()
-            .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened)
-            .peekable();
+        let switches = with_missing(worker, switches);
+        let mut switches = switches.iter().peekable();
         loop {
             let edge = edges.peek().map(|edge| edge.at);
             let switch = switches.peek().map(|switch| switch.at);
@@ -153,15 +151,38 @@ impl Edges {
                 at_device += edge.at_device;
             }
             while let Some(switch) = switches.next_if(|switch| switch.at == next) {
-                scheduled = match (scheduled, switch.to) {
-                    (Scheduled::Running, Scheduled::Woken) => Scheduled::Running,
-                    (_, to) => to,
-                };
+                scheduled = switch.to;
             }
         }
         book(stage(scheduled, queued, at_device), worker.ended, &mut at);
         spans
     }
+}
+
+/// The switches of a worker's thread, with those that the kernel left out. As a processor
+/// leaves its idle loop, the event of the thread that gets it is sometimes missing, for all
+/// tracers alike and without being counted as lost. A thread that leaves a processor had
+/// one: since it was woken, but for the microseconds that an idle processor takes.
+fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
+    let own = switches
+        .iter()
+        .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened);
+    let mut all: Vec<Switch> = Vec::new();
+    let mut scheduled = Scheduled::Running;
+    for switch in own {
+        match (scheduled, switch.to) {
+            (Scheduled::Running | Scheduled::Woken, Scheduled::Woken) => continue,
+            (Scheduled::Woken, Scheduled::Preempted | Scheduled::Waiting) => {
+                if let Some(woken) = all.last_mut() {
+                    woken.to = Scheduled::Running;
+                }
+            }
+            _ => {}
+        }
+        scheduled = switch.to;
+        all.push(*switch);
+    }
+    all
 }
 
 /// What a worker's time is booked to: the rules above.

@@ -199,3 +199,35 @@ fn events_and_accounting_have_to_agree() {
         }
     }
 }
+
+/// The kernel does not record that the thread got a processor at 410.
+#[test]
+fn a_thread_that_leaves_a_processor_had_one() {
+    use Scheduled::{Running, Waiting, Woken};
+    let found = block(
+        Vec::new(),
+        vec![
+            switch(200, Waiting),
+            switch(400, Woken),
+            switch(450, Woken),
+            switch(700, Waiting),
+            switch(800, Woken),
+            switch(850, Running),
+        ],
+    );
+    let account = account(&found).unwrap();
+    let booked: Vec<(Stage, u64)> = account
+        .ledger
+        .entries()
+        .iter()
+        .map(|entry| (entry.stage, entry.ns.0))
+        .collect();
+    assert_eq!(
+        booked,
+        [
+            (Stage::SystemCall, 100 + 300 + 250),
+            (Stage::CpuWait, 50),
+            (Stage::Unattributed, 200 + 100),
+        ]
+    );
+}
