@@ -275,18 +275,26 @@ fn told(
     Ok(told)
 }
 
+/// The repetitions that count and were watched without loss.
+fn whole<'r>(
+    result: &'r ProgramResult,
+    traces: &'r [Option<BlockTrace>],
+) -> impl Iterator<Item = (&'r Repetition, &'r BlockTrace)> {
+    let pairs = result.repetitions.iter().zip(traces);
+    pairs
+        .filter(|(repetition, _)| !repetition.discarded)
+        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
+        .filter(|(_, trace)| trace.lost_events == 0)
+}
+
 /// Of the repetitions that count and were watched without loss and without
 /// disagreement, the account of the one in the middle by its elapsed time.
 fn watched<'r>(
     result: &'r ProgramResult,
-    traces: &[Option<BlockTrace>],
+    traces: &'r [Option<BlockTrace>],
     layers: &[Decomposition],
 ) -> Option<(Account, &'r Repetition, Trace)> {
-    let pairs = result.repetitions.iter().zip(traces);
-    let mut kept: Vec<(&Repetition, &BlockTrace)> = pairs
-        .filter(|(repetition, _)| !repetition.discarded)
-        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
-        .filter(|(_, trace)| trace.lost_events == 0)
+    let mut kept: Vec<(&Repetition, &BlockTrace)> = whole(result, traces)
         .filter(|(repetition, trace)| observed::disagreement(trace, repetition).is_none())
         .collect();
     kept.sort_by_key(|(repetition, _)| repetition.elapsed());
@@ -320,16 +328,11 @@ fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String>
 
 /// What is to be said of events that the kernel's own accounting contradicts.
 fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
-    let pairs = result.repetitions.iter().zip(traces);
-    let kept: Vec<(&Repetition, &BlockTrace)> = pairs
-        .filter(|(repetition, _)| !repetition.discarded)
-        .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
-        .filter(|(_, trace)| trace.lost_events == 0)
+    let kept: Vec<_> = whole(result, traces).collect();
+    let found: Vec<_> = kept
+        .iter()
+        .filter_map(|(repetition, trace)| observed::disagreement(trace, repetition))
         .collect();
-    let of = |(repetition, trace): &(&Repetition, &BlockTrace)| {
-        observed::disagreement(trace, repetition)
-    };
-    let found: Vec<_> = kept.iter().filter_map(of).collect();
     let first = found.first()?;
     let without = match found.len() == kept.len() {
         true => {

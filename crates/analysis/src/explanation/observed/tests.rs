@@ -1,7 +1,7 @@
 //! Accounts of events made by hand.
 
 use super::{account, disagreement, trace};
-use crate::explanation::Spread;
+use crate::explanation::{Account, Spread};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Stage, WorkerMeasure};
 use rand_core::{Rng, SeedableRng};
@@ -41,6 +41,11 @@ fn block(requests: Vec<BlockRequest>, switches: Vec<Switch>) -> BlockTrace {
     }
 }
 
+fn booked(account: &Account) -> Vec<(Stage, u64)> {
+    let entries = account.ledger.entries().iter();
+    entries.map(|entry| (entry.stage, entry.ns.0)).collect()
+}
+
 /// A worker that reads once: every rule, one after the other.
 #[test]
 fn each_instant_is_booked_once() {
@@ -64,14 +69,8 @@ fn each_instant_is_booked_once() {
         ],
     );
     let account = account(&found).unwrap();
-    let booked: Vec<(Stage, u64)> = account
-        .ledger
-        .entries()
-        .iter()
-        .map(|entry| (entry.stage, entry.ns.0))
-        .collect();
     assert_eq!(
-        booked,
+        booked(&account),
         [
             (Stage::SystemCall, 100 + 100 + 150),
             (Stage::CpuWait, 50 + 50),
@@ -216,14 +215,8 @@ fn a_thread_that_leaves_a_processor_had_one() {
         ],
     );
     let account = account(&found).unwrap();
-    let booked: Vec<(Stage, u64)> = account
-        .ledger
-        .entries()
-        .iter()
-        .map(|entry| (entry.stage, entry.ns.0))
-        .collect();
     assert_eq!(
-        booked,
+        booked(&account),
         [
             (Stage::SystemCall, 100 + 300 + 250),
             (Stage::CpuWait, 50),

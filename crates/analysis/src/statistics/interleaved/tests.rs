@@ -143,6 +143,17 @@ impl Random {
         self.0.next_u64() >> 63 == 1
     }
 
+    /// A block of two repetitions, of which a coin says which is B's.
+    fn block(&mut self, (first, second): (f64, f64), shift: f64) -> (f64, bool) {
+        let b_second = self.coin();
+        let ln_ratio = if b_second {
+            second - first
+        } else {
+            first - second
+        };
+        (shift + ln_ratio, b_second)
+    }
+
     fn normal(&mut self) -> f64 {
         // Box and Muller.
         let (one, other) = (1.0 - self.share(), self.share());
@@ -274,13 +285,7 @@ fn two_modes_and_bursts_and_drift_do_not_fool_it() {
                 0.15 * f64::from(u8::from(slow)) + 0.015 * random.normal()
             };
             let (first, second) = (one(), one());
-            let b_second = random.coin();
-            let ln_ratio = if b_second {
-                second - first
-            } else {
-                first - second
-            };
-            (shift + ln_ratio, b_second)
+            random.block((first, second), shift)
         })
     };
     let alike = modes(0.0);
@@ -312,13 +317,7 @@ fn two_modes_and_bursts_and_drift_do_not_fool_it() {
 fn of_machine(random: &mut Random, mut next: impl FnMut(&mut Random) -> f64, shift: f64) -> Rates {
     rates(|_| {
         let (first, second) = (next(random), next(random));
-        let b_second = random.coin();
-        let ln_ratio = if b_second {
-            second - first
-        } else {
-            first - second
-        };
-        (shift + ln_ratio, b_second)
+        random.block((first, second), shift)
     })
 }
 
