@@ -20,45 +20,9 @@
 //! # What is not here
 //!
 //! A program never spawns: the plan lists the workers and the runner makes
-//! each worker's `System`. Overlapped I/O will be a family of calls of its own
-//! (submit, wait) beside [`System::read`], because how software submits is
-//! part of what is measured; it is not hidden behind `read`.
-
-mod buffer;
-mod error;
-#[cfg(target_os = "linux")]
-pub mod host;
-mod layout;
-pub mod model;
-mod options;
-
-pub use buffer::Buffer;
-pub use error::{Call, Errno, Error, Failure, Result};
-pub use layout::{
-    Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
-};
-pub use options::{Open, Whence};
-
-pub use diskperf_machine::{Work, Written};
-
-use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
-use std::future::Future;
-use std::pin::pin;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-
-/// An open file of one worker: an index into its table of descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct File(pub(crate) usize);
-
-/// One worker's view of the computer that it runs on.
-pub enum System {
-    /// Real storage.
-    #[cfg(target_os = "linux")]
-    Host(Box<host::Host>),
-    /// A process on a modelled computer.
-    Model(Box<model::Model>),
-}
+//! each worker's `System`. Overlapped I/O is a family of calls of its own
+//! ([`System::submit`], [`System::reap`]) beside [`System::read`], because how software
+//! submits is part of what is measured; it is not hidden behind `read`.
 
 /// Hands a call to whichever world this is; a call that differs between the
 /// worlds differs in there. A call of a program takes time: on a model it is
@@ -82,6 +46,44 @@ macro_rules! at_once_on_each_world {
             System::Model($world) => $call,
         }
     };
+}
+
+mod buffer;
+mod error;
+#[cfg(target_os = "linux")]
+pub mod host;
+mod layout;
+pub mod model;
+mod options;
+mod ring;
+
+pub use buffer::Buffer;
+pub use error::{Call, Errno, Error, Failure, Result};
+pub use layout::{
+    Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
+};
+pub use options::{Open, Whence};
+pub use ring::{Completion, EngineChoice, Operation, RingOptions, Submission};
+
+pub use diskperf_machine::{Work, Written};
+
+use diskperf_timeline::{Nanoseconds, Residency, WorkerMeasure};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// An open file of one worker: an index into its table of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File(pub(crate) usize);
+
+/// One worker's view of the computer that it runs on.
+pub enum System {
+    /// Real storage.
+    #[cfg(target_os = "linux")]
+    Host(Box<host::Host>),
+    /// A process on a modelled computer.
+    Model(Box<model::Model>),
 }
 
 /// Files.
@@ -129,6 +131,11 @@ impl System {
     /// fsync(2).
     pub async fn fsync(&mut self, file: File) -> Result<()> {
         on_each_world!(self, world => world.fsync(file))
+    }
+
+    /// fdatasync(2).
+    pub async fn fdatasync(&mut self, file: File) -> Result<()> {
+        on_each_world!(self, world => world.fdatasync(file))
     }
 
     /// close(2).

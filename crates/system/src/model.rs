@@ -4,6 +4,7 @@
 mod attributes;
 mod layout;
 mod measuring;
+mod ring;
 
 use crate::{Call, Errno, Error, File, Open, Result, Whence};
 use diskperf_machine::kernel::Kernel;
@@ -188,6 +189,11 @@ impl Model {
         self.check()?;
         let result = self.session.fsync(file.0).await;
         result.map_err(|errno| self.failed(Call::Fsync, file, errno))
+    }
+
+    /// fsync(2): these kernels have no other.
+    pub(crate) async fn fdatasync(&mut self, file: File) -> Result<()> {
+        self.fsync(file).await
     }
 
     /// As on the host, a file can be closed when the run has ended too.

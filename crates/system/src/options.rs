@@ -17,6 +17,8 @@ pub struct Open {
     /// O_DIRECT: past the page cache. Refused with EINVAL where the file
     /// system would take the flag and use its cache all the same.
     pub direct: bool,
+    /// O_DSYNC: a write returns when its data is durable.
+    pub dsync: bool,
 }
 
 impl Open {
@@ -28,6 +30,7 @@ impl Open {
         exclusive: false,
         truncate: false,
         direct: false,
+        dsync: false,
     };
     /// For writing.
     pub const WRITE: Self = Self {
@@ -67,6 +70,11 @@ impl Open {
     /// Sets or clears O_DIRECT.
     pub const fn direct(self, direct: bool) -> Self {
         Self { direct, ..self }
+    }
+
+    /// Sets or clears O_DSYNC.
+    pub const fn dsync(self, dsync: bool) -> Self {
+        Self { dsync, ..self }
     }
 }
 

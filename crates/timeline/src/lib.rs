@@ -12,6 +12,7 @@ pub mod experiment;
 pub mod histogram;
 pub mod interference;
 pub mod ledger;
+pub mod load;
 pub mod printable;
 pub mod protocol;
 pub mod repetition;
@@ -28,6 +29,7 @@ pub use experiment::{Experiment, Setting, SettingError, SizeChoice, StepValues, 
 pub use histogram::{Histogram, LatencyRecorder};
 pub use interference::Interference;
 pub use ledger::Ledger;
+pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic};
 pub use repetition::{Block, ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};

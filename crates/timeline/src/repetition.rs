@@ -4,6 +4,7 @@
 use crate::histogram::Histogram;
 use crate::interference::Interference;
 use crate::ledger::Ledger;
+use crate::load::LoadMeasure;
 use crate::units::{KIB, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,9 @@ pub struct WorkerMeasure {
     /// say.
     #[serde(default)]
     pub ledger: Ledger,
+    /// Of a worker with several requests under way: what these took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadMeasure>,
 }
 
 impl WorkerMeasure {

@@ -18,6 +18,7 @@ pub mod page_cache;
 mod processes;
 pub mod queue_settings;
 mod rendezvous;
+mod ring;
 pub mod safety;
 mod usage;
 mod worker;

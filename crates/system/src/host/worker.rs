@@ -244,6 +244,13 @@ impl Host {
         })
     }
 
+    pub(crate) fn fdatasync(&mut self, file: File) -> Result<()> {
+        self.measure.metadata_calls += 1;
+        self.call(file, Call::Fdatasync, |descriptor| {
+            rustix::fs::fdatasync(descriptor)
+        })
+    }
+
     /// A file that was written in the timed part stays open behind the
     /// program's back until it is synced; what close(2) itself would report is
     /// reported there. A process may not have any number of them open: for
@@ -522,6 +529,7 @@ fn open_flags(how: Open) -> Option<OFlags> {
     flags.set(OFlags::EXCL, how.exclusive);
     flags.set(OFlags::TRUNC, how.truncate);
     flags.set(OFlags::DIRECT, how.direct);
+    flags.set(OFlags::DSYNC, how.dsync);
     Some(flags)
 }
 

@@ -1,0 +1,152 @@
+//! Several requests under way at once: submitted to a ring, and reaped from it.
+//!
+//! The ring owns one buffer for each request that can be under way, its *slot*. A slot's
+//! number is also what tells requests apart: a completion names the slot, whose buffer is
+//! the program's again. The ring times each request, and counts it in the worker's measure.
+
+use crate::error::Errno;
+use crate::{File, Result, System};
+use diskperf_timeline::Nanoseconds;
+
+/// What a ring is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingOptions {
+    /// Requests under way at once, at most: the number of slots.
+    pub depth: u32,
+    /// Bytes of each slot's buffer; a multiple of 512. Buffers are page-aligned.
+    pub buffer_bytes: u32,
+    /// The seed of the data in the buffers, which does not compress but for
+    /// `compressible_percent`.
+    pub seed: u64,
+    /// Percent of the data, in every 4 KiB, that is zeroes.
+    pub compressible_percent: u8,
+    /// How requests are handed to the kernel.
+    pub engine: EngineChoice,
+    /// Whether completions are polled for (IOPOLL): direct I/O on a device that can alone.
+    pub poll: bool,
+    /// The length of an interval of the time series.
+    pub interval: Nanoseconds,
+}
+
+/// How requests are to be handed to the kernel of real storage. A modelled kernel has one
+/// way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// io_uring, and where that is absent or forbidden threads.
+    #[default]
+    Best,
+    /// io_uring, or an error.
+    IoUring,
+    /// io_uring with a thread of the kernel that polls the submission queue.
+    SqPoll,
+    /// A pool of threads with preadv2 and pwritev2.
+    Threads,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads into the slot's buffer.
+    Read,
+    /// Writes from the slot's buffer.
+    Write,
+    /// fsync(2): offset and length do not count.
+    Fsync,
+    /// fdatasync(2): offset and length do not count.
+    Fdatasync,
+    /// Gives the range up: punches a hole into a file, discards of a device.
+    Discard,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// What it does.
+    pub operation: Operation,
+    /// The file, which must have been named when the ring was opened.
+    pub file: File,
+    /// Where in the file.
+    pub offset_bytes: u64,
+    /// How much; at most the slot's buffer, but for a discard.
+    pub bytes: u32,
+    /// The slot; none of its requests may be under way.
+    pub slot: u32,
+    /// When it was to be issued, where arrivals do not wait (open loop): its response
+    /// counts from then.
+    pub intended: Option<Nanoseconds>,
+}
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which request: it had this slot.
+    pub slot: u32,
+    /// Bytes moved, which at the end of a file are fewer than asked for, or 0; what the
+    /// request failed with. A failed request fails by itself.
+    pub result: std::result::Result<u32, Errno>,
+    /// From its start (in open loop the intended one) until its completion was taken.
+    pub response: Nanoseconds,
+}
+
+/// Several requests under way at once. A worker has one ring at a time.
+impl System {
+    /// Opens a ring for these open files, and fills its buffers.
+    ///
+    /// # Errors
+    ///
+    /// Where the system has no such ring, or refuses its memory or its buffers.
+    pub async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
+        on_each_world!(self, world => world.open_ring(options, files))
+    }
+
+    /// The buffer of a slot that is not under way: what a read left there, or what a write
+    /// is to take. A model has no data: there it is `None`.
+    #[inline]
+    pub fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
+        at_once_on_each_world!(self, world => world.ring_buffer(slot))
+    }
+
+    /// Hands requests to the kernel, in order; returns when it has taken them all.
+    ///
+    /// # Panics
+    ///
+    /// If a slot is under way, or out of range.
+    #[inline]
+    pub async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
+        on_each_world!(self, world => world.submit(submissions))
+    }
+
+    /// Waits until this many requests are complete, at most until a moment, and takes all
+    /// that are: they are added to `completions`. Returns the present moment.
+    ///
+    /// # Errors
+    ///
+    /// Only where the run has ended, or the ring itself fails: what a request failed with
+    /// is in its completion.
+    #[inline]
+    pub async fn reap(
+        &mut self,
+        at_least: usize,
+        until: Option<Nanoseconds>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<Nanoseconds> {
+        on_each_world!(self, world => world.reap(at_least, until, completions))
+    }
+
+    /// Counts a transaction of the program's own: so many bytes made durable in so long.
+    pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_commit(bytes, took))
+    }
+
+    /// Forgets what was measured so far, as at the end of a ramp: the timed part starts
+    /// now. Requests under way count when they complete.
+    pub fn restart_measuring(&mut self) -> Result<()> {
+        at_once_on_each_world!(self, world => world.restart_measuring())
+    }
+
+    /// Waits for what is under way, and closes the ring. The end of a worker does the same:
+    /// nothing is under way when it has ended.
+    pub async fn close_ring(&mut self) -> Result<()> {
+        on_each_world!(self, world => world.close_ring())
+    }
+}

@@ -1,0 +1,109 @@
+//! What a worker with several requests under way measured of itself in one repetition:
+//! each operation's latencies, how late the generator was, and the course over time.
+
+use crate::histogram::Histogram;
+use crate::units::Nanoseconds;
+use serde::{Deserialize, Serialize};
+
+/// How requests were handed to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// io_uring.
+    #[default]
+    IoUring,
+    /// io_uring whose submission queue a thread of the kernel polls (SQPOLL).
+    IoUringSqPoll,
+    /// A pool of threads with preadv2 and pwritev2.
+    Threads,
+    /// Nothing: a request completes as it is submitted. What is left is the cost of
+    /// generating load.
+    Null,
+    /// A modelled kernel.
+    Model,
+}
+
+/// What one worker's requests took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadMeasure {
+    /// How requests were handed to the system.
+    pub engine: Engine,
+    /// Requests under way at once, at most.
+    pub depth: u32,
+    /// Requests that read.
+    pub read: OperationMeasure,
+    /// Requests that write.
+    pub write: OperationMeasure,
+    /// fsync and fdatasync.
+    pub sync: OperationMeasure,
+    /// Discards.
+    #[serde(default)]
+    pub discard: OperationMeasure,
+    /// Transactions, of programs that have them: from the first write to the end of the
+    /// sync that makes it durable.
+    #[serde(default)]
+    pub commit: OperationMeasure,
+    /// In open loop: how late after its intended moment each request was issued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Histogram>,
+    /// In open loop: requests that had arrived and were not complete at the end. They are
+    /// among the responses with the time that they had waited until then.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// The course over time, in intervals of [`LoadMeasure::interval`] from the start of
+    /// the timed part; the last one may be shorter.
+    #[serde(default)]
+    pub series: Vec<SeriesPoint>,
+    /// The length of an interval of the series.
+    #[serde(default)]
+    pub interval: Nanoseconds,
+}
+
+/// What requests of one operation took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationMeasure {
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// From the start (in open loop the intended one) until the completion was taken.
+    /// Its count is that of the requests.
+    pub response: Histogram,
+    /// From the start of the call that submitted it until that call returned: what the
+    /// caller could do nothing else in. It is a part of `response`.
+    pub submit: Histogram,
+}
+
+/// One interval of the course over time. What completed in it counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// Requests that read.
+    pub reads: u64,
+    /// Bytes that they read.
+    pub read_bytes: u64,
+    /// Requests that write.
+    pub writes: u64,
+    /// Bytes that they wrote.
+    pub written_bytes: u64,
+    /// Of reads and writes, to two significant digits.
+    pub response: Histogram,
+}
+
+impl LoadMeasure {
+    /// Reads and writes.
+    pub fn requests(&self) -> u64 {
+        self.read.count() + self.write.count()
+    }
+}
+
+impl OperationMeasure {
+    /// How many requests.
+    pub fn count(&self) -> u64 {
+        self.response.count()
+    }
+
+    /// Adds what another worker's requests took.
+    pub fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.response.merge(&other.response);
+        self.submit.merge(&other.submit);
+    }
+}
