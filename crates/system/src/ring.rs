@@ -4,6 +4,8 @@
 //! number is also what tells requests apart: a completion names the slot, whose buffer is
 //! the program's again. The ring times each request, and counts it in the worker's measure.
 
+pub(crate) mod record;
+
 use crate::error::Errno;
 use crate::{File, Result, System};
 use diskperf_timeline::Nanoseconds;

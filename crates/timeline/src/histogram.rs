@@ -9,13 +9,37 @@ use std::collections::BTreeMap;
 
 /// The longest latency that is told apart: 2^50 ns, thirteen days.
 const HIGHEST_NS: u64 = 1 << 50;
-const SIGNIFICANT_DIGITS: u8 = 3;
-/// As many bits as 2 * 10^digits takes, at least.
-const BUCKET_BITS: u32 = 11;
+
+/// How finely latencies are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Precision {
+    /// To three significant digits.
+    Fine,
+    /// To two.
+    Coarse,
+}
+
+impl Precision {
+    fn significant_digits(self) -> u8 {
+        match self {
+            Self::Fine => 3,
+            Self::Coarse => 2,
+        }
+    }
+
+    /// As many bits as 2 * 10^digits takes, at least.
+    fn bucket_bits(self) -> u32 {
+        match self {
+            Self::Fine => 11,
+            Self::Coarse => 8,
+        }
+    }
+}
 
 /// Counts latencies while calls are timed: log-linear (HDR), three significant
-/// digits, from one nanosecond to thirteen days, so that no call saturates it.
-/// Recording never allocates, but in a [`LatencyRecorder::growing`] one.
+/// digits, from one nanosecond to thirteen days, so that no call saturates it; a
+/// coarse one tells two digits. Recording never allocates, but in a
+/// [`LatencyRecorder::growing`] one.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
     counts: Counts,
@@ -25,26 +49,43 @@ pub struct LatencyRecorder {
 enum Counts {
     Fixed(Hdr<u64>),
     /// Buckets by the highest latency of each.
-    Growing(BTreeMap<u64, u64>),
+    Growing(BTreeMap<u64, u64>, Precision),
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        let counts = Hdr::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
+        Self::fixed(Precision::Fine)
+    }
+}
+
+impl LatencyRecorder {
+    fn fixed(precision: Precision) -> Self {
+        let counts = Hdr::new_with_bounds(1, HIGHEST_NS, precision.significant_digits())
             .expect("the bounds are constants that hdrhistogram accepts");
         Self {
             counts: Counts::Fixed(counts),
         }
     }
-}
 
-impl LatencyRecorder {
+    /// One of two significant digits, an eighth as large: for the intervals of a
+    /// course over time.
+    pub fn coarse() -> Self {
+        Self::fixed(Precision::Coarse)
+    }
+
     /// One with memory for what it has met alone. For calls in virtual time, which
     /// do not wait for it: there are many recorders, each short-lived, and all but
     /// some dozens of [`Self::default`]'s buckets would stay empty.
     pub fn growing() -> Self {
         Self {
-            counts: Counts::Growing(BTreeMap::new()),
+            counts: Counts::Growing(BTreeMap::new(), Precision::Fine),
+        }
+    }
+
+    /// [`Self::coarse`], with memory for what it has met alone.
+    pub fn coarse_growing() -> Self {
+        Self {
+            counts: Counts::Growing(BTreeMap::new(), Precision::Coarse),
         }
     }
 
@@ -56,38 +97,49 @@ impl LatencyRecorder {
             Counts::Fixed(counts) => counts
                 .record(latency_ns)
                 .expect("the highest latency has a place"),
-            Counts::Growing(counts) => *counts.entry(bucket_of(latency_ns)).or_default() += 1,
+            Counts::Growing(counts, precision) => {
+                *counts.entry(bucket_of(latency_ns, *precision)).or_default() += 1;
+            }
         }
     }
 
     /// Forgets everything, and keeps the memory that it had from the start.
     pub fn clear(&mut self) {
         match &mut self.counts {
+            // Its memory is some pages, all of which this writes.
+            Counts::Fixed(counts) if counts.is_empty() => {}
             Counts::Fixed(counts) => counts.reset(),
-            Counts::Growing(counts) => counts.clear(),
+            Counts::Growing(counts, _) => counts.clear(),
         }
     }
 
     /// What was recorded.
     pub fn histogram(&self) -> Histogram {
+        let mut buckets = Vec::new();
+        self.append_to(&mut buckets);
+        Histogram { buckets }
+    }
+
+    /// Appends what was recorded, as (latency in ns, count) in ascending order.
+    pub fn append_to(&self, buckets: &mut Vec<(u64, u64)>) {
         let bucket = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
             (bucket.value_iterated_to(), bucket.count_at_value())
         };
-        let buckets = match &self.counts {
-            Counts::Fixed(counts) => counts.iter_recorded().map(bucket).collect(),
-            Counts::Growing(counts) => counts
-                .iter()
-                .map(|(highest, count)| (*highest, *count))
-                .collect(),
-        };
-        Histogram { buckets }
+        match &self.counts {
+            Counts::Fixed(counts) if counts.is_empty() => {}
+            Counts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
+            Counts::Growing(counts, _) => {
+                buckets.extend(counts.iter().map(|(highest, count)| (*highest, *count)));
+            }
+        }
     }
 }
 
-/// The highest latency of the bucket that a latency is in, as HDR histograms of
-/// three significant digits have them: its eleven highest bits tell buckets apart.
-fn bucket_of(latency_ns: u64) -> u64 {
-    let unit_bits = (u64::BITS - latency_ns.leading_zeros()).saturating_sub(BUCKET_BITS);
+/// The highest latency of the bucket that a latency is in, as HDR histograms of so
+/// many significant digits have them: its highest bits tell buckets apart.
+fn bucket_of(latency_ns: u64, precision: Precision) -> u64 {
+    let unit_bits =
+        (u64::BITS - latency_ns.leading_zeros()).saturating_sub(precision.bucket_bits());
     latency_ns | ((1 << unit_bits) - 1)
 }
 
@@ -233,17 +285,32 @@ mod tests {
 
     #[test]
     fn one_that_grows_counts_the_same() {
-        let (mut fixed, mut growing) = (LatencyRecorder::default(), LatencyRecorder::growing());
-        for round in 0..2 {
-            for power in 0..64 {
-                let latency = Nanoseconds((1_u64 << power) + 977 * round);
-                fixed.record(latency);
-                growing.record(latency);
+        let fine = (LatencyRecorder::default(), LatencyRecorder::growing());
+        let coarse = (LatencyRecorder::coarse(), LatencyRecorder::coarse_growing());
+        for (mut fixed, mut growing) in [fine, coarse] {
+            for round in 0..2 {
+                for power in 0..64 {
+                    let latency = Nanoseconds((1_u64 << power) + 977 * round);
+                    fixed.record(latency);
+                    growing.record(latency);
+                }
+                assert_eq!(fixed.histogram(), growing.histogram(), "round {round}");
+                fixed.clear();
+                growing.clear();
+                assert_eq!(fixed.histogram(), Histogram::new());
+                assert_eq!(growing.histogram(), Histogram::new());
             }
-            assert_eq!(fixed.histogram(), growing.histogram(), "round {round}");
-            fixed.clear();
-            growing.clear();
-            assert_eq!(growing.histogram(), Histogram::new());
+        }
+    }
+
+    #[test]
+    fn a_coarse_one_errs_by_less_than_a_hundredth() {
+        for power in 0..50 {
+            let latency = (1_u64 << power) + (1 << power) / 3;
+            let mut recorder = LatencyRecorder::coarse();
+            recorder.record(Nanoseconds(latency));
+            let error = recorder.histogram().max().0 as f64 / latency as f64 - 1.0;
+            assert!((0.0..0.01).contains(&error), "{latency}: {error}");
         }
     }
 

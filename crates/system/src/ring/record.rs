@@ -1,0 +1,389 @@
+//! What both worlds record of a worker's requests while they are under way, and the
+//! measure that it leaves.
+
+use super::Operation;
+use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
+use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds};
+
+/// Records what a worker's requests take.
+pub(crate) struct LoadRecorder {
+    engine: Engine,
+    depth: u32,
+    read: OperationRecorder,
+    write: OperationRecorder,
+    sync: OperationRecorder,
+    discard: OperationRecorder,
+    commit: OperationRecorder,
+    lag: LatencyRecorder,
+    unfinished: u64,
+    series: Series,
+}
+
+/// A request that did what it was to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) operation: Operation,
+    /// Bytes that it moved.
+    pub(crate) bytes: u64,
+    /// From its start, in open loop the intended one, until it was taken.
+    pub(crate) response: Nanoseconds,
+    /// From the start of the call that submitted it until that returned.
+    pub(crate) submit: Nanoseconds,
+}
+
+impl LoadRecorder {
+    /// One with its memory from the start: recording allocates nothing, but for a course
+    /// over time of more than some hundred intervals. No interval, no course.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "of the host alone")
+    )]
+    pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
+        let mut series = Series::new(interval, LatencyRecorder::coarse());
+        series.ended.reserve(INTERVALS);
+        series.buckets.reserve(INTERVALS * BUCKETS_OF_AN_INTERVAL);
+        Self::with(engine, depth, series, LatencyRecorder::default)
+    }
+
+    /// One with memory for what it has met alone: see [`LatencyRecorder::growing`].
+    pub(crate) fn growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
+        let series = Series::new(interval, LatencyRecorder::coarse_growing());
+        Self::with(engine, depth, series, LatencyRecorder::growing)
+    }
+
+    fn with(engine: Engine, depth: u32, series: Series, recorder: fn() -> LatencyRecorder) -> Self {
+        let operation = || OperationRecorder {
+            bytes: 0,
+            response: recorder(),
+            submit: recorder(),
+        };
+        Self {
+            engine,
+            depth,
+            read: operation(),
+            write: operation(),
+            sync: operation(),
+            discard: operation(),
+            commit: operation(),
+            lag: recorder(),
+            unfinished: 0,
+            series,
+        }
+    }
+
+    /// Forgets everything: the timed part starts now.
+    pub(crate) fn restart(&mut self) {
+        for operation in self.operations() {
+            operation.clear();
+        }
+        self.lag.clear();
+        self.unfinished = 0;
+        self.series.restart();
+    }
+
+    /// Time goes on to this moment since the start of the timed part: what is recorded
+    /// from now on was taken then.
+    #[inline]
+    pub(crate) fn advance(&mut self, since_start: Nanoseconds) {
+        if since_start >= self.series.current_end {
+            self.series.advance(since_start);
+        }
+    }
+
+    /// A request was issued so long after its intended moment.
+    #[inline]
+    pub(crate) fn issued_late_by(&mut self, lag: Nanoseconds) {
+        self.lag.record(lag);
+    }
+
+    /// A request completed, and did not fail.
+    #[inline]
+    pub(crate) fn completed(&mut self, done: Done) {
+        let of_operation = self.of(done.operation);
+        of_operation.bytes += done.bytes;
+        of_operation.response.record(done.response);
+        of_operation.submit.record(done.submit);
+        self.series.count(done);
+    }
+
+    /// A request that had arrived was not complete at the end, when it had waited for so
+    /// long. What was spent in its submission is not known of one that was not issued.
+    pub(crate) fn unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
+        self.of(operation).response.record(waited);
+        self.unfinished += 1;
+    }
+
+    /// A transaction of the program's.
+    pub(crate) fn committed(&mut self, bytes: u64, took: Nanoseconds) {
+        self.commit.bytes += bytes;
+        self.commit.response.record(took);
+    }
+
+    /// What was recorded in a timed part of this length; begins anew.
+    pub(crate) fn take(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
+        let lag = self.lag.histogram();
+        let measure = LoadMeasure {
+            engine: self.engine,
+            depth: self.depth,
+            read: self.read.measure(),
+            write: self.write.measure(),
+            sync: self.sync.measure(),
+            discard: self.discard.measure(),
+            commit: self.commit.measure(),
+            lag: (lag.count() > 0).then_some(lag),
+            unfinished: self.unfinished,
+            series: self.series.take(elapsed),
+            interval: self.series.interval,
+        };
+        self.restart();
+        measure
+    }
+
+    #[inline]
+    fn of(&mut self, operation: Operation) -> &mut OperationRecorder {
+        match operation {
+            Operation::Read => &mut self.read,
+            Operation::Write => &mut self.write,
+            Operation::Fsync | Operation::Fdatasync => &mut self.sync,
+            Operation::Discard => &mut self.discard,
+        }
+    }
+
+    fn operations(&mut self) -> [&mut OperationRecorder; 5] {
+        [
+            &mut self.read,
+            &mut self.write,
+            &mut self.sync,
+            &mut self.discard,
+            &mut self.commit,
+        ]
+    }
+}
+
+/// What requests of one operation take.
+struct OperationRecorder {
+    bytes: u64,
+    response: LatencyRecorder,
+    submit: LatencyRecorder,
+}
+
+impl OperationRecorder {
+    fn clear(&mut self) {
+        self.bytes = 0;
+        self.response.clear();
+        self.submit.clear();
+    }
+
+    fn measure(&self) -> OperationMeasure {
+        OperationMeasure {
+            bytes: self.bytes,
+            response: self.response.histogram(),
+            submit: self.submit.histogram(),
+        }
+    }
+}
+
+/// Intervals that there is memory for from the start, and latencies that are told apart
+/// in each: a course of some minutes. Pages that are not written cost nothing.
+const INTERVALS: usize = 512;
+const BUCKETS_OF_AN_INTERVAL: usize = 128;
+
+/// The course over time: the interval that is on, and those that have ended.
+struct Series {
+    interval: Nanoseconds,
+    /// When the one that is on ends, since the start of the timed part.
+    current_end: Nanoseconds,
+    current: Counts,
+    response: LatencyRecorder,
+    /// Each with the end of its part of `buckets`.
+    ended: Vec<(Counts, usize)>,
+    buckets: Vec<(u64, u64)>,
+}
+
+/// What completed in an interval.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    written_bytes: u64,
+}
+
+impl Series {
+    fn new(interval: Nanoseconds, response: LatencyRecorder) -> Self {
+        let mut series = Self {
+            interval,
+            current_end: interval,
+            current: Counts::default(),
+            response,
+            ended: Vec::new(),
+            buckets: Vec::new(),
+        };
+        series.restart();
+        series
+    }
+
+    fn restart(&mut self) {
+        self.current = Counts::default();
+        self.response.clear();
+        self.ended.clear();
+        self.buckets.clear();
+        self.current_end = match self.interval {
+            Nanoseconds::ZERO => Nanoseconds(u64::MAX),
+            interval => interval,
+        };
+    }
+
+    #[inline]
+    fn count(&mut self, done: Done) {
+        match done.operation {
+            Operation::Read => {
+                self.current.reads += 1;
+                self.current.read_bytes += done.bytes;
+            }
+            Operation::Write => {
+                self.current.writes += 1;
+                self.current.written_bytes += done.bytes;
+            }
+            Operation::Fsync | Operation::Fdatasync | Operation::Discard => return,
+        }
+        self.response.record(done.response);
+    }
+
+    #[cold]
+    fn advance(&mut self, since_start: Nanoseconds) {
+        while since_start >= self.current_end && self.interval > Nanoseconds::ZERO {
+            self.end_current();
+        }
+    }
+
+    fn end_current(&mut self) {
+        self.response.append_to(&mut self.buckets);
+        self.response.clear();
+        let counts = std::mem::take(&mut self.current);
+        self.ended.push((counts, self.buckets.len()));
+        self.current_end = self.current_end + self.interval;
+    }
+
+    fn take(&mut self, elapsed: Nanoseconds) -> Vec<SeriesPoint> {
+        if self.interval == Nanoseconds::ZERO {
+            return Vec::new();
+        }
+        self.advance(elapsed);
+        let rest = self.interval.since(self.current_end.since(elapsed));
+        if rest > Nanoseconds::ZERO {
+            self.end_current();
+        }
+        let mut start = 0;
+        let point = |(counts, end): &(Counts, usize)| {
+            let buckets = self.buckets[start..*end].to_vec();
+            start = *end;
+            SeriesPoint {
+                reads: counts.reads,
+                read_bytes: counts.read_bytes,
+                writes: counts.writes,
+                written_bytes: counts.written_bytes,
+                response: Histogram::from(buckets),
+            }
+        };
+        self.ended.iter().map(point).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Nanoseconds = Nanoseconds(1000);
+
+    fn both() -> [LoadRecorder; 2] {
+        [
+            LoadRecorder::new(Engine::Null, 4, INTERVAL),
+            LoadRecorder::growing(Engine::Null, 4, INTERVAL),
+        ]
+    }
+
+    fn done(operation: Operation, response_ns: u64) -> Done {
+        Done {
+            operation,
+            bytes: 512,
+            response: Nanoseconds(response_ns),
+            submit: Nanoseconds(response_ns / 2),
+        }
+    }
+
+    #[test]
+    fn what_completes_in_an_interval_counts_there() {
+        for mut recorder in both() {
+            // A stall from the second interval into the fourth.
+            for (at, response) in [(0, 10), (999, 20), (1000, 30), (3500, 2510)] {
+                recorder.advance(Nanoseconds(at));
+                recorder.completed(done(Operation::Read, response));
+                recorder.completed(done(Operation::Fsync, 77_777));
+            }
+            let load = recorder.take(Nanoseconds(4200));
+            let reads: Vec<u64> = load.series.iter().map(|point| point.reads).collect();
+            assert_eq!(reads, [2, 1, 0, 1, 0]);
+            for point in &load.series {
+                assert_eq!(point.response.count(), point.reads);
+                assert_eq!(point.read_bytes, 512 * point.reads);
+            }
+            assert_eq!(load.series[0].response.buckets(), [(10, 1), (20, 1)]);
+            let longest = load.series[3].response.max();
+            assert!((2510..2530).contains(&longest.0), "{longest:?}");
+            assert_eq!((load.read.count(), load.read.bytes), (4, 2048));
+            assert_eq!(load.sync.count(), 4);
+            assert_eq!(load.read.submit.count(), 4);
+            assert_eq!(load.interval, INTERVAL);
+        }
+    }
+
+    #[test]
+    fn an_end_at_the_end_of_an_interval_begins_no_other() {
+        for mut recorder in both() {
+            recorder.advance(Nanoseconds(1999));
+            assert_eq!(recorder.take(Nanoseconds(2000)).series.len(), 2);
+            assert_eq!(recorder.take(Nanoseconds(2001)).series.len(), 3);
+            assert_eq!(recorder.take(Nanoseconds::ZERO).series.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_restart_forgets_everything() {
+        for mut recorder in both() {
+            let nothing = recorder.take(Nanoseconds(500));
+            recorder.advance(Nanoseconds(7_000));
+            recorder.completed(done(Operation::Write, 40));
+            recorder.issued_late_by(Nanoseconds(3));
+            recorder.unfinished(Operation::Write, Nanoseconds(900));
+            recorder.committed(4096, Nanoseconds(80));
+            recorder.restart();
+            assert_eq!(recorder.take(Nanoseconds(500)), nothing);
+            assert_eq!(nothing.lag, None);
+        }
+    }
+
+    #[test]
+    fn what_is_unfinished_is_among_the_responses() {
+        for mut recorder in both() {
+            recorder.issued_late_by(Nanoseconds(3));
+            recorder.unfinished(Operation::Write, Nanoseconds(900));
+            recorder.committed(4096, Nanoseconds(80));
+            let load = recorder.take(Nanoseconds(10));
+            assert_eq!(load.unfinished, 1);
+            assert_eq!(load.write.response.buckets(), [(900, 1)]);
+            assert_eq!((load.write.bytes, load.write.submit.count()), (0, 0));
+            assert_eq!((load.commit.bytes, load.commit.count()), (4096, 1));
+            assert_eq!(load.lag.map(|lag| lag.count()), Some(1));
+        }
+    }
+
+    #[test]
+    fn no_interval_no_course() {
+        let mut recorder = LoadRecorder::new(Engine::Null, 4, Nanoseconds::ZERO);
+        recorder.advance(Nanoseconds(u64::MAX));
+        recorder.completed(done(Operation::Read, 5));
+        let load = recorder.take(Nanoseconds(5_000));
+        assert_eq!((load.series.len(), load.read.count()), (0, 1));
+    }
+}
