@@ -103,6 +103,13 @@ impl System {
 
     /// The buffer of a slot that is not under way: what a read left there, or what a write
     /// is to take. A model has no data: there it is `None`.
+    ///
+    /// A slot whose buffer was never asked for is written with the ring's own data, of
+    /// which no two writes have 4 KiB in common: storage that finds copies finds none.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is under way, or out of range.
     #[inline]
     pub fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
         at_once_on_each_world!(self, world => world.ring_buffer(slot))
@@ -119,7 +126,9 @@ impl System {
     }
 
     /// Waits until this many requests are complete, at most until a moment, and takes all
-    /// that are: they are added to `completions`. Returns the present moment.
+    /// that are: they are added to `completions`. Returns the present moment. No more can
+    /// complete than are under way: without a moment it waits for these, with one until
+    /// then.
     ///
     /// # Errors
     ///
@@ -138,6 +147,13 @@ impl System {
     /// Counts a transaction of the program's own: so many bytes made durable in so long.
     pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_commit(bytes, took))
+    }
+
+    /// Counts a request that had arrived and was not even issued when the program ended,
+    /// because its slots were all under way: it counts as those do that were issued and
+    /// are not complete ([`diskperf_timeline::LoadMeasure::unfinished`]).
+    pub fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_unissued(operation, intended))
     }
 
     /// Forgets what was measured so far, as at the end of a ramp: the timed part starts

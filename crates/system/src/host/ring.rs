@@ -1,7 +1,7 @@
 //! The ring of real storage.
 
 use super::worker::Host;
-use crate::{Completion, File, Result, RingOptions, Submission};
+use crate::{Completion, File, Operation, Result, RingOptions, Submission};
 use diskperf_timeline::Nanoseconds;
 
 /// Several requests under way.
@@ -24,6 +24,9 @@ impl Host {
         todo!()
     }
     pub(crate) fn count_commit(&mut self, _bytes: u64, _took: Nanoseconds) {
+        todo!()
+    }
+    pub(crate) fn count_unissued(&mut self, _operation: Operation, _intended: Nanoseconds) {
         todo!()
     }
     pub(crate) fn restart_measuring(&mut self) -> Result<()> {
