@@ -11,6 +11,7 @@
 //! line in the list of them. A suite that runs it names it.
 
 mod blocks;
+mod load;
 pub mod parameter;
 mod pattern;
 pub mod program;

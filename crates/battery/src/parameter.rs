@@ -1,6 +1,7 @@
 //! Parameters of a program: each with a name, a value, a unit and what values
 //! it may take. One list serves printing, checking and setting.
 
+use crate::load::distribution::{self, Distribution};
 use diskperf_timeline::units::{GIB, SizeError, parse_size};
 
 /// The largest call: what read(2) returns at once is less than 2 GiB.
@@ -38,6 +39,8 @@ pub(crate) enum Value<'a> {
     Choice(&'a mut dyn Choice),
     /// A distribution of request sizes.
     Mix(&'a mut SizeMix),
+    /// A distribution of requests over an area.
+    Distribution(&'a mut Distribution),
 }
 
 /// A closed set of values with names.
@@ -148,6 +151,7 @@ impl Value<'_> {
             Self::Share(value) => value.to_string(),
             Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
             Self::Mix(mix) => mix.text(),
+            Self::Distribution(distribution) => distribution.text(),
         }
     }
 
@@ -158,8 +162,10 @@ impl Value<'_> {
             Self::Share(_) => "a share from 0 to 1".to_owned(),
             Self::Choice(choice) => choice.names().join(", "),
             Self::Mix(_) => {
-                "BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512".to_owned()
+                "a size, or BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512"
+                    .to_owned()
             }
+            Self::Distribution(_) => distribution::ALLOWED.to_owned(),
         }
     }
 
@@ -187,6 +193,10 @@ impl Value<'_> {
                 **mix = SizeMix::parse(text)?;
                 Some(())
             }
+            Self::Distribution(distribution) => {
+                **distribution = Distribution::parse(text)?;
+                Some(())
+            }
         }
     }
 }
@@ -202,7 +212,7 @@ impl SizeMix {
 
     fn parse(text: &str) -> Option<Self> {
         let pair = |pair: &str| {
-            let (bytes, weight) = pair.split_once(':')?;
+            let (bytes, weight) = pair.split_once(':').unwrap_or((pair, "1"));
             let bytes = parse_size(bytes).map_err(|_: SizeError| ()).ok()?;
             let weight: u64 = weight.trim().parse().ok()?;
             let sane = bytes > 0 && bytes % 512 == 0 && bytes <= 1 << 30 && weight < 1 << 32;
@@ -215,7 +225,19 @@ impl SizeMix {
             .then_some(Self(weights))
     }
 
+    /// The only size of the mix, if it has one.
+    #[inline]
+    pub(crate) fn only(&self) -> Option<u64> {
+        match self.0[..] {
+            [(bytes, _)] => Some(bytes),
+            _ => None,
+        }
+    }
+
     fn text(&self) -> String {
+        if let Some(bytes) = self.only() {
+            return bytes.to_string();
+        }
         let pairs: Vec<_> = self
             .0
             .iter()
@@ -265,7 +287,8 @@ mod tests {
             [mix.at(0), mix.at(69), mix.at(70), mix.at(99)],
             [4096, 4096, 8192, 8192]
         );
-        for text in ["", "4096", "4096:0", "100:1", "4096:x", "4096:1,"] {
+        assert_eq!(SizeMix::parse("4K").unwrap().text(), "4096");
+        for text in ["", "4096:0", "100:1", "4096:x", "4096:1,"] {
             assert_eq!(SizeMix::parse(text), None, "{text}");
         }
     }

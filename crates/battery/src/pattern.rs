@@ -4,7 +4,7 @@ use crate::parameter::Field;
 use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{CacheMode, WorkerMeasure};
+use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::fmt::Debug;
 use std::pin::Pin;
 
@@ -111,6 +111,7 @@ pub(crate) struct Facts {
     pub(crate) touches_target: bool,
     /// The state of the page cache that it needs, whatever the run asks for.
     pub(crate) cache: Option<CacheMode>,
+    pub(crate) lasts: Option<Nanoseconds>,
 }
 
 impl Facts {
@@ -134,6 +135,7 @@ impl Facts {
             needs_other: false,
             touches_target: true,
             cache: None,
+            lasts: None,
         }
     }
 

@@ -271,6 +271,11 @@ impl Program {
         self.facts().touches_target
     }
 
+    /// How long a repetition takes, ramp and all, where that is given and not the size.
+    pub fn lasts(&self) -> Option<Nanoseconds> {
+        self.facts().lasts
+    }
+
     /// What the program asks of the page cache, where the run asks for `asked`.
     pub fn cache_mode(&self, asked: CacheMode) -> CacheMode {
         self.facts().cache.unwrap_or(asked)

@@ -6,6 +6,7 @@ use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
 /// A random stream.
+#[derive(Clone, Debug)]
 pub(crate) struct Draws(Pcg64);
 
 impl Draws {
@@ -25,7 +26,7 @@ impl Draws {
     }
 
     /// Above 0, at most 1.
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 

@@ -1,0 +1,376 @@
+//! What programs with several requests under way have in common: their parameters, and
+//! the loop that keeps requests under way.
+
+pub(crate) mod arrivals;
+pub(crate) mod distribution;
+pub(crate) mod driver;
+pub(crate) mod generator;
+pub(crate) mod permutation;
+pub(crate) mod window;
+
+use crate::blocks::ensure_file;
+use crate::parameter::{Field, Value, choices};
+use crate::pattern::Facts;
+use crate::program::ProgramError;
+use crate::worker::{Medium, Worker};
+use arrivals::Spacing;
+use diskperf_system::{EngineChoice, File, Open, Operation, RingOptions, System};
+use diskperf_timeline::units::{GIB, MIB};
+use diskperf_timeline::{CacheMode, Nanoseconds};
+
+choices! {
+    /// A yes or a no.
+    YesNo {
+        /// No.
+        No = "no",
+        /// Yes.
+        Yes = "yes",
+    }
+}
+
+choices! {
+    /// How requests are handed to the kernel.
+    Engine {
+        /// io_uring, and threads where it is absent or forbidden.
+        Best = "best",
+        /// io_uring, or an error.
+        IoUring = "io_uring",
+        /// io_uring with a thread of the kernel that polls the submission queue.
+        SqPoll = "sqpoll",
+        /// A pool of threads with preadv2 and pwritev2.
+        Threads = "threads",
+    }
+}
+
+choices! {
+    /// The call that makes writes durable.
+    SyncCall {
+        /// fdatasync(2): the data, and what it takes to read it back.
+        Fdatasync = "fdatasync",
+        /// fsync(2).
+        Fsync = "fsync",
+    }
+}
+
+impl SyncCall {
+    pub(crate) fn operation(self) -> Operation {
+        match self {
+            Self::Fdatasync => Operation::Fdatasync,
+            Self::Fsync => Operation::Fsync,
+        }
+    }
+}
+
+/// The file that these programs share.
+pub(crate) const AREA: &str = "load";
+
+/// The parameters that programs with several requests under way have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    /// Requests under way at once, of each worker.
+    pub(crate) depth: u64,
+    /// Workers on each drive: each has a thread and a ring of its own.
+    pub(crate) workers: u64,
+    /// Bytes of the area that requests fall into.
+    pub(crate) area_bytes: u64,
+    /// Requests a second of each worker; 0 is as many as complete.
+    pub(crate) rate_iops: u64,
+    pub(crate) spacing: Spacing,
+    pub(crate) duration_ms: u64,
+    pub(crate) ramp_ms: u64,
+    pub(crate) direct: YesNo,
+    pub(crate) engine: Engine,
+    pub(crate) poll: YesNo,
+    pub(crate) compressible_share: f64,
+    pub(crate) interval_ms: u64,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            depth: 1,
+            workers: 1,
+            area_bytes: 256 * MIB,
+            rate_iops: 0,
+            spacing: Spacing::Constant,
+            duration_ms: 0,
+            ramp_ms: 0,
+            direct: YesNo::No,
+            engine: Engine::Best,
+            poll: YesNo::No,
+            compressible_share: 0.0,
+            interval_ms: 1000,
+        }
+    }
+}
+
+/// The most requests under way at once.
+const DEEPEST: u64 = 4096;
+/// The most memory that the buffers of one worker take.
+const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
+const DAY_MS: u64 = 86_400_000;
+
+impl Load {
+    /// Its parameters.
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        let mut fields = vec![
+            field(
+                "depth",
+                "requests under way at once, of each worker",
+                Value::Count(&mut self.depth, 1, DEEPEST),
+            ),
+            field(
+                "workers",
+                "workers on each drive, each with a thread of its own",
+                Value::Count(&mut self.workers, 1, 1024),
+            ),
+            field(
+                "area_bytes",
+                "the area that requests fall into",
+                Value::Bytes(&mut self.area_bytes, 4096, 1 << 60),
+            ),
+            field(
+                "rate_iops",
+                "requests that arrive a second, of each worker, whatever is under way; 0: a new one when one completes",
+                Value::Count(&mut self.rate_iops, 0, 1_000_000_000),
+            ),
+            field(
+                "arrivals",
+                "how arrivals are spaced",
+                Value::Choice(&mut self.spacing),
+            ),
+        ];
+        fields.extend([
+            field(
+                "duration_ms",
+                "how long a repetition takes, in milliseconds; 0: until the size is moved",
+                Value::Count(&mut self.duration_ms, 0, DAY_MS),
+            ),
+            field(
+                "ramp_ms",
+                "how long requests are made before they count",
+                Value::Count(&mut self.ramp_ms, 0, DAY_MS),
+            ),
+            field(
+                "direct",
+                "O_DIRECT whatever the run asks of the page cache",
+                Value::Choice(&mut self.direct),
+            ),
+            field(
+                "engine",
+                "how requests are handed to the kernel of real storage",
+                Value::Choice(&mut self.engine),
+            ),
+            field(
+                "poll",
+                "poll the device for completions (IOPOLL)",
+                Value::Choice(&mut self.poll),
+            ),
+            field(
+                "compressible_share",
+                "share of what is written that is zeroes, in every 4096 bytes",
+                Value::Share(&mut self.compressible_share),
+            ),
+            field(
+                "interval_ms",
+                "the interval of the course over time",
+                Value::Count(&mut self.interval_ms, 10, DAY_MS),
+            ),
+        ]);
+        fields
+    }
+
+    /// Properties of a program with these parameters and calls of at most so many bytes.
+    pub(crate) fn facts(&self, call_bytes: u64, writes: bool) -> Facts {
+        Facts {
+            takes_any_size: true,
+            writes,
+            workers: self.workers as u32,
+            cache: (self.direct == YesNo::Yes).then_some(CacheMode::Direct),
+            lasts: self.lasts(),
+            // The ring has the buffers.
+            buffer_calls: 1,
+            ..Facts::reading(call_bytes)
+        }
+    }
+
+    /// How long a repetition takes, where that is given.
+    fn lasts(&self) -> Option<Nanoseconds> {
+        (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
+    }
+
+    /// Why the parameters do not fit together, with calls of at most so many bytes.
+    pub(crate) fn unfit(&self, call_bytes: u64) -> Option<String> {
+        if call_bytes > self.area_bytes {
+            return Some(format!(
+                "a request of {call_bytes} bytes does not fit in area_bytes={}",
+                self.area_bytes
+            ));
+        }
+        if self.depth * call_bytes > LARGEST_BUFFERS_BYTES {
+            return Some(format!(
+                "{} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes",
+                self.depth
+            ));
+        }
+        (self.ramp_ms > 0 && self.duration_ms == 0).then(|| {
+            "ramp_ms comes before a time that is measured: give duration_ms too".to_owned()
+        })
+    }
+
+    /// Makes the area's file of so many bytes. Workers share it: the first makes it.
+    pub(crate) async fn prepare(
+        &self,
+        (system, worker): (&mut System, &Worker),
+        bytes: u64,
+    ) -> Result<(), ProgramError> {
+        match worker.index {
+            0 => ensure_file(system, worker, &worker.file(AREA), bytes).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the area's file; it, and how many of so many bytes are there.
+    pub(crate) async fn open(
+        &self,
+        (system, worker): (&mut System, &Worker),
+        how: Open,
+        bytes: u64,
+    ) -> Result<(File, u64), ProgramError> {
+        let file = system
+            .open(&worker.file(AREA), how.direct(worker.direct))
+            .await?;
+        let there_bytes = match worker.medium {
+            Medium::Directory => bytes,
+            Medium::Device | Medium::File => bytes.min(system.length(file).await?),
+        };
+        Ok((file, there_bytes))
+    }
+
+    /// Opens a ring for files, with buffers for requests of at most so many bytes.
+    pub(crate) async fn open_ring(
+        &self,
+        (system, worker): (&mut System, &Worker),
+        files: &[File],
+        call_bytes: u64,
+    ) -> Result<(), ProgramError> {
+        let options = RingOptions {
+            depth: self.depth as u32,
+            buffer_bytes: call_bytes.next_multiple_of(512) as u32,
+            seed: worker.seed,
+            compressible_percent: (self.compressible_share * 100.0).round() as u8,
+            engine: match self.engine {
+                Engine::Best => EngineChoice::Best,
+                Engine::IoUring => EngineChoice::IoUring,
+                Engine::SqPoll => EngineChoice::SqPoll,
+                Engine::Threads => EngineChoice::Threads,
+            },
+            poll: self.poll == YesNo::Yes,
+            interval: Nanoseconds::from_millis(self.interval_ms),
+        };
+        Ok(system.open_ring(options, files).await?)
+    }
+}
+
+/// A parameter of a program.
+pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<'a>) -> Field<'a> {
+    Field {
+        name,
+        meaning,
+        value,
+    }
+}
+
+/// A read or a write, as a generator asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) write: bool,
+    pub(crate) offset_bytes: u64,
+    pub(crate) bytes: u32,
+}
+
+/// When writes are made durable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Durability {
+    /// A sync after so many writes; 0: none.
+    every_writes: u64,
+    call: SyncCall,
+    dsync: YesNo,
+}
+
+impl Default for Durability {
+    fn default() -> Self {
+        Self {
+            every_writes: 0,
+            call: SyncCall::Fdatasync,
+            dsync: YesNo::No,
+        }
+    }
+}
+
+impl Durability {
+    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+        vec![
+            field(
+                "sync_every",
+                "make writes durable after every so many; 0: not at all",
+                Value::Count(&mut self.every_writes, 0, u64::MAX),
+            ),
+            field(
+                "sync_call",
+                "the call that does",
+                Value::Choice(&mut self.call),
+            ),
+            field(
+                "dsync",
+                "open with O_DSYNC: each write is durable when it returns",
+                Value::Choice(&mut self.dsync),
+            ),
+        ]
+    }
+
+    /// How a file is opened that is written to.
+    pub(crate) fn open(&self) -> Open {
+        Open::READ_WRITE.dsync(self.dsync == YesNo::Yes)
+    }
+}
+
+/// How long requests are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: Nanoseconds,
+    /// When the ramp ends, as long as it lasts.
+    ramp: Option<Nanoseconds>,
+    /// When the last request may be issued, or arrive; none where the size decides.
+    end: Option<Nanoseconds>,
+}
+
+impl Span {
+    pub(crate) fn new(load: &Load, start: Nanoseconds) -> Self {
+        let after = |milliseconds| start + Nanoseconds::from_millis(milliseconds);
+        Self {
+            start,
+            ramp: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
+            end: (load.duration_ms > 0).then(|| after(load.ramp_ms + load.duration_ms)),
+        }
+    }
+
+    /// Ends the ramp when its time has come: what was measured until then does not count.
+    #[inline]
+    pub(crate) fn end_ramp(
+        &mut self,
+        now: Nanoseconds,
+        system: &mut System,
+    ) -> Result<(), ProgramError> {
+        if self.ramp.is_some_and(|end| now >= end) {
+            self.ramp = None;
+            system.restart_measuring()?;
+        }
+        Ok(())
+    }
+
+    /// Whether it is over; where no time is given, whether all was moved.
+    pub(crate) fn is_over(&self, now: Nanoseconds, all_moved: bool) -> bool {
+        self.end.map_or(all_moved, |end| now >= end)
+    }
+}

@@ -1,0 +1,102 @@
+//! When requests arrive: as soon as a slot is free (closed loop), or by the clock,
+//! whatever is still under way (open loop).
+
+use crate::parameter::choices;
+use crate::random::Draws;
+use diskperf_timeline::Nanoseconds;
+
+choices! {
+    /// How arrivals by the clock are spaced.
+    Spacing {
+        /// All the same time apart.
+        Constant = "constant",
+        /// Independent of each other: exponential gaps.
+        Poisson = "poisson",
+    }
+}
+
+/// The next arrivals of an open loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    spacing: Spacing,
+    rate_iops: f64,
+    /// Arrivals so far.
+    count: u64,
+    /// When the next one comes, since the start.
+    next_ns: f64,
+    start: Nanoseconds,
+    random: Draws,
+}
+
+/// The random stream that gaps are drawn from.
+const GAP_STREAM: u128 = 5;
+
+impl Arrivals {
+    /// So many a second from `start` on, of a worker with this seed.
+    pub(crate) fn new(rate_iops: u64, spacing: Spacing, (start, seed): (Nanoseconds, u64)) -> Self {
+        let mut arrivals = Self {
+            spacing,
+            rate_iops: rate_iops as f64,
+            count: 0,
+            next_ns: 0.0,
+            start,
+            random: Draws::new(seed, GAP_STREAM),
+        };
+        // A Poisson process has no arrival at its start.
+        if spacing == Spacing::Poisson {
+            arrivals.advance();
+        }
+        arrivals
+    }
+
+    /// When the next request arrives.
+    #[inline]
+    pub(crate) fn next(&self) -> Nanoseconds {
+        self.start + Nanoseconds(self.next_ns as u64)
+    }
+
+    /// Takes it.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        self.count += 1;
+        self.next_ns = match self.spacing {
+            // Of the number, so that no rounding adds up.
+            Spacing::Constant => self.count as f64 * 1e9 / self.rate_iops,
+            Spacing::Poisson => self.next_ns + self.random.exponential() * 1e9 / self.rate_iops,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rate_iops: u64, spacing: Spacing, count: usize) -> Vec<f64> {
+        let mut arrivals = Arrivals::new(rate_iops, spacing, (Nanoseconds(0), 1983));
+        let next = |_| {
+            let next = arrivals.next().0 as f64;
+            arrivals.advance();
+            next
+        };
+        (0..count).map(next).collect()
+    }
+
+    #[test]
+    fn constant_gaps_do_not_drift() {
+        // A third of a nanosecond is lost in every gap that is a whole number of them.
+        let times = times(3, Spacing::Constant, 3_000_001);
+        assert_eq!(times[3_000_000], 1e15);
+    }
+
+    #[test]
+    fn poisson_arrivals_have_the_rate_and_the_variation() {
+        let times = times(500, Spacing::Poisson, 10_000);
+        let span_s = times[9_999] / 1e9;
+        assert!((span_s - 20.0).abs() < 0.6, "{span_s}");
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>();
+        let variation = (squares / gaps.len() as f64).sqrt() / mean;
+        assert!((variation - 1.0).abs() < 0.03, "{variation}");
+    }
+}

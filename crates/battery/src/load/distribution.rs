@@ -1,0 +1,366 @@
+//! How often each block of an area is asked for.
+//!
+//! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are
+//! scattered over the area, so that popular blocks are not neighbours, as fio does it.
+
+use crate::program::gcd;
+use crate::random::Draws;
+
+/// How often each block of an area is asked for, as a user states it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Distribution {
+    /// All equally often.
+    Uniform,
+    /// A block of rank k with probability proportional to 1/(k+1)^theta.
+    Zipf {
+        /// Above 0, and not 1.
+        theta: f64,
+    },
+    /// A share 1-h of the requests goes to a share h of the blocks, and so on within
+    /// these: 80 to 20 is 0.2 (fio's `pareto:h`).
+    Pareto {
+        /// Above 0 and below 1.
+        h: f64,
+    },
+    /// About the middle rank, with a spread in percent of the area (fio's `normal:dev`).
+    Normal {
+        /// From 0 to 100.
+        deviation_percent: f64,
+    },
+    /// Shares of the requests fall into zones, one after the other.
+    Zoned(Vec<Zone>),
+}
+
+/// A part of the area.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Zone {
+    /// Percent of the requests.
+    access_percent: f64,
+    /// Percent of the area.
+    range_percent: f64,
+}
+
+/// What a distribution may be, for messages.
+pub(crate) const ALLOWED: &str =
+    "uniform, zipf:1.1, pareto:0.2, normal:10, or zoned:60/10:30/20:10/70 (ACCESS%/RANGE%)";
+
+impl Distribution {
+    /// From `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or
+    /// `zoned:ACCESS/RANGE:...`; `None` where it is none of these, or out of range.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let number = || rest.parse::<f64>().ok().filter(|value| value.is_finite());
+        match name {
+            "uniform" if rest.is_empty() => Some(Self::Uniform),
+            "zipf" => number()
+                .filter(|theta| *theta > 0.0 && *theta < 100.0 && (*theta - 1.0).abs() > 1e-9)
+                .map(|theta| Self::Zipf { theta }),
+            "pareto" => number()
+                .filter(|h| *h > 0.0 && *h < 1.0)
+                .map(|h| Self::Pareto { h }),
+            "normal" => number()
+                .filter(|percent| (0.0..=100.0).contains(percent))
+                .map(|deviation_percent| Self::Normal { deviation_percent }),
+            "zoned" => zones(rest).map(Self::Zoned),
+            _ => None,
+        }
+    }
+
+    /// The text that it is parsed from.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Uniform => "uniform".to_owned(),
+            Self::Zipf { theta } => format!("zipf:{theta}"),
+            Self::Pareto { h } => format!("pareto:{h}"),
+            Self::Normal { deviation_percent } => format!("normal:{deviation_percent}"),
+            Self::Zoned(zones) => {
+                let zone = |zone: &Zone| format!("{}/{}", zone.access_percent, zone.range_percent);
+                format!(
+                    "zoned:{}",
+                    zones.iter().map(zone).collect::<Vec<_>>().join(":")
+                )
+            }
+        }
+    }
+}
+
+/// Zones whose shares of the requests, and of the area, sum to 100 %.
+fn zones(text: &str) -> Option<Vec<Zone>> {
+    let percent = |text: &str| {
+        let value: f64 = text.parse().ok()?;
+        (0.0..=100.0).contains(&value).then_some(value)
+    };
+    let zone = |text: &str| {
+        let (access, range) = text.split_once('/')?;
+        Some(Zone {
+            access_percent: percent(access)?,
+            range_percent: percent(range)?,
+        })
+    };
+    let zones: Vec<Zone> = text.split(':').map(zone).collect::<Option<_>>()?;
+    let sum = |of: fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>();
+    let whole = |sum: f64| (sum - 100.0).abs() < 1e-6;
+    (whole(sum(|zone| zone.access_percent)) && whole(sum(|zone| zone.range_percent)))
+        .then_some(zones)
+}
+
+/// Draws blocks of an area by a distribution.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks {
+    blocks: u64,
+    ranks: Ranks,
+    /// Ranks are multiplied by this, modulo the number of blocks, to which it is coprime:
+    /// a golden-ratio step, which scatters neighbours as far as can be.
+    scatter: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Ranks {
+    Uniform,
+    Zipf(Zipf),
+    Pareto {
+        power: f64,
+    },
+    Normal {
+        deviation_blocks: f64,
+    },
+    /// (share of the requests so far, first block, blocks).
+    Zoned(Vec<(f64, u64, u64)>),
+}
+
+impl Blocks {
+    /// Of an area of so many blocks, at least one.
+    pub(crate) fn new(distribution: &Distribution, blocks: u64) -> Self {
+        let blocks = blocks.max(1);
+        let ranks = match distribution {
+            Distribution::Uniform => Ranks::Uniform,
+            Distribution::Zipf { theta } => Ranks::Zipf(Zipf::new(blocks, *theta)),
+            Distribution::Pareto { h } => Ranks::Pareto {
+                power: libm::log(*h) / libm::log(1.0 - h),
+            },
+            Distribution::Normal { deviation_percent } => Ranks::Normal {
+                deviation_blocks: blocks as f64 * deviation_percent / 100.0,
+            },
+            Distribution::Zoned(zones) => Ranks::Zoned(zone_bounds(zones, blocks)),
+        };
+        Self {
+            blocks,
+            ranks,
+            scatter: scatter(blocks),
+        }
+    }
+
+    /// The next block.
+    #[inline]
+    pub(crate) fn draw(&self, random: &mut Draws) -> u64 {
+        let rank = match &self.ranks {
+            Ranks::Uniform => return random.below(self.blocks),
+            Ranks::Zoned(zones) => {
+                let point = random.unit();
+                let zone = zones.iter().find(|(upto, ..)| point <= *upto);
+                let (_, first, blocks) = zone.or(zones.last()).expect("there is a zone");
+                return first + random.below(*blocks);
+            }
+            Ranks::Zipf(zipf) => zipf.draw(random),
+            Ranks::Pareto { power } => {
+                ((self.blocks - 1) as f64 * libm::pow(random.unit(), *power)) as u64
+            }
+            Ranks::Normal { deviation_blocks } => loop {
+                let rank = self.blocks as f64 / 2.0 + deviation_blocks * random.normal();
+                if (0.0..self.blocks as f64).contains(&rank) {
+                    break rank as u64;
+                }
+            },
+        };
+        let scattered = u128::from(rank.min(self.blocks - 1)) * u128::from(self.scatter);
+        (scattered % u128::from(self.blocks)) as u64
+    }
+}
+
+/// A number about 0.618 of the blocks that is coprime to them.
+fn scatter(blocks: u64) -> u64 {
+    let golden = (blocks as f64 * 0.618_033_988_749_895) as u64;
+    (golden.max(1)..)
+        .find(|step| gcd(*step, blocks) == 1)
+        .expect("a number that is coprime to another comes soon")
+}
+
+fn zone_bounds(zones: &[Zone], blocks: u64) -> Vec<(f64, u64, u64)> {
+    let (mut upto, mut range_percent, mut first) = (0.0, 0.0, 0);
+    let bound = |zone: &Zone| {
+        upto += zone.access_percent / 100.0;
+        range_percent += zone.range_percent;
+        // A zone has a block at least.
+        let end = (blocks as f64 * range_percent / 100.0).round() as u64;
+        let start = first.min(blocks - 1);
+        first = end.clamp(start + 1, blocks);
+        (upto, start, first - start)
+    };
+    zones.iter().map(bound).collect()
+}
+
+/// Draws ranks with probability proportional to 1/(k+1)^theta by rejection-inversion
+/// (Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from monotone
+/// discrete distributions"): in constant time and memory, whatever the number of ranks.
+#[derive(Clone, Debug)]
+struct Zipf {
+    ranks: f64,
+    theta: f64,
+    /// The integral of the hat at 1.5, less the mass of the first rank.
+    low: f64,
+    /// The integral of the hat at `ranks` + 0.5.
+    high: f64,
+    /// How far a point may lie from its rank to be taken at once.
+    near: f64,
+}
+
+impl Zipf {
+    fn new(ranks: u64, theta: f64) -> Self {
+        let mut zipf = Self {
+            ranks: ranks as f64,
+            theta,
+            low: 0.0,
+            high: 0.0,
+            near: 0.0,
+        };
+        zipf.low = zipf.integral(1.5) - 1.0;
+        zipf.high = zipf.integral(ranks as f64 + 0.5);
+        zipf.near = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
+        zipf
+    }
+
+    fn density(&self, x: f64) -> f64 {
+        libm::pow(x, -self.theta)
+    }
+
+    fn integral(&self, x: f64) -> f64 {
+        libm::pow(x, 1.0 - self.theta) / (1.0 - self.theta)
+    }
+
+    fn inverse(&self, area: f64) -> f64 {
+        libm::pow(area * (1.0 - self.theta), 1.0 / (1.0 - self.theta))
+    }
+
+    fn draw(&self, random: &mut Draws) -> u64 {
+        loop {
+            let area = self.high + random.unit() * (self.low - self.high);
+            let x = self.inverse(area);
+            let rank = libm::round(x).clamp(1.0, self.ranks);
+            if rank - x <= self.near || area >= self.integral(rank + 0.5) - self.density(rank) {
+                return rank as u64 - 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: u64 = 1983;
+
+    /// How often each block comes in so many draws, most often first.
+    fn counts(text: &str, blocks: u64, draws: u64) -> Vec<u64> {
+        let mut random = Draws::new(SEED, 9);
+        let drawn = Blocks::new(&Distribution::parse(text).unwrap(), blocks);
+        let mut counts = vec![0; blocks as usize];
+        for _ in 0..draws {
+            counts[drawn.draw(&mut random) as usize] += 1;
+        }
+        counts
+    }
+
+    fn sorted(mut counts: Vec<u64>) -> Vec<u64> {
+        counts.sort_unstable_by(|left, right| right.cmp(left));
+        counts
+    }
+
+    #[test]
+    fn texts_read_back_and_others_are_refused() {
+        for text in [
+            "uniform",
+            "zipf:1.2",
+            "pareto:0.2",
+            "normal:10",
+            "zoned:60/10:30/20:10/70",
+        ] {
+            assert_eq!(Distribution::parse(text).unwrap().text(), text);
+        }
+        for text in [
+            "",
+            "zipf",
+            "zipf:1",
+            "zipf:-1",
+            "zipf:nan",
+            "pareto:1",
+            "normal:101",
+            "zoned:",
+            "zoned:60/10:30/20",
+            "zoned:60/60:40/60",
+            "uniform:2",
+            "Zipf:1.2",
+        ] {
+            assert_eq!(Distribution::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn zipf_has_the_masses_of_its_formula() {
+        for theta in [0.5, 0.99, 1.2, 2.0] {
+            let (blocks, draws) = (1000, 400_000);
+            let counts = sorted(counts(&format!("zipf:{theta}"), blocks, draws));
+            let mass = |rank: u64| ((rank + 1) as f64).powf(-theta);
+            let total: f64 = (0..blocks).map(mass).sum();
+            for rank in [0, 1, 2, 5, 10] {
+                let expected = draws as f64 * mass(rank) / total;
+                let found = counts[rank as usize] as f64;
+                // Five standard deviations, and a neighbour's rank may be swapped.
+                let room = 5.0 * expected.sqrt() + 1.0;
+                assert!(
+                    (found - expected).abs() < room,
+                    "{theta} {rank} {found} {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn popular_blocks_are_scattered() {
+        let counts = counts("zipf:1.2", 1000, 100_000);
+        let mut popular: Vec<usize> = (0..1000).collect();
+        popular.sort_by_key(|block| std::cmp::Reverse(counts[*block]));
+        let apart = popular[0].abs_diff(popular[1]);
+        assert!((300..700).contains(&apart), "{apart}");
+    }
+
+    #[test]
+    fn pareto_gives_a_share_of_the_requests_to_the_rest_of_the_blocks() {
+        // 80 % of the requests to 20 % of the blocks, and 64 % to 4 %.
+        let counts = sorted(counts("pareto:0.2", 10_000, 400_000));
+        let share = |blocks: usize| counts[..blocks].iter().sum::<u64>() as f64 / 400_000.0;
+        assert!((share(2000) - 0.8).abs() < 0.02, "{}", share(2000));
+        assert!((share(400) - 0.64).abs() < 0.02, "{}", share(400));
+    }
+
+    #[test]
+    fn zones_get_their_shares() {
+        let counts = counts("zoned:60/10:30/20:10/70", 1000, 100_000);
+        let share = |from: usize, to: usize| counts[from..to].iter().sum::<u64>() as f64 / 1e5;
+        assert!((share(0, 100) - 0.6).abs() < 0.01);
+        assert!((share(100, 300) - 0.3).abs() < 0.01);
+        assert!((share(300, 1000) - 0.1).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_single_block_is_all_there_is() {
+        for text in [
+            "uniform",
+            "zipf:1.2",
+            "pareto:0.2",
+            "normal:10",
+            "zoned:60/10:40/90",
+        ] {
+            assert_eq!(counts(text, 1, 100), [100], "{text}");
+        }
+    }
+}

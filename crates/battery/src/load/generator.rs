@@ -1,0 +1,237 @@
+//! Which block of the area is next.
+
+use super::Request;
+use super::distribution::{Blocks, Distribution};
+use super::permutation::Permutation;
+use crate::parameter::SizeMix;
+use crate::random::Draws;
+
+/// The random stream that offsets, sizes and directions are drawn from.
+const REQUEST_STREAM: u128 = 4;
+
+/// Requests at random places.
+#[derive(Clone, Debug)]
+pub(crate) struct RandomRequests<'a> {
+    sizes: &'a SizeMix,
+    total_weight: u64,
+    write_share: f64,
+    align_bytes: u64,
+    first_bytes: u64,
+    places: Places,
+    random: Draws,
+}
+
+#[derive(Clone, Debug)]
+enum Places {
+    Drawn(Blocks),
+    /// Each once before any comes again; in another order every time.
+    EachOnce {
+        order: Permutation,
+        blocks: u64,
+        next: u64,
+        seed: u64,
+    },
+}
+
+/// How places are chosen.
+pub(crate) struct Choice<'a> {
+    pub(crate) distribution: &'a Distribution,
+    pub(crate) each_once: bool,
+    pub(crate) align_bytes: u64,
+}
+
+impl<'a> RandomRequests<'a> {
+    /// Of these sizes, in the area of so many bytes that begins at `first_bytes`.
+    pub(crate) fn new(
+        (sizes, write_share): (&'a SizeMix, f64),
+        choice: &Choice<'_>,
+        (first_bytes, area_bytes): (u64, u64),
+        seed: u64,
+    ) -> Self {
+        let room_bytes = area_bytes.saturating_sub(sizes.largest());
+        let blocks = room_bytes / choice.align_bytes + 1;
+        let places = match choice.each_once {
+            false => Places::Drawn(Blocks::new(choice.distribution, blocks)),
+            true => Places::EachOnce {
+                order: Permutation::new(blocks, seed),
+                blocks,
+                next: 0,
+                seed,
+            },
+        };
+        Self {
+            sizes,
+            total_weight: sizes.total_weight(),
+            write_share,
+            align_bytes: choice.align_bytes,
+            first_bytes,
+            places,
+            random: Draws::new(seed, REQUEST_STREAM),
+        }
+    }
+
+    /// The next one.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> Request {
+        let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
+        let write = draw_write(self.write_share, &mut self.random);
+        let block = match &mut self.places {
+            Places::Drawn(blocks) => blocks.draw(&mut self.random),
+            Places::EachOnce {
+                order,
+                blocks,
+                next,
+                seed,
+            } => {
+                if *next == *blocks {
+                    *next = 0;
+                    *seed = seed.wrapping_add(1);
+                    *order = Permutation::new(*blocks, *seed);
+                }
+                *next += 1;
+                order.at(*next - 1)
+            }
+        };
+        Request {
+            write,
+            offset_bytes: self.first_bytes + block * self.align_bytes,
+            bytes,
+        }
+    }
+}
+
+/// Requests one behind the other: reads and writes each walk through the area from its
+/// front, and begin again at its end.
+#[derive(Clone, Debug)]
+pub(crate) struct SequentialRequests<'a> {
+    sizes: &'a SizeMix,
+    total_weight: u64,
+    write_share: f64,
+    skip_bytes: u64,
+    first_bytes: u64,
+    end_bytes: u64,
+    /// Of reads, and of writes.
+    next_bytes: [u64; 2],
+    random: Draws,
+}
+
+impl<'a> SequentialRequests<'a> {
+    /// Of these sizes, with so much left out after each.
+    pub(crate) fn new(
+        (sizes, write_share): (&'a SizeMix, f64),
+        skip_bytes: u64,
+        (first_bytes, area_bytes): (u64, u64),
+        seed: u64,
+    ) -> Self {
+        Self {
+            sizes,
+            total_weight: sizes.total_weight(),
+            write_share,
+            skip_bytes,
+            first_bytes,
+            end_bytes: first_bytes + area_bytes,
+            next_bytes: [first_bytes; 2],
+            random: Draws::new(seed, REQUEST_STREAM),
+        }
+    }
+
+    /// The next one.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> Request {
+        let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
+        let write = draw_write(self.write_share, &mut self.random);
+        let next_bytes = &mut self.next_bytes[usize::from(write)];
+        if *next_bytes + u64::from(bytes) > self.end_bytes {
+            *next_bytes = self.first_bytes;
+        }
+        let offset_bytes = *next_bytes;
+        *next_bytes += u64::from(bytes) + self.skip_bytes;
+        Request {
+            write,
+            offset_bytes,
+            bytes,
+        }
+    }
+}
+
+#[inline]
+fn draw_size(sizes: &SizeMix, total_weight: u64, random: &mut Draws) -> u32 {
+    let bytes = match sizes.only() {
+        Some(bytes) => bytes,
+        None => sizes.at(random.below(total_weight)),
+    };
+    bytes as u32
+}
+
+#[inline]
+fn draw_write(share: f64, random: &mut Draws) -> bool {
+    share > 0.0 && (share >= 1.0 || random.happens(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: u64 = 1983;
+
+    fn random(sizes: &SizeMix, each_once: bool, area_bytes: u64) -> RandomRequests<'_> {
+        let choice = Choice {
+            distribution: &Distribution::Uniform,
+            each_once,
+            align_bytes: 4096,
+        };
+        RandomRequests::new((sizes, 0.3), &choice, (8192, area_bytes), SEED)
+    }
+
+    #[test]
+    fn random_requests_stay_in_the_area_and_keep_to_the_mix() {
+        let sizes = SizeMix::new(&[(4096, 3), (16384, 1)]);
+        let mut requests = random(&sizes, false, 1 << 20);
+        let drawn: Vec<_> = (0..20_000).map(|_| requests.draw()).collect();
+        for request in &drawn {
+            assert!(request.offset_bytes >= 8192, "{request:?}");
+            let end = request.offset_bytes + u64::from(request.bytes);
+            assert!(end <= 8192 + (1 << 20), "{request:?}");
+            assert_eq!(request.offset_bytes % 4096, 0);
+        }
+        let share = |keep: fn(&&Request) -> bool| drawn.iter().filter(keep).count() as f64 / 2e4;
+        assert!((share(|request| request.write) - 0.3).abs() < 0.02);
+        assert!((share(|request| request.bytes == 4096) - 0.75).abs() < 0.02);
+    }
+
+    #[test]
+    fn each_once_is_a_new_order_every_pass() {
+        let sizes = SizeMix::new(&[(4096, 1)]);
+        let mut requests = random(&sizes, true, 256 * 4096);
+        let mut pass = || -> Vec<u64> { (0..256).map(|_| requests.draw().offset_bytes).collect() };
+        let (first, second) = (pass(), pass());
+        assert_ne!(first, second);
+        for mut offsets in [first, second] {
+            offsets.sort_unstable();
+            let all: Vec<u64> = (0..256).map(|block| 8192 + block * 4096).collect();
+            assert_eq!(offsets, all);
+        }
+    }
+
+    #[test]
+    fn drawing_with_repeats_leaves_out_a_share_of_1_over_e() {
+        let sizes = SizeMix::new(&[(4096, 1)]);
+        let mut requests = random(&sizes, false, 256 * 4096);
+        let drawn = (0..256).map(|_| requests.draw().offset_bytes);
+        let distinct = drawn.collect::<std::collections::BTreeSet<_>>().len();
+        // 256 * (1 - 1/e) = 161.8, with a standard deviation of about 5.
+        assert!((142..182).contains(&distinct), "{distinct}");
+    }
+
+    #[test]
+    fn reads_and_writes_walk_apart_and_begin_again() {
+        let sizes = SizeMix::new(&[(8192, 1)]);
+        let mut requests = SequentialRequests::new((&sizes, 0.5), 4096, (0, 32768), SEED);
+        let drawn: Vec<_> = (0..100).map(|_| requests.draw()).collect();
+        for write in [false, true] {
+            let offsets = drawn.iter().filter(|request| request.write == write);
+            let offsets: Vec<u64> = offsets.map(|request| request.offset_bytes).collect();
+            assert_eq!(offsets[..4], [0, 12288, 24576, 0], "write: {write}");
+        }
+    }
+}
