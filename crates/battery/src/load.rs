@@ -188,10 +188,19 @@ impl Load {
             workers: self.workers as u32,
             cache: (self.direct == YesNo::Yes).then_some(CacheMode::Direct),
             lasts: self.lasts(),
+            sizes_bytes: self.sizes_bytes(call_bytes, writes),
             // The ring has the buffers.
             buffer_calls: 1,
             ..Facts::reading(call_bytes)
         }
+    }
+
+    /// From some requests of each slot, which on a disk take long, to what does not wear
+    /// a flash drive out.
+    fn sizes_bytes(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
+        let least_bytes = call_bytes * (4 * self.depth).max(16);
+        let most_bytes = if writes { 256 * MIB } else { GIB };
+        (least_bytes, most_bytes.max(least_bytes))
     }
 
     /// How long a repetition takes, where that is given.

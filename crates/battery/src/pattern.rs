@@ -4,6 +4,7 @@ use crate::parameter::Field;
 use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, System};
+use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -112,6 +113,8 @@ pub(crate) struct Facts {
     /// The state of the page cache that it needs, whatever the run asks for.
     pub(crate) cache: Option<CacheMode>,
     pub(crate) lasts: Option<Nanoseconds>,
+    /// The least and the most bytes that a repetition moves whose size nobody said.
+    pub(crate) sizes_bytes: (u64, u64),
 }
 
 impl Facts {
@@ -136,6 +139,7 @@ impl Facts {
             touches_target: true,
             cache: None,
             lasts: None,
+            sizes_bytes: (8 * MIB, GIB),
         }
     }
 

@@ -276,6 +276,14 @@ impl Program {
         self.facts().lasts
     }
 
+    /// The least and the most bytes that a repetition moves whose size nobody said: 1983's
+    /// size and a gibibyte, where requests are not by far slower than that, or written.
+    pub fn sizes_bytes(&self) -> (u64, u64) {
+        let facts = self.facts();
+        let (least, most) = facts.sizes_bytes;
+        (least.max(facts.call_bytes), most.max(facts.call_bytes))
+    }
+
     /// What the program asks of the page cache, where the run asks for `asked`.
     pub fn cache_mode(&self, asked: CacheMode) -> CacheMode {
         self.facts().cache.unwrap_or(asked)

@@ -59,6 +59,12 @@ const FIVE_RUNS: Protocol = Protocol {
     ..THREE_RUNS
 };
 
+/// Enough for an interval, and for the tail of the latencies of all together.
+const FIVE_AFTER_ONE: Protocol = Protocol {
+    repetitions: 6,
+    ..THREE_RUNS
+};
+
 /// "The minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
@@ -86,8 +92,12 @@ const SECTOR_BYTES: u64 = 512;
 
 impl Suite {
     /// All suites, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 4] {
+    pub fn all() -> [(&'static str, &'static str); 5] {
         [
+            (
+                "today26",
+                "what storage of today is asked for: sequential and random requests at several depths, a log",
+            ),
             (
                 "ffs83",
                 "the 4.2BSD file system tests: read, write and rewrite a file (1983)",
@@ -110,6 +120,7 @@ impl Suite {
     /// The suite of this name, as it runs on this medium.
     pub fn named(name: &str, medium: Medium) -> Option<Self> {
         let (protocol, steps) = match name {
+            "today26" => (FIVE_AFTER_ONE, today26()),
             "ffs83" => (THREE_RUNS, ffs83()),
             "interleave91" => (THREE_RUNS, interleave91()),
             "seqread89" => (FIVE_RUNS, seqread89(medium)),
@@ -182,6 +193,31 @@ impl Step {
             Needs::Nothing
         }
     }
+}
+
+/// What the data sheets of drives are written in: MB/s of a mebibyte at depth 8, IOPS of
+/// 4 KiB at depths 1 and 32; a mix of reads and writes, and a log, which data sheets omit.
+fn today26() -> Vec<Step> {
+    let steps: [(&str, &[(&str, &str)]); 8] = [
+        ("sequential", &[("depth", "8")]),
+        ("sequential", &[("write_share", "1"), ("depth", "8")]),
+        ("random", &[("depth", "1")]),
+        ("random", &[("depth", "32")]),
+        ("random", &[("write_share", "1"), ("depth", "1")]),
+        ("random", &[("write_share", "1"), ("depth", "32")]),
+        ("random", &[("write_share", "0.3"), ("depth", "16")]),
+        ("log_append", &[]),
+    ];
+    let step = |(row, (name, settings)): (usize, (&str, &[(&str, &str)]))| {
+        let mut step = Step::new(name, row as u32, row as u32, settings);
+        if name != "log_append" {
+            step.program
+                .set("direct", "yes")
+                .expect("programs of the area can go past the page cache");
+        }
+        step
+    };
+    steps.into_iter().enumerate().map(step).collect()
 }
 
 /// The order of the paper's script, the rows of the paper's tables.

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Shows a run's events.
 pub(crate) struct Progress {
@@ -21,31 +21,48 @@ pub(crate) struct Progress {
 /// A bar, and the thread that moves it.
 struct Bar {
     bar: ProgressBar,
-    moved: Arc<Mutex<Moved>>,
+    far: Arc<Mutex<Done>>,
     /// What the last repetition did.
     rate: String,
     done: Arc<AtomicBool>,
     mover: Option<JoinHandle<()>>,
 }
 
-/// What a program has moved so far, over all its repetitions.
+/// How far a program is, over all its repetitions: in bytes moved, or where repetitions
+/// take a given time in nanoseconds.
 #[derive(Default)]
-struct Moved {
+struct Done {
     /// By the repetitions that have ended.
-    before_bytes: u64,
+    before: u64,
     /// By each of them, as far as is known before: those that copy trees move more.
-    each_bytes: u64,
-    /// By each worker of the current one.
-    workers: Vec<Arc<AtomicU64>>,
+    each: u64,
+    current: Current,
 }
 
-impl Moved {
-    fn bytes(&self) -> u64 {
-        let workers = self
-            .workers
-            .iter()
-            .map(|worker| worker.load(Ordering::Relaxed));
-        self.before_bytes + workers.sum::<u64>().min(self.each_bytes)
+/// How far the current repetition is.
+enum Current {
+    /// What each worker has moved.
+    Moved(Vec<Arc<AtomicU64>>),
+    /// It began then.
+    Since(Instant),
+}
+
+impl Default for Current {
+    fn default() -> Self {
+        Self::Moved(Vec::new())
+    }
+}
+
+impl Done {
+    fn position(&self) -> u64 {
+        let current = match &self.current {
+            Current::Moved(workers) => {
+                let workers = workers.iter().map(|worker| worker.load(Ordering::Relaxed));
+                workers.sum::<u64>()
+            }
+            Current::Since(begin) => begin.elapsed().as_nanos() as u64,
+        };
+        self.before + current.min(self.each)
     }
 }
 
@@ -87,16 +104,21 @@ impl Observer for Progress {
                 number,
                 of,
                 total_bytes,
+                lasts,
                 moved_bytes,
             } => {
                 if of > 1 {
                     bar.say(&format!("run {} of {of}", number + 1));
                 }
-                bar.bar.set_length(u64::from(of) * total_bytes);
-                *bar.moved() = Moved {
-                    before_bytes: u64::from(number) * total_bytes,
-                    each_bytes: total_bytes,
-                    workers: moved_bytes.to_vec(),
+                let each = lasts.map_or(total_bytes, |lasts| lasts.0);
+                bar.bar.set_length(u64::from(of) * each);
+                *bar.far() = Done {
+                    before: u64::from(number) * each,
+                    each,
+                    current: match lasts {
+                        Some(_) => Current::Since(Instant::now()),
+                        None => Current::Moved(moved_bytes.to_vec()),
+                    },
                 };
             }
             Event::RepetitionFinished(repetition) => {
@@ -140,10 +162,10 @@ impl Bar {
     fn new(stop: Arc<AtomicBool>) -> Self {
         let shown = style("{prefix}  {wide_bar} {msg}{left}");
         let bar = ProgressBar::new(1).with_style(shown);
-        let moved = Arc::new(Mutex::new(Moved::default()));
+        let far = Arc::new(Mutex::new(Done::default()));
         let done = Arc::new(AtomicBool::new(false));
         let mover = {
-            let (bar, moved, done) = (bar.clone(), Arc::clone(&moved), Arc::clone(&done));
+            let (bar, far, done) = (bar.clone(), Arc::clone(&far), Arc::clone(&done));
             // Where no thread can be had, the bar stays where it is.
             let thread = std::thread::Builder::new();
             let mover = thread.spawn(move || {
@@ -152,7 +174,7 @@ impl Bar {
                         bar.set_style(style("{prefix}  {msg}"));
                         bar.set_message("interrupted: removing its files");
                     }
-                    bar.set_position(lock(&moved).bytes());
+                    bar.set_position(lock(&far).position());
                     std::thread::sleep(PERIOD);
                 }
             });
@@ -160,7 +182,7 @@ impl Bar {
         };
         Self {
             bar,
-            moved,
+            far,
             rate: String::new(),
             done,
             mover,
@@ -169,7 +191,7 @@ impl Bar {
 
     /// Begins with a program.
     fn start(&mut self, title: String) {
-        *self.moved() = Moved::default();
+        *self.far() = Done::default();
         self.rate.clear();
         self.bar.set_prefix(title);
         self.bar.set_length(1);
@@ -181,8 +203,8 @@ impl Bar {
         self.bar.set_message(format!("{}{what}", self.rate));
     }
 
-    fn moved(&self) -> MutexGuard<'_, Moved> {
-        lock(&self.moved)
+    fn far(&self) -> MutexGuard<'_, Done> {
+        lock(&self.far)
     }
 }
 
@@ -206,8 +228,8 @@ fn left(state: &ProgressState, to: &mut dyn Write) {
 }
 
 /// A thread that panicked while it held this had changed nothing by halves.
-fn lock(moved: &Mutex<Moved>) -> MutexGuard<'_, Moved> {
-    moved.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(far: &Mutex<Done>) -> MutexGuard<'_, Done> {
+    far.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Bar {

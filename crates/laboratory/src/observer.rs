@@ -1,6 +1,6 @@
 //! What happens during a run, for whoever shows progress.
 
-use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Setting};
+use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Setting};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub enum Event<'a> {
         of: u32,
         /// Bytes that all workers will move.
         total_bytes: u64,
+        /// How long it will take, where that is given and not the bytes.
+        lasts: Option<Nanoseconds>,
         /// What each worker has moved so far; kept current by the workers.
         moved_bytes: &'a [Arc<AtomicU64>],
     },

@@ -7,14 +7,9 @@ use crate::plan::title;
 use crate::repetition::HostRig;
 use crate::rig::{ONCE, Work, repeat};
 use diskperf_battery::Step;
-use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
-/// 1983's size: no repetition moves less.
-pub(crate) const SMALLEST_BYTES: u64 = 8 * MIB;
-/// No repetition moves more, unless the user says so.
-pub(crate) const LARGEST_BYTES: u64 = GIB;
 /// How long a repetition of a run should last.
 const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
 /// How long one of an A/B measurement should: many short ones say more than few long ones.
@@ -73,6 +68,10 @@ impl Sizes {
             }
             return Ok(size_bytes.max(call_bytes));
         }
+        if step.program.lasts().is_some() {
+            // Its time decides, and not its size.
+            return Ok(plan.smallest_size(step));
+        }
         let size_bytes = match self.found.get(&step.size_group) {
             Some(size_bytes) => *size_bytes,
             None => {
@@ -102,7 +101,8 @@ fn found(
         let mut programs = group.iter().map(|step| &step.program);
         programs.all(|program| program.file_bytes(size_bytes) <= rig.pilot_bytes())
     };
-    let mut size_bytes = SMALLEST_BYTES.max(call_bytes);
+    let (least_bytes, most_bytes) = program.sizes_bytes();
+    let mut size_bytes = least_bytes;
     // A file of the user's may be smaller than that.
     while size_bytes > call_bytes && !fits(size_bytes) {
         size_bytes /= 2;
@@ -123,11 +123,11 @@ fn found(
         repeat(rig, &tried, &mut tries, observer, on)?;
         let elapsed = longest(&tries[0]);
         let grown = size_bytes * GROWTH;
-        if elapsed < TELLING && grown <= LARGEST_BYTES && fits(grown) {
+        if elapsed < TELLING && grown <= most_bytes && fits(grown) {
             size_bytes = grown;
             continue;
         }
-        let mut best = extrapolated(size_bytes, elapsed, wanted);
+        let mut best = extrapolated((size_bytes, elapsed), wanted, (least_bytes, most_bytes));
         while best > call_bytes && !fits(best) {
             best /= 2;
         }
@@ -155,10 +155,14 @@ fn longest(repetition: &Repetition) -> Nanoseconds {
 /// The power of two between the limits at which a repetition is nearest to
 /// what is wanted. Powers of two keep the sizes of two runs the same although
 /// their pilots differ.
-fn extrapolated(size_bytes: u64, elapsed: Nanoseconds, wanted: Nanoseconds) -> u64 {
+fn extrapolated(
+    (size_bytes, elapsed): (u64, Nanoseconds),
+    wanted: Nanoseconds,
+    (least_bytes, most_bytes): (u64, u64),
+) -> u64 {
     let wanted = size_bytes as f64 * wanted.0 as f64 / elapsed.0.max(1) as f64;
-    let mut best = SMALLEST_BYTES;
-    while best < LARGEST_BYTES && (best as f64) * std::f64::consts::SQRT_2 < wanted {
+    let mut best = least_bytes;
+    while best * 2 <= most_bytes && (best as f64) * std::f64::consts::SQRT_2 < wanted {
         best *= 2;
     }
     best
@@ -167,6 +171,7 @@ fn extrapolated(size_bytes: u64, elapsed: Nanoseconds, wanted: Nanoseconds) -> u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diskperf_timeline::units::{GIB, MIB};
 
     #[test]
     fn half_a_second_between_the_limits() {
@@ -179,7 +184,8 @@ mod tests {
             (64, 490, 64),
             (64, 360, 64),
         ] {
-            let size = extrapolated(size_mib * MIB, Nanoseconds::from_millis(elapsed_ms), WANTED);
+            let tried = (size_mib * MIB, Nanoseconds::from_millis(elapsed_ms));
+            let size = extrapolated(tried, WANTED, (8 * MIB, GIB));
             assert_eq!(
                 size / MIB,
                 expected_mib,

@@ -11,7 +11,7 @@ use crate::label;
 use crate::model::load_catalogue;
 use diskperf_battery::{Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::Experiment;
+use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
 
 pub use host::HostPlan;
@@ -45,6 +45,15 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
         return Ok(plans.into_iter().map(boxed_host).collect());
     }
     model::check_options(experiment, paths.is_empty())?;
+    // Beside real storage a model runs what that runs.
+    let beside = Experiment {
+        workload: Workload::Named(workload::USUAL.to_owned()),
+        ..experiment.clone()
+    };
+    let experiment = match experiment.workload {
+        Workload::Usual if !paths.is_empty() => &beside,
+        _ => experiment,
+    };
     let mut plans = Vec::new();
     for target in &experiment.targets {
         if is_model(target, experiment.catalogue.as_deref()) {

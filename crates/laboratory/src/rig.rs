@@ -109,6 +109,7 @@ pub(crate) fn repeat(
             number,
             of,
             total_bytes: task.size_bytes * workers * task.program.passes(),
+            lasts: task.program.lasts(),
             moved_bytes: &moved_bytes,
         });
         let mut repetition = rig.run(work.title, (&assignments, &moved_bytes), observer)?;

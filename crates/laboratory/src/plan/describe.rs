@@ -1,7 +1,6 @@
 //! What `--dry-run` says.
 
 use super::{HostPlan, title};
-use crate::pilot;
 use crate::target::Target;
 use diskperf_battery::Medium;
 use diskperf_timeline::SizeChoice;
@@ -65,7 +64,7 @@ impl HostPlan {
             let program = &step.program;
             let (least_bytes, most_bytes) = match self.experiment.size {
                 SizeChoice::Bytes(bytes) => (bytes, bytes),
-                SizeChoice::Auto => (self.smallest_size(step), pilot::LARGEST_BYTES),
+                SizeChoice::Auto => (self.smallest_size(step), program.sizes_bytes().1),
             };
             if self.targets[0].medium == Medium::Directory {
                 let (least, most) = files.entry(program.file_name()).or_default();

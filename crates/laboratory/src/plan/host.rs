@@ -1,6 +1,8 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
+mod area;
+
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
 use super::{NO_BLOCK_NULL, leave_out};
 use crate::clean::settings_left;
@@ -127,9 +129,10 @@ fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
 
 fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
-    let suite = suite(&experiment.workload, medium)?;
+    let mut suite = suite(&experiment.workload, medium)?;
     check_programs_alone(&suite, &experiment.settings)?;
     let discarded = note_on_discarded(&suite, experiment.repetitions);
+    let fitted = area::fit(&mut suite, (&targets, experiment));
     let mut suite = stated(suite, experiment)?;
     // One statistic on real storage: what a table prints is what a comparison is of.
     suite.protocol.statistic = Statistic::Median;
@@ -137,6 +140,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let mut notes = settings_left(targets.iter().map(|target| &target.place));
     notes.extend(same_filesystem(experiment));
     notes.extend(discarded);
+    notes.extend(fitted);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment
@@ -322,7 +326,7 @@ impl HostPlan {
             .iter()
             .filter(|target| target.medium != Medium::Directory);
         let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
-        let mut wanted = crate::pilot::SMALLEST_BYTES.max(call_bytes);
+        let (mut wanted, _) = step.program.sizes_bytes();
         while wanted > call_bytes && step.program.file_bytes(wanted) > room_bytes {
             wanted /= 2;
         }

@@ -16,6 +16,9 @@ use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// What a modelled system runs by itself where nobody says what: what it was measured with.
+const FILE_SUITE: &str = "ffs83";
+
 /// The suite of drives by themselves.
 const RAW_SUITE: &str = "interleave91";
 
@@ -130,6 +133,7 @@ fn plan_on(
         Workload::Usual if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
         }
+        Workload::Usual => named_suite(FILE_SUITE, Medium::Directory)?,
         _ => suite(workload, Medium::Directory)?,
     };
     let asked = stated(asked, experiment)?;

@@ -7,16 +7,13 @@ use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Protocol, Setting, StepValues, Workload};
 use std::path::{Path, PathBuf};
 
+/// What runs on real storage where nobody says what.
+pub(super) const USUAL: &str = "today26";
+
 /// The suite of a workload on this medium.
 pub(super) fn suite(workload: &Workload, medium: Medium) -> Result<Suite, LaboratoryError> {
     match workload {
-        Workload::Usual => named_suite(
-            match medium {
-                Medium::Directory => "ffs83",
-                Medium::Device | Medium::File => "seqread89",
-            },
-            medium,
-        ),
+        Workload::Usual => named_suite(USUAL, medium),
         Workload::Named(name) => named_suite(name, medium),
         Workload::Steps {
             name,

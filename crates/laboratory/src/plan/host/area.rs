@@ -1,0 +1,115 @@
+//! How large an area the suites of today's storage work on, and whether they can go past
+//! the page cache.
+
+use crate::target::Target;
+use diskperf_battery::{Medium, Step, Suite};
+use diskperf_timeline::units::{GIB, MIB, format_size};
+use diskperf_timeline::{Device, Experiment, SizeChoice, Workload};
+
+/// The suites whose programs share an area of one size.
+const SUITES: [&str; 1] = ["today26"];
+
+/// The most that an area takes of a file system: more than four times the cache of any
+/// drive or controller, and made in a minute by a slow one.
+const LARGEST_BYTES: u64 = 4 * GIB;
+/// Below this a drive's or a controller's cache may hold a good part of it.
+const SMALL_BYTES: u64 = GIB;
+/// The most that a log takes.
+const LOG_BYTES: u64 = 64 * MIB;
+
+/// Gives the programs of a suite of today's storage an area that fits the targets; what a
+/// reader must know.
+pub(super) fn fit(
+    suite: &mut Suite,
+    (targets, experiment): (&[Target], &Experiment),
+) -> Vec<String> {
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    if is_kept || !SUITES.contains(&suite.name.as_str()) {
+        return Vec::new();
+    }
+    let areas = targets.iter().map(|target| area_bytes(target, experiment));
+    let area_bytes = areas.min().unwrap_or(0);
+    let log_bytes = (area_bytes / 4).clamp(MIB, LOG_BYTES);
+    for step in &mut suite.steps {
+        let bytes = match step.program.name() {
+            "log_append" => log_bytes,
+            _ => area_bytes.max(step.program.call_bytes()),
+        };
+        set(step, "area_bytes", &bytes.to_string());
+    }
+    let mut notes = Vec::new();
+    // Multiples of 4096 are what all its programs move.
+    if let Some(why) = targets
+        .iter()
+        .find_map(|target| target.direct_obstacle(4096))
+    {
+        for step in suite
+            .steps
+            .iter_mut()
+            .filter(|step| step.program.name() != "log_append")
+        {
+            set(step, "direct", "no");
+        }
+        notes.push(format!(
+            "{why}: all goes through the page cache, which is dropped before each repetition"
+        ));
+    }
+    if area_bytes < SMALL_BYTES {
+        notes.push(format!(
+            "requests fall into {}, of which a cache of the drive or its controller may hold a part; --set program.area_bytes=N changes it",
+            format_size(area_bytes)
+        ));
+    }
+    notes.extend(targets.iter().filter_map(hidden_cache));
+    notes
+}
+
+fn set(step: &mut Step, name: &str, value: &str) {
+    let taken = step.program.set(name, value);
+    taken.expect("the programs of these suites have an area");
+}
+
+/// The area on a target, in whole mebibytes: what was asked for, or a share of what there
+/// is.
+fn area_bytes(target: &Target, experiment: &Experiment) -> u64 {
+    let there_bytes = match (target.medium, &experiment.fresh) {
+        (Medium::Device | Medium::File, _) => target.room_bytes(),
+        // Half of the image's space is for others' files.
+        (Medium::Directory, Some(_)) => target.pilot_bytes().min(GIB) / 4,
+        (Medium::Directory, None) => target.pilot_bytes().min(LARGEST_BYTES),
+    };
+    let bytes = match experiment.size {
+        SizeChoice::Bytes(bytes) if target.medium == Medium::Directory => bytes,
+        SizeChoice::Bytes(_) | SizeChoice::Auto => there_bytes,
+    };
+    (bytes / MIB * MIB).max(bytes.min(MIB))
+}
+
+/// That a device has a cache below it which nobody here can drop.
+fn hidden_cache(target: &Target) -> Option<String> {
+    let device = target
+        .place
+        .devices
+        .iter()
+        .find(|device| is_virtual(device))?;
+    Some(format!(
+        "{} is a virtual disk: its host may serve reads from memory and report writes early",
+        device.name
+    ))
+}
+
+/// Whether a device is a hypervisor's or a network's.
+fn is_virtual(device: &Device) -> bool {
+    let by_name = ["vd", "xvd", "nbd", "rbd"];
+    let by_model = [
+        "QEMU",
+        "VMware",
+        "Virtual",
+        "VBOX",
+        "Amazon Elastic",
+        "Google",
+    ];
+    let model = device.model.as_deref().unwrap_or_default();
+    by_name.iter().any(|name| device.name.starts_with(name))
+        || by_model.iter().any(|name| model.contains(name))
+}
