@@ -93,6 +93,71 @@ impl Clock {
     }
 }
 
+/// Tells the time that [`monotonic`] tells, at the cost of a [`Clock`]: it is set by that
+/// again and again, so that it errs by less than a hundredth of a microsecond or so, and
+/// never runs backwards.
+#[derive(Clone, Debug)]
+pub(crate) struct SteadyClock {
+    clock: Clock,
+    set_at: Nanoseconds,
+    set_at_ticks: Ticks,
+    latest: Nanoseconds,
+}
+
+/// How long it goes on by itself.
+const SET_FOR: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// Between the two readings of the counter around one of the clock there is nothing else:
+/// else the thread lost the processor meanwhile, and another attempt is better.
+const SET_WITHIN: Nanoseconds = Nanoseconds(500);
+const ATTEMPTS_TO_SET: usize = 8;
+
+impl SteadyClock {
+    pub(crate) fn new(clock: Clock) -> Self {
+        let mut steady = Self {
+            clock,
+            set_at: Nanoseconds::ZERO,
+            set_at_ticks: clock.ticks(),
+            latest: Nanoseconds::ZERO,
+        };
+        steady.set();
+        steady
+    }
+
+    /// Time since the arbitrary moment of [`monotonic`].
+    #[inline]
+    pub(crate) fn now(&mut self) -> Nanoseconds {
+        let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
+        if since > SET_FOR {
+            self.set();
+        } else {
+            self.latest = self.latest.max(self.set_at + since);
+        }
+        self.latest
+    }
+
+    #[cold]
+    fn set(&mut self) {
+        let mut least = Nanoseconds(u64::MAX);
+        for _ in 0..ATTEMPTS_TO_SET {
+            let before = self.clock.ticks();
+            let now = monotonic();
+            let took = self.clock.span(before, self.clock.ticks());
+            if took < least {
+                least = took;
+                // The clock was read halfway between the two.
+                self.set_at = Nanoseconds(now.0.saturating_sub(took.0 / 2));
+                self.set_at_ticks = before;
+            }
+            if took <= SET_WITHIN {
+                break;
+            }
+        }
+        let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
+        self.latest = self.latest.max(self.set_at + since);
+    }
+}
+
 /// Time since an arbitrary moment, the same for all threads; does not jump.
 #[inline]
 pub(crate) fn monotonic() -> Nanoseconds {
@@ -119,6 +184,22 @@ fn time_stamp_counter() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_steady_clock_keeps_to_the_slow_one() {
+        let mut steady = SteadyClock::new(Clock::calibrated());
+        let end = monotonic() + Nanoseconds::from_millis(30);
+        let mut latest = Nanoseconds::ZERO;
+        let mut least_error = u64::MAX;
+        while monotonic() < end {
+            let (before, now, after) = (monotonic(), steady.now(), monotonic());
+            assert!(now >= latest, "{now:?} after {latest:?}");
+            latest = now;
+            // A reading between two others lies between them, but for the error.
+            least_error = least_error.min(before.since(now).0 + now.since(after).0);
+        }
+        assert!(least_error < 2_000, "never closer than {least_error} ns");
+    }
 
     #[test]
     fn both_clocks_agree_on_a_span() {

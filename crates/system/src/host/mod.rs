@@ -13,6 +13,7 @@ pub mod limits;
 mod listing;
 pub mod mounts;
 mod names;
+mod null;
 pub mod output_file;
 pub mod page_cache;
 mod processes;
@@ -32,4 +33,5 @@ pub fn is_root() -> bool {
 pub use clock::Clock;
 pub use names::{DrivePort, Ports, ReadAhead};
 pub use rendezvous::Rendezvous;
+pub use ring::EngineNote;
 pub use worker::{Control, Host};

@@ -1,6 +1,7 @@
 //! A worker's names: what they lead to, and the calls on them.
 
 use super::device::BlockDevice;
+use super::null::NullFile;
 use super::worker::Host;
 use crate::{Call, Errno, Error, Result};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
@@ -69,9 +70,23 @@ pub enum DrivePort {
     },
     /// A file of the user's, which is only read.
     File(PathBuf),
+    /// Nothing, as long as a drive: what is written is gone, what is read is as it was,
+    /// and both are done at once. What is left is the cost of generating load.
+    Null {
+        /// How long.
+        length_bytes: u64,
+    },
 }
 
 impl DrivePort {
+    /// What it is where it is not there.
+    pub(super) fn null_file(&self) -> Option<NullFile> {
+        match self {
+            Self::Device { .. } | Self::File(_) => None,
+            Self::Null { length_bytes } => Some(NullFile::new(*length_bytes)),
+        }
+    }
+
     /// Opens it, never creating nor truncating anything.
     pub(super) fn open(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
         let flags = flags - OFlags::CREATE - OFlags::TRUNC;
@@ -87,6 +102,11 @@ impl DrivePort {
             }
             Self::Device { device, .. } => Ok(device.open(flags)?),
             Self::File(path) => Ok(rustix::fs::open(path, flags, Mode::empty())?),
+            // There is a descriptor behind every open file.
+            Self::Null { .. } => {
+                let flags = flags - OFlags::DIRECT - OFlags::DSYNC;
+                Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+            }
         }
     }
 }

@@ -1,38 +1,414 @@
-//! The ring of real storage.
+//! The ring of real storage: the slots with their times and buffers, and an engine that
+//! hands requests to the kernel.
 
-use super::worker::Host;
-use crate::{Completion, File, Operation, Result, RingOptions, Submission};
-use diskperf_timeline::Nanoseconds;
+mod buffers;
+mod calls;
+mod enter;
+mod files;
+mod pool;
+mod uring;
 
-/// Several requests under way.
-impl Host {
-    pub(crate) fn open_ring(&mut self, _options: RingOptions, _files: &[File]) -> Result<()> {
-        todo!()
+use super::clock::{Clock, SteadyClock, monotonic};
+use crate::{Call, Completion, EngineChoice, Errno, Error, File, Operation, Result};
+use crate::{RingOptions, Submission};
+use buffers::Buffers;
+use diskperf_timeline::{Engine as EngineName, Nanoseconds};
+use files::RingFiles;
+use pool::Pool;
+use std::sync::Arc;
+use uring::Uring;
+
+/// How long a wait takes at most to notice that the run has ended.
+const WAIT_SLICE: Nanoseconds = Nanoseconds::from_millis(50);
+
+/// How long the end of a ring waits for a device before it says so, and at all: longer
+/// than a kernel takes to give a disk up that does not answer.
+const SAY_AFTER: Nanoseconds = Nanoseconds::from_millis(5_000);
+const GIVE_UP_AFTER: Nanoseconds = Nanoseconds::from_millis(120_000);
+
+/// Why requests are not handed to the kernel as they would best be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineNote {
+    /// In words, for whoever reads the result.
+    pub text: String,
+}
+
+/// Requests under way.
+pub(super) struct Ring {
+    /// Before the buffers: it ends what is under way in them.
+    engine: Engine,
+    slots: Vec<Slot>,
+    buffers: Arc<Buffers>,
+    files: Arc<RingFiles>,
+    clock: SteadyClock,
+    under_way: usize,
+    /// Slots that are complete and not taken, with bytes or a negated error number.
+    ready: Vec<(u32, i32)>,
+    note: Option<EngineNote>,
+    is_given_up: bool,
+}
+
+enum Engine {
+    Uring(Box<Uring>),
+    Pool(Pool),
+    /// A request completes as it is submitted.
+    Null,
+}
+
+/// A request under way, or room for one.
+struct Slot {
+    submission: Submission,
+    /// Its start; in open loop the intended one.
+    start: Nanoseconds,
+    /// What the call took that submitted it.
+    submit: Nanoseconds,
+    under_way: bool,
+    /// Whether the ring's own data is in its buffer, not the program's.
+    own_data: bool,
+}
+
+impl Slot {
+    fn empty(slot: u32) -> Self {
+        Self {
+            submission: Submission {
+                operation: Operation::Read,
+                file: File(0),
+                offset_bytes: 0,
+                bytes: 0,
+                slot,
+                intended: None,
+            },
+            start: Nanoseconds::ZERO,
+            submit: Nanoseconds::ZERO,
+            under_way: false,
+            own_data: true,
+        }
     }
-    pub(crate) fn ring_buffer(&mut self, _slot: u32) -> Option<&mut [u8]> {
-        todo!()
+}
+
+/// A request as it is taken: what it was, and how it ended.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) submission: Submission,
+    pub(super) result: std::result::Result<u32, Errno>,
+    pub(super) response: Nanoseconds,
+    pub(super) submit: Nanoseconds,
+}
+
+impl Taken {
+    fn completion(&self) -> Completion {
+        Completion {
+            slot: self.submission.slot,
+            result: self.result,
+            response: self.response,
+        }
     }
-    pub(crate) fn submit(&mut self, _submissions: &[Submission]) -> Result<()> {
-        todo!()
+}
+
+impl Ring {
+    fn new(options: RingOptions, files: RingFiles, clock: Clock) -> Result<Self> {
+        check(&options)?;
+        let files = Arc::new(files);
+        let buffers = Buffers::new(&options).map_err(|errno| {
+            let what = format!("{} buffers of {} B", options.depth, options.buffer_bytes);
+            Error::failed(Call::Ring, what, errno)
+        })?;
+        let buffers = Arc::new(buffers);
+        let (engine, note) = Engine::new(&options, &files, &buffers)?;
+        Ok(Self {
+            engine,
+            slots: (0..options.depth).map(Slot::empty).collect(),
+            buffers,
+            files,
+            clock: SteadyClock::new(clock),
+            under_way: 0,
+            ready: Vec::with_capacity(2 * options.depth as usize),
+            note,
+            is_given_up: false,
+        })
     }
-    pub(crate) fn reap(
+
+    pub(super) fn engine_name(&self) -> EngineName {
+        match &self.engine {
+            Engine::Uring(uring) if uring.has_submission_thread() => EngineName::IoUringSqPoll,
+            Engine::Uring(_) => EngineName::IoUring,
+            Engine::Pool(_) => EngineName::Threads,
+            Engine::Null => EngineName::Null,
+        }
+    }
+
+    pub(super) fn note(&self) -> Option<&EngineNote> {
+        self.note.as_ref()
+    }
+
+    pub(super) fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        let of_slot = &mut self.slots[slot as usize];
+        assert!(!of_slot.under_way, "slot {slot} is under way");
+        of_slot.own_data = false;
+        self.buffers.of_idle(slot)
+    }
+
+    /// Does not know a file any more; whether writes to it are under way.
+    pub(super) fn forget(&mut self, file: File) -> bool {
+        if !self.files.knows(file) {
+            return false;
+        }
+        self.files.forget(file);
+        let is_write = |slot: &Slot| {
+            slot.under_way && slot.submission.file == file && changes(slot.submission.operation)
+        };
+        self.slots.iter().any(is_write)
+    }
+
+    /// Hands requests to the engine; `late` gets the lag of each that had an intended start.
+    #[inline]
+    pub(super) fn submit(
         &mut self,
-        _at_least: usize,
-        _until: Option<Nanoseconds>,
-        _completions: &mut Vec<Completion>,
-    ) -> Result<Nanoseconds> {
-        todo!()
+        submissions: &[Submission],
+        mut late: impl FnMut(Nanoseconds),
+    ) -> Result<()> {
+        let begin = self.clock.now();
+        for &submission in submissions {
+            let slot = &mut self.slots[submission.slot as usize];
+            assert!(!slot.under_way, "slot {} is under way", submission.slot);
+            slot.under_way = true;
+            slot.submission = submission;
+            slot.start = submission.intended.unwrap_or(begin);
+            if let Some(intended) = submission.intended {
+                late(begin.since(intended));
+            }
+            if submission.operation == Operation::Write && slot.own_data {
+                self.buffers.stamp(&submission);
+            }
+            self.under_way += 1;
+            self.issue(submission);
+        }
+        self.flush()?;
+        let took = self.clock.now().since(begin);
+        for submission in submissions {
+            self.slots[submission.slot as usize].submit = took;
+        }
+        Ok(())
     }
-    pub(crate) fn count_commit(&mut self, _bytes: u64, _took: Nanoseconds) {
-        todo!()
+
+    /// A request that cannot be handed to the kernel is complete at once.
+    #[inline]
+    fn issue(&mut self, submission: Submission) {
+        let Some(file) = self.files.of(submission.file) else {
+            return self.refuse(submission.slot, libc::EBADF);
+        };
+        let moves = matches!(submission.operation, Operation::Read | Operation::Write);
+        if moves && submission.bytes > self.buffers.bytes() {
+            return self.refuse(submission.slot, libc::EINVAL);
+        }
+        match &mut self.engine {
+            Engine::Null => {
+                let moved = file.moved_at_once(&submission);
+                self.ready.push((submission.slot, moved));
+            }
+            Engine::Uring(uring) => uring.push(&submission, file, &self.buffers),
+            Engine::Pool(pool) => pool.push(submission),
+        }
     }
-    pub(crate) fn count_unissued(&mut self, _operation: Operation, _intended: Nanoseconds) {
-        todo!()
+
+    #[cold]
+    fn refuse(&mut self, slot: u32, errno: i32) {
+        self.ready.push((slot, -errno));
     }
-    pub(crate) fn restart_measuring(&mut self) -> Result<()> {
-        todo!()
+
+    #[inline]
+    fn flush(&mut self) -> Result<()> {
+        match &mut self.engine {
+            Engine::Null => {}
+            Engine::Uring(uring) => uring.flush().map_err(failed)?,
+            Engine::Pool(pool) => pool.flush(),
+        }
+        Ok(())
     }
-    pub(crate) fn close_ring(&mut self) -> Result<()> {
-        todo!()
+
+    /// Takes what is complete; does not wait. Returns the present moment.
+    #[inline]
+    pub(super) fn take(&mut self, mut each: impl FnMut(Taken, Nanoseconds)) -> Result<Nanoseconds> {
+        match &mut self.engine {
+            Engine::Null => {}
+            Engine::Uring(uring) => uring.harvest(&mut self.ready),
+            Engine::Pool(pool) => pool.harvest(&mut self.ready),
+        }
+        let now = self.clock.now();
+        let mut again = false;
+        for (number, result) in self.ready.drain(..) {
+            let slot = &mut self.slots[number as usize];
+            // A signal is no end of a request, as it is none of a call.
+            if result == -libc::EINTR
+                && let Engine::Uring(uring) = &mut self.engine
+                && let Some(file) = self.files.of(slot.submission.file)
+            {
+                uring.push(&slot.submission, file, &self.buffers);
+                again = true;
+                continue;
+            }
+            slot.under_way = false;
+            self.under_way -= 1;
+            let result = u32::try_from(result)
+                .map_err(|_| rustix::io::Errno::from_raw_os_error(-result).into());
+            let taken = Taken {
+                submission: slot.submission,
+                result,
+                response: now.since(slot.start),
+                submit: slot.submit,
+            };
+            each(taken, now);
+        }
+        if again {
+            self.flush()?;
+        }
+        Ok(now)
     }
+
+    /// Waits for so many completions that are not taken yet, at most for a slice of time,
+    /// and at most until a moment. Everything complete must have been taken.
+    pub(super) fn wait(&mut self, at_least: usize, until: Option<Nanoseconds>) -> Result<()> {
+        let left = until.map(|until| until.since(self.clock.now()));
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.wait(at_least, left).map_err(failed),
+            Engine::Pool(pool) => {
+                pool.wait(left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE)));
+                Ok(())
+            }
+            Engine::Null => {
+                // Nothing is under way that could complete: there is a moment, or no wait.
+                let left = left.map_or(Nanoseconds::ZERO, |left| left.min(WAIT_SLICE));
+                std::thread::sleep(std::time::Duration::from_nanos(left.0));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// The requests under way, with their starts.
+    pub(super) fn each_under_way(&self) -> impl Iterator<Item = (&Submission, Nanoseconds)> {
+        let under_way = self.slots.iter().filter(|slot| slot.under_way);
+        under_way.map(|slot| (&slot.submission, slot.start))
+    }
+
+    /// Asks for an end of what is under way.
+    fn cancel(&mut self) {
+        match &mut self.engine {
+            _ if self.under_way == 0 => {}
+            Engine::Null => {}
+            Engine::Uring(uring) => uring.cancel(),
+            Engine::Pool(pool) => self.under_way -= pool.cancel(),
+        }
+    }
+
+    /// Waits no longer: what is under way keeps what it needs.
+    pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
+        match &mut self.engine {
+            Engine::Null => {}
+            Engine::Uring(uring) => uring.give_up(),
+            Engine::Pool(pool) => pool.give_up(),
+        }
+    }
+
+    /// What is under way, and where: for whoever waits for it.
+    fn stuck(&self) -> String {
+        let mut paths: Vec<String> = Vec::new();
+        for (submission, _) in self.each_under_way() {
+            let path = self.files.path(submission.file);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        format!("{} requests to {}", self.under_way, paths.join(", "))
+    }
+}
+
+impl Engine {
+    fn new(
+        options: &RingOptions,
+        files: &Arc<RingFiles>,
+        buffers: &Arc<Buffers>,
+    ) -> Result<(Self, Option<EngineNote>)> {
+        if files.are_null()? {
+            return Ok((Self::Null, None));
+        }
+        let pool = || Pool::new(options, files, buffers).map(Self::Pool);
+        if options.engine == EngineChoice::Threads {
+            return Ok((pool()?, None));
+        }
+        match Uring::new(options, files, buffers) {
+            Ok(uring) => {
+                let note = uring.note();
+                Ok((Self::Uring(Box::new(uring)), note))
+            }
+            Err(refusal) if options.engine == EngineChoice::Best && refusal.is_of_the_system() => {
+                let text = format!("requests go through threads: {refusal}");
+                Ok((pool()?, Some(EngineNote { text })))
+            }
+            Err(refusal) => Err(refusal.into_error()),
+        }
+    }
+}
+
+/// Ends what is under way: nothing of it may write into buffers that are gone.
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let begin = monotonic();
+        let mut said = false;
+        self.cancel();
+        while self.under_way > 0 && !self.is_given_up {
+            // An engine that fails now posts nothing more.
+            let taken = self.take(|_, _| {}).and_then(|_| match self.under_way {
+                0 => Ok(()),
+                left => self.wait(left, Some(monotonic() + WAIT_SLICE)),
+            });
+            let waited = self.clock.now().since(begin);
+            if waited > SAY_AFTER && !said {
+                said = true;
+                eprintln!("diskperf: waiting for {}", self.stuck());
+            }
+            if taken.is_err() || waited > GIVE_UP_AFTER {
+                self.give_up();
+            }
+        }
+        if self.under_way > 0 {
+            // The kernel may still write into the buffers: they stay, for good.
+            std::mem::forget(Arc::clone(&self.buffers));
+        }
+    }
+}
+
+/// Whether an operation leaves something to be synced.
+pub(super) fn changes(operation: Operation) -> bool {
+    match operation {
+        Operation::Write | Operation::Discard => true,
+        Operation::Read | Operation::Fsync | Operation::Fdatasync => false,
+    }
+}
+
+fn check(options: &RingOptions) -> Result<()> {
+    let refused = |what: String| Err(Error::failed(Call::Ring, what, Errno::Invalid));
+    if options.depth == 0 {
+        return refused("of depth 0 (it must be at least 1)".to_owned());
+    }
+    if options.buffer_bytes == 0 || !options.buffer_bytes.is_multiple_of(512) {
+        let bytes = options.buffer_bytes;
+        return refused(format!(
+            "of buffers of {bytes} B (they must be multiples of 512)"
+        ));
+    }
+    if options.compressible_percent > 100 {
+        let percent = options.compressible_percent;
+        return refused(format!("of data compressible to {percent} %"));
+    }
+    Ok(())
+}
+
+#[cold]
+fn failed(errno: rustix::io::Errno) -> Error {
+    Error::failed(Call::Ring, "a ring", errno)
 }

@@ -1,7 +1,9 @@
-//! What the kernel charges to one thread.
+//! What the kernel charges to one thread, and to those that work for it.
 
 use diskperf_timeline::Nanoseconds;
 use rustix::io::Errno;
+use rustix::thread::Pid;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -56,6 +58,105 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// CPU time of a thread's helpers: of the threads that [`helper_name`] names, and of those
+/// that the kernel makes for its ring (`iou-wrk-`, `iou-sqp-`), which bear its number too.
+/// One in a container does not know the number that the kernel gives them; there only its
+/// own count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Helpers {
+    by_thread: BTreeMap<String, HelperTime>,
+}
+
+/// CPU time of helpers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HelperTime {
+    pub(crate) cpu: Nanoseconds,
+    pub(crate) user: Nanoseconds,
+    pub(crate) system: Nanoseconds,
+}
+
+/// The name of a helper of this thread: 15 characters at most.
+pub(crate) fn helper_name(of: Pid) -> String {
+    format!("io-{of}")
+}
+
+/// Ticks of user and system time in `/proc`, a second: the same on all architectures.
+const TICKS_A_SECOND: u64 = 100;
+
+impl Helpers {
+    /// What the helpers of a thread of this process have used so far.
+    pub(crate) fn of(thread: Pid) -> Self {
+        let names = [
+            helper_name(thread),
+            format!("iou-wrk-{thread}"),
+            format!("iou-sqp-{thread}"),
+        ];
+        let mut by_thread = BTreeMap::new();
+        for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
+            let Ok(entry) = entry else { continue };
+            let read = |name| std::fs::read_to_string(entry.path().join(name)).ok();
+            let is_helper = |name: String| {
+                names
+                    .iter()
+                    .any(|helper| helper.as_str() == name.trim_end())
+            };
+            if read("comm").is_some_and(is_helper)
+                && let Some(time) = HelperTime::from_proc(read("schedstat"), read("stat"))
+            {
+                let number = entry.file_name().to_string_lossy().into_owned();
+                by_thread.insert(number, time);
+            }
+        }
+        Self { by_thread }
+    }
+
+    /// What they have used since an earlier look; of one that ended meanwhile nothing.
+    pub(crate) fn since(&self, before: &Self) -> HelperTime {
+        let mut sum = HelperTime::default();
+        for (thread, time) in &self.by_thread {
+            let before = before.by_thread.get(thread).copied().unwrap_or_default();
+            let used = HelperTime {
+                cpu: time.cpu.since(before.cpu),
+                user: time.user.since(before.user),
+                system: time.system.since(before.system),
+            };
+            sum = sum + used;
+        }
+        sum
+    }
+}
+
+impl std::ops::Add for HelperTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu + other.cpu,
+            user: self.user + other.user,
+            system: self.system + other.system,
+        }
+    }
+}
+
+impl HelperTime {
+    /// `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count, after a name
+    /// in parentheses that may hold anything.
+    fn from_proc(schedstat: Option<String>, stat: Option<String>) -> Option<Self> {
+        let stat = stat?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut ticks = fields.split_ascii_whitespace().skip(11).map(|field| {
+            let ticks: u64 = field.parse().ok()?;
+            Some(Nanoseconds(ticks * (1_000_000_000 / TICKS_A_SECOND)))
+        });
+        let (user, system) = (ticks.next()??, ticks.next()??);
+        let exact = schedstat.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
+        Some(Self {
+            cpu: exact.map_or(user + system, Nanoseconds),
+            user,
+            system,
+        })
+    }
+}
+
 /// How long one thread was ready to run while something else had the CPU.
 pub(crate) struct CpuWait {
     file: File,
@@ -107,5 +208,32 @@ impl StorageAccount {
             .find_map(|line| line.strip_prefix("read_bytes: "))?
             .parse()
             .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_helper_s_time_is_its_owner_s() {
+        let own = rustix::thread::gettid();
+        let before = Helpers::of(own);
+        let (done, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let spin = move || {
+            let begin = thread_cpu_time();
+            while thread_cpu_time().since(begin) < Nanoseconds::from_millis(5) {}
+            done.send(()).unwrap();
+            ended.recv().unwrap_err();
+        };
+        let helper = std::thread::Builder::new().name(helper_name(own));
+        let helper = helper.spawn(spin).unwrap();
+        told.recv().unwrap();
+        let used = Helpers::of(own).since(&before);
+        assert!(used.cpu >= Nanoseconds::from_millis(5), "{used:?}");
+        assert_eq!(Helpers::of(own).by_thread.len(), 1);
+        drop(end);
+        helper.join().unwrap();
     }
 }

@@ -3,9 +3,12 @@
 
 use super::clock::{Clock, monotonic};
 use super::names::{Name, Ports};
+use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
-use super::usage::{CpuWait, StorageAccount, Usage};
+use super::ring::{EngineNote, Ring};
+use super::usage::{CpuWait, HelperTime, Helpers, StorageAccount, Usage};
+use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -34,7 +37,7 @@ pub struct Control {
 impl Control {
     /// Whether the repetition is to go on.
     #[inline]
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             Err(Error::Interrupted)
         } else if self.abandoned.load(Ordering::Relaxed) {
@@ -47,9 +50,14 @@ impl Control {
 
 /// One worker on real storage.
 pub struct Host {
+    /// Before the files: what is under way on them ends first.
+    pub(super) ring: Option<Box<Ring>>,
+    /// What the ring's requests took; it stays when the ring is closed.
+    pub(super) load: Option<Box<LoadRecorder>>,
+    pub(super) engine_note: Option<EngineNote>,
     pub(super) ports: Ports,
-    control: Control,
-    files: Vec<Option<OpenFile>>,
+    pub(super) control: Control,
+    pub(super) files: Vec<Option<OpenFile>>,
     /// Files that were written and closed in the timed part, still to be
     /// synced at its end.
     closed: Vec<OpenFile>,
@@ -59,29 +67,35 @@ pub struct Host {
     cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
-    measure: WorkerMeasure,
+    pub(super) measure: WorkerMeasure,
     /// Whether the timed part is on.
-    measuring: bool,
-    started: Instant,
+    pub(super) measuring: bool,
+    pub(super) started: Instant,
+    /// CPU time of helpers that have ended in the timed part.
+    pub(super) ended_helpers: HelperTime,
 }
 
-struct OpenFile {
-    descriptor: OwnedFd,
-    path: String,
+pub(super) struct OpenFile {
+    pub(super) descriptor: OwnedFd,
+    pub(super) path: String,
+    /// Where it is a drive that is not there.
+    pub(super) null: Option<NullFile>,
     /// Whether it keeps what is written: not so a pipe, nor `/dev/null`.
-    keeps_data: bool,
+    pub(super) keeps_data: bool,
     /// Whether it is in one of the worker's directories.
     in_directory: bool,
     /// Written since the timed part started.
-    dirty: bool,
+    pub(super) dirty: bool,
 }
 
 /// What was read off the clocks when the timed part started.
 #[derive(Default)]
-struct Instant {
-    origin: Nanoseconds,
-    time: Nanoseconds,
+pub(super) struct Instant {
+    pub(super) origin: Nanoseconds,
+    pub(super) time: Nanoseconds,
     usage: Usage,
+    /// Of a worker that has a ring.
+    pub(super) helpers: Helpers,
     storage_read_bytes: Option<u64>,
     cpu_wait: Option<Nanoseconds>,
 }
@@ -97,6 +111,9 @@ impl Host {
     /// Makes the worker of the calling thread, whose CPU time it measures.
     pub fn new(ports: Ports, control: Control) -> Self {
         Self {
+            ring: None,
+            load: None,
+            engine_note: None,
             ports,
             control,
             files: Vec::new(),
@@ -109,6 +126,7 @@ impl Host {
             measure: WorkerMeasure::default(),
             measuring: false,
             started: Instant::default(),
+            ended_helpers: HelperTime::default(),
         }
     }
 
@@ -133,14 +151,17 @@ impl Host {
             }
         }
         .map_err(failed)?;
+        let null = match &name {
+            Name::Drive(port) => port.null_file(),
+            Name::InDirectory(..) | Name::Device(_) => None,
+        };
         // Some file systems take the flag and use their cache all the same.
-        let direct = how
-            .direct
-            .then(|| page_cache::direct_io(descriptor.as_fd()));
+        let direct =
+            (how.direct && null.is_none()).then(|| page_cache::direct_io(descriptor.as_fd()));
         if let Some(Ok(DirectSupport::Unsupported { .. })) = direct {
             return Err(failed(Errno::NotDirect));
         }
-        let keeps_data = !matches!(name, Name::Device(_));
+        let keeps_data = !matches!(name, Name::Device(_)) && null.is_none();
         if keeps_data {
             let told = self.ports.read_ahead.tell(descriptor.as_fd());
             told.map_err(failed)?;
@@ -151,6 +172,7 @@ impl Host {
         Ok(self.take_slot(OpenFile {
             descriptor,
             path,
+            null,
             keeps_data,
             in_directory,
             dirty: false,
@@ -174,8 +196,9 @@ impl Host {
     #[inline]
     pub(crate) fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Read)?;
-        let (latency, result) = timed(&self.control, || {
-            rustix::io::read(&open.descriptor, &mut *buffer)
+        let (latency, result) = timed(&self.control, || match &open.null {
+            None => rustix::io::read(&open.descriptor, &mut *buffer),
+            Some(null) => Ok(null.advance(buffer.len())),
         });
         let count = result.map_err(|errno| Error::failed(Call::Read, &open.path, errno))?;
         if let Some(latency) = latency {
@@ -190,7 +213,10 @@ impl Host {
     #[inline]
     pub(crate) fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Write)?;
-        let (latency, result) = timed(&self.control, || rustix::io::write(&open.descriptor, &data));
+        let (latency, result) = timed(&self.control, || match &open.null {
+            None => rustix::io::write(&open.descriptor, &data),
+            Some(null) => Ok(null.advance(data.len())),
+        });
         let count = result.map_err(|errno| Error::failed(Call::Write, &open.path, errno))?;
         if let Some(latency) = latency {
             self.write_latency.record(latency);
@@ -204,18 +230,13 @@ impl Host {
         Ok(count)
     }
 
-    /// Another core reads the progress, so that a store in every call would
-    /// cost a few nanoseconds of each.
     #[inline]
     fn show_progress_now_and_then(&self) {
-        if self.measure.calls.is_multiple_of(64) {
-            self.show_progress();
-        }
+        show_progress_now_and_then(&self.control, &self.measure);
     }
 
     fn show_progress(&self) {
-        let moved = self.measure.read_bytes + self.measure.written_bytes;
-        self.control.moved_bytes.store(moved, Ordering::Relaxed);
+        show_progress(&self.control, &self.measure);
     }
 
     pub(crate) fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
@@ -228,7 +249,10 @@ impl Host {
             Whence::Current => SeekFrom::Current(offset),
             Whence::End => SeekFrom::End(offset),
         };
-        rustix::fs::seek(&open.descriptor, from).map_err(|errno| failed(errno.into()))
+        match &open.null {
+            None => rustix::fs::seek(&open.descriptor, from).map_err(|errno| failed(errno.into())),
+            Some(null) => null.seek(from).map_err(failed),
+        }
     }
 
     pub(crate) fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
@@ -239,16 +263,29 @@ impl Host {
 
     pub(crate) fn fsync(&mut self, file: File) -> Result<()> {
         self.measure.metadata_calls += 1;
-        self.call(file, Call::Fsync, |descriptor| {
+        self.sync(file, Call::Fsync, |descriptor| {
             rustix::fs::fsync(descriptor)
         })
     }
 
     pub(crate) fn fdatasync(&mut self, file: File) -> Result<()> {
         self.measure.metadata_calls += 1;
-        self.call(file, Call::Fdatasync, |descriptor| {
+        self.sync(file, Call::Fdatasync, |descriptor| {
             rustix::fs::fdatasync(descriptor)
         })
+    }
+
+    /// Of a drive that is not there, nothing is to be synced.
+    fn sync(
+        &self,
+        file: File,
+        call: Call,
+        sync: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<()>,
+    ) -> Result<()> {
+        match open_file(&self.control, &self.files, file, call)?.null {
+            None => self.call(file, call, sync),
+            Some(_) => Ok(()),
+        }
     }
 
     /// A file that was written in the timed part stays open behind the
@@ -257,7 +294,9 @@ impl Host {
     /// more than some, their whole file systems are synced.
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
-        let open = slot.ok_or_else(|| not_open(Call::Close, file))?;
+        let mut open = slot.ok_or_else(|| not_open(Call::Close, file))?;
+        let writes = self.ring.as_mut().is_some_and(|ring| ring.forget(file));
+        open.dirty |= writes && open.keeps_data && self.measuring;
         if open.dirty && self.closed.len() < MOST_CLOSED {
             self.closed.push(open);
         } else if open.dirty {
@@ -267,7 +306,10 @@ impl Host {
     }
 
     pub(crate) fn length(&mut self, file: File) -> Result<u64> {
-        self.call(file, Call::Length, length)
+        match &open_file(&self.control, &self.files, file, Call::Length)?.null {
+            None => self.call(file, Call::Length, length),
+            Some(null) => Ok(null.length_bytes()),
+        }
     }
 
     /// Runs a call that only a file in one of the directories supports.
@@ -335,6 +377,7 @@ impl Host {
         Ok(self.take_slot(OpenFile {
             descriptor,
             path,
+            null: None,
             keeps_data: false,
             in_directory: false,
             dirty: false,
@@ -355,9 +398,11 @@ impl Host {
             open.dirty = false;
         }
         self.show_progress();
+        self.restart_load();
         self.measuring = true;
         self.started = Instant {
             origin,
+            helpers: self.helpers(),
             storage_read_bytes: self
                 .storage_account
                 .as_ref()
@@ -374,6 +419,7 @@ impl Host {
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
         let usage = self.usage()?;
         let ended = monotonic();
+        let helpers = self.helpers_since_start();
         let cpu_wait = self.cpu_wait.as_ref().and_then(CpuWait::read);
         let storage = self
             .storage_account
@@ -386,15 +432,17 @@ impl Host {
             usage: before,
             storage_read_bytes,
             cpu_wait: waited_before,
+            ..
         } = self.started;
         let mut measure = std::mem::take(&mut self.measure);
+        measure.load = self.take_load(ended);
         measure.read_latency = self.read_latency.histogram();
         measure.write_latency = self.write_latency.histogram();
         measure.started = time.since(origin);
         measure.elapsed = ended.since(time);
-        measure.cpu = usage.cpu.since(before.cpu);
-        measure.user = usage.user.since(before.user);
-        measure.system = usage.system.since(before.system);
+        measure.cpu = usage.cpu.since(before.cpu) + helpers.cpu;
+        measure.user = usage.user.since(before.user) + helpers.user;
+        measure.system = usage.system.since(before.system) + helpers.system;
         measure.voluntary_switches = usage.voluntary_switches - before.voluntary_switches;
         measure.involuntary_switches = usage.involuntary_switches - before.involuntary_switches;
         measure.minor_faults = usage.minor_faults - before.minor_faults;
@@ -436,6 +484,7 @@ impl Host {
     }
 
     pub(crate) fn close_all(&mut self) {
+        self.ring = None;
         self.files.clear();
         self.closed.clear();
     }
@@ -475,6 +524,20 @@ impl Host {
         self.close(file)?;
         result
     }
+}
+
+/// Another core reads the progress, so that a store in every call would cost a few
+/// nanoseconds of each.
+#[inline]
+pub(super) fn show_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
+    if measure.calls.is_multiple_of(64) {
+        show_progress(control, measure);
+    }
+}
+
+fn show_progress(control: &Control, measure: &WorkerMeasure) {
+    let moved = measure.read_bytes + measure.written_bytes;
+    control.moved_bytes.store(moved, Ordering::Relaxed);
 }
 
 /// The open file behind a program's descriptor, unless the run has ended.

@@ -1,0 +1,194 @@
+//! A closed loop of random reads of 4 KiB through the ring of real storage, and nothing
+//! else: what the ring costs beside another generator of load. `bench/ring` runs it.
+//!
+//! ```text
+//! ring_load PATH|null --depth 32 --seconds 2 [--direct] [--engine best|io_uring|sqpoll|threads]
+//! ```
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    on_linux::main()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("ring_load: real storage is measured on Linux alone");
+}
+
+#[cfg(target_os = "linux")]
+mod on_linux {
+    use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports, Rendezvous};
+    use diskperf_system::{
+        Completion, EngineChoice, Open, Operation, RingOptions, Submission, System, run_ready,
+    };
+    use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+    use rustix::fs::{Mode, OFlags};
+    use std::error::Error;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    const BLOCK_BYTES: u32 = 4096;
+
+    /// As long as a null target is here; the length does not matter.
+    const NULL_BYTES: u64 = 1 << 30;
+
+    /// What is asked for.
+    struct Wanted {
+        path: Option<PathBuf>,
+        depth: u32,
+        seconds: f64,
+        direct: bool,
+        engine: EngineChoice,
+    }
+
+    pub(super) fn main() -> Result<(), Box<dyn Error>> {
+        let wanted = wanted(std::env::args().skip(1))?;
+        let (name, ports) = ports(&wanted)?;
+        let control = Control {
+            stop: Arc::default(),
+            abandoned: Arc::default(),
+            moved_bytes: Arc::default(),
+            rendezvous: Arc::new(Rendezvous::new(1)),
+            time_calls: true,
+            clock: Clock::calibrated(),
+        };
+        let mut system = System::Host(Box::new(Host::new(ports, control)));
+        let measure = run_ready(load(&mut system, &name, &wanted))?;
+        if let System::Host(host) = &system
+            && let Some(note) = host.engine_note()
+        {
+            eprintln!("ring_load: {}", note.text);
+        }
+        print(&measure);
+        Ok(())
+    }
+
+    fn wanted(mut words: impl Iterator<Item = String>) -> Result<Wanted, Box<dyn Error>> {
+        let path = words.next().ok_or("which file, or `null`?")?;
+        let mut wanted = Wanted {
+            path: (path != "null").then(|| path.into()),
+            depth: 1,
+            seconds: 1.0,
+            direct: false,
+            engine: EngineChoice::Best,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word}: which?"));
+            match word.as_str() {
+                "--depth" => wanted.depth = value()?.parse()?,
+                "--seconds" => wanted.seconds = value()?.parse()?,
+                "--direct" => wanted.direct = true,
+                "--engine" => wanted.engine = engine(&value()?)?,
+                _ => return Err(format!("what is {word}?").into()),
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn engine(name: &str) -> Result<EngineChoice, String> {
+        match name {
+            "best" => Ok(EngineChoice::Best),
+            "io_uring" => Ok(EngineChoice::IoUring),
+            "sqpoll" => Ok(EngineChoice::SqPoll),
+            "threads" => Ok(EngineChoice::Threads),
+            _ => Err(format!("there is no engine {name}")),
+        }
+    }
+
+    /// The name that the worker knows the target by, and what it leads to.
+    fn ports(wanted: &Wanted) -> Result<(String, Ports), Box<dyn Error>> {
+        let Some(path) = &wanted.path else {
+            let drive = DrivePort::Null {
+                length_bytes: NULL_BYTES,
+            };
+            let ports = Ports {
+                drives: vec![drive],
+                ..Ports::default()
+            };
+            return Ok(("/dev/drive0".to_owned(), ports));
+        };
+        let path = path.canonicalize()?;
+        let directory = path.parent().ok_or("a file in a directory")?;
+        let name = path.file_name().ok_or("a file")?.to_string_lossy();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let ports = Ports {
+            directories: vec![rustix::fs::open(directory, flags, Mode::empty())?],
+            ..Ports::default()
+        };
+        Ok((format!("/mnt0/{name}"), ports))
+    }
+
+    /// As many requests under way as the depth: one that completes is followed by another.
+    async fn load(
+        system: &mut System,
+        name: &str,
+        wanted: &Wanted,
+    ) -> diskperf_system::Result<WorkerMeasure> {
+        let file = system.open(name, Open::READ.direct(wanted.direct)).await?;
+        let blocks = system.length(file).await? / u64::from(BLOCK_BYTES);
+        let options = RingOptions {
+            depth: wanted.depth,
+            buffer_bytes: BLOCK_BYTES,
+            seed: 1,
+            compressible_percent: 0,
+            engine: wanted.engine,
+            poll: false,
+            interval: Nanoseconds::from_millis(1000),
+        };
+        system.open_ring(options, &[file]).await?;
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let mut next = |slot| Submission {
+            operation: Operation::Read,
+            file,
+            offset_bytes: random.below(blocks) * u64::from(BLOCK_BYTES),
+            bytes: BLOCK_BYTES,
+            slot,
+            intended: None,
+        };
+        let mut submissions: Vec<Submission> = (0..wanted.depth).map(&mut next).collect();
+        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
+        system.start_measuring(system.now())?;
+        let end = system.now() + Nanoseconds((wanted.seconds * 1e9) as u64);
+        loop {
+            system.submit(&submissions).await?;
+            completions.clear();
+            let now = system.reap(1, None, &mut completions).await?;
+            if now >= end {
+                break;
+            }
+            submissions.clear();
+            submissions.extend(completions.iter().map(|completion| next(completion.slot)));
+        }
+        let measure = system.finish_measuring().await?;
+        system.close_ring().await?;
+        Ok(measure)
+    }
+
+    /// A generator of one multiplication (Lehmer's, of 128 bits).
+    struct Random(u128);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0xda94_2042_e4dd_58b5);
+            ((u128::from((self.0 >> 64) as u64) * u128::from(bound)) >> 64) as u64
+        }
+    }
+
+    fn print(measure: &WorkerMeasure) {
+        let Some(load) = &measure.load else { return };
+        let requests = load.requests() as f64;
+        let us = |span: Nanoseconds| span.0 as f64 / 1e3;
+        let response = &load.read.response;
+        let document = serde_json::json!({
+            "engine": load.engine,
+            "depth": load.depth,
+            "iops": requests / measure.elapsed.seconds(),
+            "cpu_us_per_io": us(measure.cpu) / requests,
+            "p50_us": us(response.percentile(50.0)),
+            "p99_us": us(response.percentile(99.0)),
+            "max_us": us(response.max()),
+            "submit_p50_us": us(load.read.submit.percentile(50.0)),
+        });
+        println!("{document}");
+    }
+}

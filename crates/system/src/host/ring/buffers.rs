@@ -1,0 +1,190 @@
+//! The memory of a ring: one buffer for each slot, filled with data.
+
+use crate::{RingOptions, Submission};
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The unit in which storage finds copies, and in which a share of the data is zeroes.
+const UNIT_BYTES: usize = 4096;
+
+/// The random stream that the data is drawn from.
+const DATA_STREAM: u128 = 2;
+
+/// Page-aligned buffers of one length. A slot under way is the kernel's, or a thread's of
+/// the pool; an idle one is the program's.
+pub(super) struct Buffers {
+    memory: NonNull<u8>,
+    length: usize,
+    bytes: u32,
+    stride: usize,
+    /// Writes that were stamped.
+    stamps: AtomicU64,
+}
+
+// SAFETY: the memory is this structure's alone, and belongs to no thread. Who may touch a
+// slot's part of it is settled by whether it is under way (see `of_idle`, `of_under_way`).
+#[allow(unsafe_code)]
+unsafe impl Send for Buffers {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Buffers {}
+
+impl Buffers {
+    #[allow(unsafe_code)]
+    pub(super) fn new(options: &RingOptions) -> Result<Self, Errno> {
+        let stride = (options.buffer_bytes as usize).next_multiple_of(UNIT_BYTES);
+        let length = stride
+            .checked_mul(options.depth as usize)
+            .ok_or(Errno::NOMEM)?;
+        let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, kind)? };
+        let mut buffers = Self {
+            memory: NonNull::new(memory.cast()).ok_or(Errno::NOMEM)?,
+            length,
+            bytes: options.buffer_bytes,
+            stride,
+            stamps: AtomicU64::new(0),
+        };
+        buffers.fill(options);
+        Ok(buffers)
+    }
+
+    #[allow(unsafe_code)]
+    fn fill(&mut self, options: &RingOptions) {
+        let mut random = Pcg64::new(u128::from(options.seed), DATA_STREAM);
+        let filled = UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
+        // SAFETY: the mapping is as long as this, and nobody else knows it yet.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) };
+        for unit in all.chunks_exact_mut(UNIT_BYTES) {
+            random.fill_bytes(&mut unit[..filled]);
+        }
+    }
+
+    /// Of each buffer.
+    #[inline]
+    pub(super) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Where a slot's buffer is.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(super) fn start(&self, slot: u32) -> *mut u8 {
+        let offset = slot as usize * self.stride;
+        assert!(offset < self.length, "there is no slot {slot}");
+        // SAFETY: the offset is within the mapping.
+        unsafe { self.memory.as_ptr().add(offset) }
+    }
+
+    /// The buffer of a slot that is not under way, for the ring's thread.
+    #[allow(unsafe_code, clippy::mut_from_ref)]
+    pub(super) fn of_idle(&self, slot: u32) -> &mut [u8] {
+        // SAFETY: only the ring calls this, for a slot that it knows not to be under way,
+        // and lends what it gets for as long as it is borrowed itself.
+        unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.bytes as usize) }
+    }
+
+    /// The buffer of a slot that is under way, for the thread of the pool that does it.
+    #[allow(unsafe_code, clippy::mut_from_ref)]
+    pub(super) fn of_under_way(&self, slot: u32, bytes: u32) -> &mut [u8] {
+        let bytes = bytes.min(self.bytes) as usize;
+        // SAFETY: one thread of the pool has the request, and the ring does not touch the
+        // buffer before that thread has said that it is complete.
+        unsafe { std::slice::from_raw_parts_mut(self.start(slot), bytes) }
+    }
+
+    /// Makes each 4 KiB of a slot's data one that was not written before.
+    #[inline]
+    pub(super) fn stamp(&self, submission: &Submission) {
+        let number = self.stamps.fetch_add(1, Ordering::Relaxed);
+        let buffer = self.of_idle(submission.slot);
+        let bytes = (submission.bytes as usize).min(buffer.len());
+        let mut offset_bytes = submission.offset_bytes;
+        for unit in buffer[..bytes].chunks_mut(UNIT_BYTES) {
+            if let Some((offset, rest)) = unit.split_first_chunk_mut() {
+                *offset = offset_bytes.to_le_bytes();
+                if let Some((count, _)) = rest.split_first_chunk_mut() {
+                    *count = number.to_le_bytes();
+                }
+            }
+            offset_bytes += UNIT_BYTES as u64;
+        }
+    }
+}
+
+impl Drop for Buffers {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this structure's, and no slot is under way: who keeps the
+        // kernel or a thread from it is the ring, which else never drops it.
+        let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EngineChoice, File, Operation};
+    use diskperf_timeline::Nanoseconds;
+
+    fn options(depth: u32, buffer_bytes: u32, compressible_percent: u8) -> RingOptions {
+        RingOptions {
+            depth,
+            buffer_bytes,
+            seed: 7,
+            compressible_percent,
+            engine: EngineChoice::Best,
+            poll: false,
+            interval: Nanoseconds::ZERO,
+        }
+    }
+
+    #[test]
+    fn each_unit_has_its_share_of_zeroes() {
+        for (percent, zeroes) in [(0, 0..100), (50, 2000..2200), (100, 4096..4097)] {
+            let buffers = Buffers::new(&options(3, 8192, percent)).unwrap();
+            for slot in 0..3 {
+                for unit in buffers.of_idle(slot).chunks(UNIT_BYTES) {
+                    let count = unit.iter().filter(|byte| **byte == 0).count();
+                    assert!(zeroes.contains(&count), "{percent} %: {count}");
+                }
+                assert_eq!(buffers.start(slot) as usize % 4096, 0);
+            }
+            assert!(percent == 100 || buffers.of_idle(0) != buffers.of_idle(1));
+        }
+    }
+
+    #[test]
+    fn no_two_writes_have_a_unit_in_common() {
+        let buffers = Buffers::new(&options(2, 10_240, 100)).unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for (slot, offset_bytes) in [(0, 0), (0, 0), (1, 0), (1, 4096), (0, 8192)] {
+            let submission = Submission {
+                operation: Operation::Write,
+                file: File(0),
+                offset_bytes,
+                bytes: 10_240,
+                slot,
+                intended: None,
+            };
+            buffers.stamp(&submission);
+            for unit in buffers.of_idle(slot).chunks(UNIT_BYTES) {
+                assert!(seen.insert(unit.to_vec()));
+            }
+        }
+        assert_eq!(seen.len(), 15);
+    }
+
+    #[test]
+    fn the_same_seed_the_same_data() {
+        let one = Buffers::new(&options(2, 512, 0)).unwrap();
+        let other = Buffers::new(&options(2, 512, 0)).unwrap();
+        assert_eq!(one.of_idle(1), other.of_idle(1));
+        assert_eq!(one.of_idle(1).len(), 512);
+    }
+}

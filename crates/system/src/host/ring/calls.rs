@@ -1,0 +1,244 @@
+//! The calls of a program on its ring, and what the worker measures of them.
+
+use super::super::clock::monotonic;
+use super::super::usage::{HelperTime, Helpers};
+use super::super::worker::{Control, Host, OpenFile, show_progress_now_and_then};
+use super::files::RingFiles;
+use super::{EngineNote, GIVE_UP_AFTER, Ring, Taken, changes};
+use crate::ring::record::{Done, LoadRecorder};
+use crate::{Call, Completion, Errno, Error, File, Operation, Result, RingOptions, Submission};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
+
+/// Several requests under way.
+impl Host {
+    pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
+        self.check_stop()?;
+        self.close_ring()?;
+        let files = RingFiles::new(files, &self.files)?;
+        let ring = Box::new(Ring::new(options, files, self.control.clock)?);
+        // A second ring of a timed part adds to what the first one measured.
+        if self.load.is_none() || !self.measuring {
+            let recorder = LoadRecorder::new(ring.engine_name(), options.depth, options.interval);
+            self.load = Some(Box::new(recorder));
+        }
+        self.engine_note = ring.note().cloned();
+        self.ring = Some(ring);
+        Ok(())
+    }
+
+    /// Why requests of the latest ring were not handed to the kernel as they would best
+    /// be, if so: there is no io_uring here, or it does not get the memory that it needs.
+    pub fn engine_note(&self) -> Option<&EngineNote> {
+        self.engine_note.as_ref()
+    }
+
+    pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
+        Some(self.ring.as_mut()?.buffer(slot))
+    }
+
+    #[inline]
+    pub(crate) fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
+        self.control.check()?;
+        let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
+            return Err(no_ring());
+        };
+        ring.submit(submissions, |lag| load.issued_late_by(lag))
+    }
+
+    #[inline]
+    pub(crate) fn reap(
+        &mut self,
+        at_least: usize,
+        until: Option<Nanoseconds>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<Nanoseconds> {
+        let had = completions.len();
+        loop {
+            self.control.check()?;
+            let now = self.take(completions)?;
+            let ring = self.ring.as_mut().ok_or_else(no_ring)?;
+            let wanted = at_least.saturating_sub(completions.len() - had);
+            let is_time = until.is_some_and(|until| now >= until);
+            if wanted == 0 || is_time {
+                return Ok(now);
+            }
+            let wanted = match until {
+                None => wanted.min(ring.under_way()),
+                Some(_) => wanted,
+            };
+            if wanted == 0 {
+                return Ok(now);
+            }
+            ring.wait(wanted, until)?;
+        }
+    }
+
+    /// Takes what is complete, and counts it.
+    #[inline]
+    fn take(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
+        let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
+            return Err(no_ring());
+        };
+        let mut account = Account {
+            control: &self.control,
+            files: &mut self.files,
+            measure: &mut self.measure,
+            load,
+            timed_from: self.measuring.then_some(self.started.time),
+        };
+        ring.take(|taken, now| {
+            account.count(&taken, now);
+            completions.push(taken.completion());
+        })
+    }
+
+    pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
+        if let Some(load) = &mut self.load {
+            load.committed(bytes, took);
+        }
+    }
+
+    pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+        if let Some(load) = &mut self.load {
+            load.unfinished(operation, monotonic().since(intended));
+        }
+    }
+
+    pub(crate) fn restart_measuring(&mut self) -> Result<()> {
+        self.start_measuring(self.started.origin)
+    }
+
+    pub(crate) fn close_ring(&mut self) -> Result<()> {
+        let mut completions = Vec::new();
+        let mut latest = monotonic();
+        while let Some(ring) = &self.ring {
+            let under_way = ring.under_way();
+            if under_way == 0 {
+                break;
+            }
+            let slice = monotonic() + super::WAIT_SLICE;
+            completions.clear();
+            let now = self.reap(under_way, Some(slice), &mut completions)?;
+            if !completions.is_empty() {
+                latest = now;
+            } else if now.since(latest) > GIVE_UP_AFTER {
+                return Err(self.give_ring_up());
+            }
+        }
+        self.end_helpers();
+        self.ring = None;
+        Ok(())
+    }
+
+    /// A device that never completes is no reason to wait for ever.
+    #[cold]
+    fn give_ring_up(&mut self) -> Error {
+        let stuck = self.ring.as_mut().map(|ring| {
+            ring.give_up();
+            ring.stuck()
+        });
+        self.ring = None;
+        let what = format!("of {}, which do not complete", stuck.unwrap_or_default());
+        Error::failed(Call::Ring, what, Errno::Other(libc::ETIMEDOUT))
+    }
+}
+
+/// Around the timed part.
+impl Host {
+    /// The timed part starts: what its requests took begins at zero.
+    pub(in super::super) fn restart_load(&mut self) {
+        self.ended_helpers = HelperTime::default();
+        match &mut self.load {
+            Some(load) if self.ring.is_some() => load.restart(),
+            load => *load = None,
+        }
+    }
+
+    /// What the requests of the timed part took; those of open loop that are not complete
+    /// have waited until now.
+    pub(in super::super) fn take_load(&mut self, now: Nanoseconds) -> Option<LoadMeasure> {
+        let load = self.load.as_mut()?;
+        for (submission, start) in self.ring.iter().flat_map(|ring| ring.each_under_way()) {
+            if submission.intended.is_some() {
+                load.unfinished(submission.operation, now.since(start));
+            }
+        }
+        let measure = load.take(now.since(self.started.time));
+        if self.ring.is_none() {
+            self.load = None;
+        }
+        Some(measure)
+    }
+
+    /// The helpers of a worker with a ring.
+    pub(in super::super) fn helpers(&self) -> Helpers {
+        match self.ring {
+            Some(_) => Helpers::of(rustix::thread::gettid()),
+            None => Helpers::default(),
+        }
+    }
+
+    pub(in super::super) fn helpers_since_start(&self) -> HelperTime {
+        self.ended_helpers + self.helpers().since(&self.started.helpers)
+    }
+
+    /// The ring is about to be closed, and what its helpers used is to be known after.
+    fn end_helpers(&mut self) {
+        if self.ring.is_some() && self.measuring {
+            self.ended_helpers = self.helpers_since_start();
+            self.started.helpers = Helpers::default();
+        }
+    }
+}
+
+/// Where a completion counts.
+struct Account<'a> {
+    control: &'a Control,
+    files: &'a mut [Option<OpenFile>],
+    measure: &'a mut WorkerMeasure,
+    load: &'a mut LoadRecorder,
+    /// The start of the timed part, while it is on.
+    timed_from: Option<Nanoseconds>,
+}
+
+impl Account<'_> {
+    /// A request that failed is not counted, like a call that did.
+    #[inline]
+    fn count(&mut self, taken: &Taken, now: Nanoseconds) {
+        let (Ok(bytes), Some(timed_from)) = (taken.result, self.timed_from) else {
+            return;
+        };
+        let Submission {
+            operation, file, ..
+        } = taken.submission;
+        let mut bytes = u64::from(bytes);
+        match operation {
+            Operation::Read => self.measure.read_bytes += bytes,
+            Operation::Write => self.measure.written_bytes += bytes,
+            Operation::Fsync | Operation::Fdatasync => self.measure.metadata_calls += 1,
+            // The kernel answers 0 for all of it.
+            Operation::Discard => bytes = u64::from(taken.submission.bytes),
+        }
+        if matches!(operation, Operation::Read | Operation::Write) {
+            self.measure.calls += 1;
+            show_progress_now_and_then(self.control, self.measure);
+        }
+        if changes(operation)
+            && let Some(Some(open)) = self.files.get_mut(file.0)
+        {
+            open.dirty = open.keeps_data;
+        }
+        self.load.advance(now.since(timed_from));
+        self.load.completed(Done {
+            operation,
+            bytes,
+            response: taken.response,
+            submit: taken.submit,
+        });
+    }
+}
+
+#[cold]
+fn no_ring() -> Error {
+    Error::failed(Call::Ring, "a ring that is not open", Errno::BadFile)
+}

@@ -1,0 +1,166 @@
+//! The system calls of io_uring that the loop makes: the crate that does the rest does not
+//! keep a ring's registered number from one call to the next.
+
+use rustix::io::Errno;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+/// IORING_ENTER_GETEVENTS.
+pub(super) const GET_EVENTS: u32 = 1;
+/// IORING_ENTER_SQ_WAKEUP.
+pub(super) const WAKE_UP: u32 = 1 << 1;
+/// IORING_ENTER_SQ_WAIT.
+pub(super) const WAIT_FOR_ROOM: u32 = 1 << 2;
+const EXTENDED_ARGUMENT: u32 = 1 << 3;
+const REGISTERED_RING: u32 = 1 << 4;
+/// IORING_REGISTER_RING_FDS and IORING_UNREGISTER_RING_FDS.
+const REGISTER_RING: u32 = 20;
+const UNREGISTER_RING: u32 = 21;
+
+/// The bytes of a signal mask, of which there is none.
+const MASK_BYTES: usize = 8;
+
+/// `struct io_uring_getevents_arg`.
+#[repr(C)]
+struct Argument {
+    mask: u64,
+    mask_bytes: u32,
+    least_wait_us: u32,
+    timeout: u64,
+}
+
+/// `struct io_uring_rsrc_update`.
+#[repr(C)]
+struct Update {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
+/// The number of a ring by which this thread's calls name it.
+pub(super) struct Gate {
+    number: RawFd,
+    flags: u32,
+}
+
+impl Gate {
+    /// Registers the ring with this thread, which saves each call the look-up of its
+    /// descriptor (Linux 5.18); otherwise calls name the descriptor.
+    #[allow(unsafe_code)]
+    pub(super) fn new(ring: BorrowedFd<'_>) -> Self {
+        let mut update = Update {
+            offset: u32::MAX,
+            reserved: 0,
+            data: ring.as_raw_fd() as u64,
+        };
+        // SAFETY: the pointer is to one structure of the kernel's layout, which outlives
+        // the call.
+        let registered = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                ring.as_raw_fd(),
+                REGISTER_RING,
+                &raw mut update,
+                1,
+            )
+        };
+        match registered {
+            1 => Self {
+                number: update.offset as RawFd,
+                flags: REGISTERED_RING,
+            },
+            _ => Self {
+                number: ring.as_raw_fd(),
+                flags: 0,
+            },
+        }
+    }
+
+    /// Gives the number back.
+    #[allow(unsafe_code)]
+    pub(super) fn close(&self, ring: BorrowedFd<'_>) {
+        if self.flags == 0 {
+            return;
+        }
+        let update = Update {
+            offset: self.number as u32,
+            reserved: 0,
+            data: 0,
+        };
+        // SAFETY: as in `new`.
+        unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                ring.as_raw_fd(),
+                UNREGISTER_RING,
+                &raw const update,
+                1,
+            );
+        }
+    }
+
+    /// io_uring_enter(2): how many submissions the kernel took.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(super) fn enter(&self, submit: u32, least: u32, flags: u32) -> Result<u32, Errno> {
+        let flags = flags | self.flags;
+        // SAFETY: the kernel reads and writes the ring, whose memory is mapped for as long
+        // as there is a gate to it, and the buffers of the submissions in it, for which
+        // answers who pushed them. There is no mask.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.number,
+                submit,
+                least,
+                flags,
+                std::ptr::null::<u8>(),
+                MASK_BYTES,
+            )
+        };
+        taken(result)
+    }
+
+    /// The same, for at most a time.
+    #[allow(unsafe_code)]
+    pub(super) fn enter_for(
+        &self,
+        submit: u32,
+        least: u32,
+        flags: u32,
+        at_most_ns: u64,
+    ) -> Result<u32, Errno> {
+        let timeout = io_uring::types::Timespec::new()
+            .sec(at_most_ns / 1_000_000_000)
+            .nsec((at_most_ns % 1_000_000_000) as u32);
+        let argument = Argument {
+            mask: 0,
+            mask_bytes: MASK_BYTES as u32,
+            least_wait_us: 0,
+            timeout: (&raw const timeout) as u64,
+        };
+        let flags = flags | self.flags | EXTENDED_ARGUMENT;
+        // SAFETY: as in `enter`; argument and time outlive the call.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.number,
+                submit,
+                least,
+                flags,
+                &raw const argument,
+                size_of::<Argument>(),
+            )
+        };
+        taken(result)
+    }
+}
+
+#[inline]
+fn taken(result: libc::c_long) -> Result<u32, Errno> {
+    u32::try_from(result).map_err(|_| last_error())
+}
+
+#[cold]
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

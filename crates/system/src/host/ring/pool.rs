@@ -1,0 +1,237 @@
+//! A pool of threads, each of which does one request at a time with preadv2 and pwritev2.
+
+use super::buffers::Buffers;
+use super::files::{RingFile, RingFiles};
+use crate::host::limits::why_not_started;
+use crate::host::usage::helper_name;
+use crate::{Call, Error, Operation, Result, RingOptions, Submission};
+use diskperf_timeline::Nanoseconds;
+use rustix::fs::FallocateFlags;
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use std::collections::VecDeque;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// As many threads as requests may be under way.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// What is to be handed over.
+    queued: Vec<Submission>,
+}
+
+struct Shared {
+    files: Arc<RingFiles>,
+    buffers: Arc<Buffers>,
+    flags: ReadWriteFlags,
+    work: Mutex<Work>,
+    work_is_there: Condvar,
+    /// Slots that are complete, with bytes or a negated error number.
+    done: Mutex<Vec<(u32, i32)>>,
+    something_is_done: Condvar,
+}
+
+struct Work {
+    queue: VecDeque<Submission>,
+    is_over: bool,
+}
+
+/// The stack of a thread that makes a system call.
+const STACK_BYTES: usize = 64 << 10;
+
+impl Pool {
+    pub(super) fn new(
+        options: &RingOptions,
+        files: &Arc<RingFiles>,
+        buffers: &Arc<Buffers>,
+    ) -> Result<Self> {
+        let depth = options.depth as usize;
+        let shared = Arc::new(Shared {
+            files: Arc::clone(files),
+            buffers: Arc::clone(buffers),
+            flags: match options.poll {
+                true => ReadWriteFlags::HIPRI,
+                false => ReadWriteFlags::empty(),
+            },
+            work: Mutex::new(Work {
+                queue: VecDeque::with_capacity(depth),
+                is_over: false,
+            }),
+            work_is_there: Condvar::new(),
+            done: Mutex::new(Vec::with_capacity(depth)),
+            something_is_done: Condvar::new(),
+        });
+        let mut pool = Self {
+            shared,
+            threads: Vec::with_capacity(depth),
+            queued: Vec::with_capacity(depth),
+        };
+        let name = helper_name(rustix::thread::gettid());
+        for number in 0..depth {
+            let shared = Arc::clone(&pool.shared);
+            let builder = std::thread::Builder::new()
+                .name(name.clone())
+                .stack_size(STACK_BYTES);
+            let thread = builder.spawn(move || shared.work()).map_err(|error| {
+                let why = why_not_started(&error);
+                Error::failed(
+                    Call::Ring,
+                    format!("of thread {number} of {depth}{why}"),
+                    error,
+                )
+            })?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    pub(super) fn push(&mut self, submission: Submission) {
+        self.queued.push(submission);
+    }
+
+    pub(super) fn flush(&mut self) {
+        let count = self.queued.len();
+        lock(&self.shared.work).queue.extend(self.queued.drain(..));
+        for _ in 0..count {
+            self.shared.work_is_there.notify_one();
+        }
+    }
+
+    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
+        ready.append(&mut lock(&self.shared.done));
+    }
+
+    /// Waits for a completion, so long at most.
+    pub(super) fn wait(&mut self, at_most: Nanoseconds) {
+        let done = lock(&self.shared.done);
+        let at_most = Duration::from_nanos(at_most.0);
+        let nothing = |done: &mut Vec<_>| done.is_empty();
+        drop(
+            self.shared
+                .something_is_done
+                .wait_timeout_while(done, at_most, nothing),
+        );
+    }
+
+    /// Takes back what no thread has begun: how many requests.
+    pub(super) fn cancel(&mut self) -> usize {
+        let mut work = lock(&self.shared.work);
+        let count = work.queue.len() + self.queued.len();
+        work.queue.clear();
+        self.queued.clear();
+        count
+    }
+
+    /// Some threads are in calls that do not return: they keep what they need.
+    pub(super) fn give_up(&mut self) {
+        self.threads.clear();
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.work).is_over = true;
+        self.shared.work_is_there.notify_all();
+        for thread in self.threads.drain(..) {
+            // It has nothing that could be lost.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// What a thread does: one request after the other, until it is over.
+    fn work(&self) {
+        while let Some(submission) = self.next() {
+            let result = match self.files.even_forgotten(submission.file) {
+                Some(file) => self.carry_out(&submission, file),
+                None => Err(Errno::BADF),
+            };
+            let result = match result {
+                Ok(bytes) => bytes as i32,
+                Err(errno) => -errno.raw_os_error(),
+            };
+            lock(&self.done).push((submission.slot, result));
+            self.something_is_done.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<Submission> {
+        let mut work = lock(&self.work);
+        loop {
+            if let Some(submission) = work.queue.pop_front() {
+                return Some(submission);
+            }
+            if work.is_over {
+                return None;
+            }
+            let waited = self.work_is_there.wait(work);
+            work = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A signal is no end of a request: threads of the pool get few.
+    fn carry_out(&self, submission: &Submission, file: &RingFile) -> rustix::io::Result<usize> {
+        loop {
+            match self.call(submission, file) {
+                Err(Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn call(&self, submission: &Submission, file: &RingFile) -> rustix::io::Result<usize> {
+        let &Submission {
+            operation,
+            offset_bytes,
+            bytes,
+            slot,
+            ..
+        } = submission;
+        let descriptor = file.descriptor();
+        match operation {
+            Operation::Read => {
+                let buffer = self.buffers.of_under_way(slot, bytes);
+                let mut parts = [IoSliceMut::new(buffer)];
+                preadv2(descriptor, &mut parts, offset_bytes, self.flags)
+            }
+            Operation::Write => {
+                let parts = [IoSlice::new(self.buffers.of_under_way(slot, bytes))];
+                pwritev2(descriptor, &parts, offset_bytes, self.flags)
+            }
+            Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
+            Operation::Fdatasync => rustix::fs::fdatasync(descriptor).map(|()| 0),
+            Operation::Discard if file.is_block_device => {
+                discard(descriptor, offset_bytes, bytes).map(|()| 0)
+            }
+            Operation::Discard => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(descriptor, hole, offset_bytes, u64::from(bytes)).map(|()| 0)
+            }
+        }
+    }
+}
+
+/// `BLKDISCARD`, `_IO(0x12, 119)`.
+const DISCARD: libc::Ioctl = (0x12 << 8) | 119;
+
+#[allow(unsafe_code)]
+fn discard(device: BorrowedFd<'_>, offset_bytes: u64, bytes: u32) -> rustix::io::Result<()> {
+    let range = [offset_bytes, u64::from(bytes)];
+    // SAFETY: the pointer is to the two numbers that the call reads.
+    match unsafe { libc::ioctl(device.as_raw_fd(), DISCARD, &raw const range) } {
+        0 => Ok(()),
+        _ => {
+            let error = std::io::Error::last_os_error();
+            Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+    }
+}
+
+/// A thread that panics leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,296 @@
+//! io_uring: a queue of submissions and one of completions, shared with the kernel.
+
+mod setup;
+
+pub(super) use setup::Refusal;
+
+use super::buffers::Buffers;
+use super::enter::{GET_EVENTS, Gate, WAIT_FOR_ROOM, WAKE_UP};
+use super::files::{RingFile, RingFiles};
+use super::{EngineNote, WAIT_SLICE};
+use crate::{Operation, RingOptions, Submission};
+use diskperf_timeline::Nanoseconds;
+use io_uring::types::{CancelBuilder, Fixed, FsyncFlags, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+use rustix::io::Errno;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// What completions say that are of no slot.
+const HEARTBEAT: u64 = u64::MAX;
+const CANCELLATION: u64 = u64::MAX - 1;
+
+/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` (Linux 6.12).
+const DISCARD_COMMAND: u32 = 0x12 << 8;
+
+/// So much before a moment, a wait for it stops to sleep: a thread is woken late.
+const SPIN: Nanoseconds = Nanoseconds(50_000);
+
+/// How often the kernel may lack the memory to take submissions, one after the other.
+const ATTEMPTS_TO_FLUSH: usize = 10_000;
+
+/// A ring that io_uring_setup(2) made.
+pub(super) struct Uring {
+    ring: IoUring,
+    gate: Gate,
+    /// Whether a thread of the kernel polls the submission queue.
+    has_submission_thread: bool,
+    /// Whether completions are polled for.
+    is_polled: bool,
+    /// Whether the buffers are registered.
+    has_buffers: bool,
+    /// The wait for a single completion is not timed, which costs a timer each: a request
+    /// that completes after a slice of time ends it.
+    heartbeat: Box<Timespec>,
+    is_beating: bool,
+    note: Option<EngineNote>,
+    /// Whether the kernel still has requests of it, for good.
+    is_stuck: bool,
+}
+
+impl Uring {
+    pub(super) fn new(
+        options: &RingOptions,
+        files: &RingFiles,
+        buffers: &Buffers,
+    ) -> Result<Self, Refusal> {
+        let ring = setup::ring(options)?;
+        let registered = ring.submitter().register_files(&files.descriptors());
+        registered.map_err(|error| Refusal::registration(&error))?;
+        let note = setup::register_buffers(&ring, options, buffers).err();
+        Ok(Self {
+            gate: Gate::new(descriptor(&ring)),
+            has_submission_thread: ring.params().is_setup_sqpoll(),
+            is_polled: options.poll,
+            has_buffers: note.is_none(),
+            heartbeat: Box::new(Timespec::new().nsec(WAIT_SLICE.0 as u32)),
+            is_beating: false,
+            note,
+            is_stuck: false,
+            ring,
+        })
+    }
+
+    pub(super) fn has_submission_thread(&self) -> bool {
+        self.has_submission_thread
+    }
+
+    pub(super) fn note(&self) -> Option<EngineNote> {
+        self.note.clone()
+    }
+
+    /// Queues a request, for [`Self::flush`] to submit.
+    #[inline]
+    pub(super) fn push(&mut self, submission: &Submission, file: &RingFile, buffers: &Buffers) {
+        let entry = entry(
+            submission,
+            file,
+            buffers.start(submission.slot),
+            self.has_buffers,
+        );
+        self.push_entry(&entry.user_data(u64::from(submission.slot)))
+            .expect("the queue has room for every slot");
+    }
+
+    #[inline]
+    #[allow(unsafe_code)]
+    fn push_entry(&mut self, entry: &squeue::Entry) -> Result<(), squeue::PushError> {
+        // SAFETY: a request reads and writes its slot's buffer alone, which outlives it:
+        // the ring that owns both waits for what is under way, or leaks the buffers.
+        // What else an entry points to is this structure's own and read when it is
+        // submitted.
+        unsafe { self.ring.submission().push(entry) }
+    }
+
+    /// Submits what is queued, in one system call where the kernel takes all at once.
+    #[inline]
+    pub(super) fn flush(&mut self) -> Result<(), Errno> {
+        if self.has_submission_thread {
+            return self.wake_submission_thread();
+        }
+        for _ in 0..ATTEMPTS_TO_FLUSH {
+            let queued = self.ring.submission().len() as u32;
+            if queued == 0 {
+                return Ok(());
+            }
+            match self.gate.enter(queued, 0, GET_EVENTS) {
+                Ok(taken) if taken == queued => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::BUSY) => std::thread::yield_now(),
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    fn wake_submission_thread(&mut self) -> Result<(), Errno> {
+        if !self.ring.submission().need_wakeup() {
+            return Ok(());
+        }
+        match self.gate.enter(0, 0, WAKE_UP) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Takes what the completion queue holds, without a system call.
+    #[inline]
+    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
+        for entry in self.ring.completion() {
+            match entry.user_data() {
+                HEARTBEAT => self.is_beating = false,
+                CANCELLATION => {}
+                slot => ready.push((slot as u32, entry.result())),
+            }
+        }
+    }
+
+    /// Has the kernel post what is complete and what it kept for this thread to do.
+    pub(super) fn poll(&mut self) -> Result<(), Errno> {
+        let owes = self.is_polled || {
+            let queue = self.ring.submission();
+            queue.taskrun() || queue.cq_overflow()
+        };
+        if owes { self.enter(0, None) } else { Ok(()) }
+    }
+
+    /// Waits for completions, for a slice of time or so long at most.
+    pub(super) fn wait(&mut self, least: usize, left: Option<Nanoseconds>) -> Result<(), Errno> {
+        let least = least as u32;
+        match left {
+            // The kernel polls until there are so many, unless others want the processor.
+            None if self.is_polled => self.enter(least, None),
+            Some(_) if self.is_polled => self.enter(0, None),
+            // A heartbeat is a completion: it ends a wait for one.
+            None if least == 1 && !self.has_submission_thread => {
+                self.beat();
+                self.enter(1, None)
+            }
+            None => self.enter(least, Some(WAIT_SLICE)),
+            Some(left) if left > SPIN => {
+                let sleep = Nanoseconds(left.0 - SPIN.0).min(WAIT_SLICE);
+                self.enter(least, Some(sleep))
+            }
+            Some(_) => {
+                std::hint::spin_loop();
+                self.poll()
+            }
+        }
+    }
+
+    fn beat(&mut self) {
+        if !self.is_beating {
+            let timeout = opcode::Timeout::new(&raw const *self.heartbeat).build();
+            // A queue that is full has what is to be waited for.
+            self.is_beating = self.push_entry(&timeout.user_data(HEARTBEAT)).is_ok();
+        }
+    }
+
+    fn enter(&mut self, least: u32, at_most: Option<Nanoseconds>) -> Result<(), Errno> {
+        let (queued, flags) = match self.has_submission_thread {
+            false => (self.ring.submission().len() as u32, GET_EVENTS),
+            true if self.ring.submission().need_wakeup() => (0, GET_EVENTS | WAKE_UP),
+            true => (0, GET_EVENTS),
+        };
+        let entered = match at_most {
+            None => self.gate.enter(queued, least, flags),
+            Some(at_most) => self.gate.enter_for(queued, least, flags, at_most.0),
+        };
+        match entered {
+            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Asks for an end of all that is under way. What a device already has goes on.
+    pub(super) fn cancel(&mut self) {
+        let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
+        let _ = self.flush();
+        if self.has_submission_thread {
+            let _ = self.gate.enter(0, 0, WAIT_FOR_ROOM | WAKE_UP);
+        }
+        // Where it is refused, as by an old kernel, all complete by themselves.
+        let _ = self.push_entry(&all.user_data(CANCELLATION));
+        let _ = self.flush();
+    }
+
+    /// Requests stay under way: the kernel keeps what they need.
+    pub(super) fn give_up(&mut self) {
+        self.is_stuck = true;
+    }
+}
+
+/// The kernel gives registered files up some time after a ring is closed, and a file
+/// system cannot be unmounted before.
+impl Drop for Uring {
+    fn drop(&mut self) {
+        self.gate.close(descriptor(&self.ring));
+        if !self.is_stuck {
+            let submitter = self.ring.submitter();
+            // What is not registered needs no end.
+            let _ = submitter.unregister_buffers();
+            let _ = submitter.unregister_files();
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn descriptor(ring: &IoUring) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is the ring's, which is borrowed for as long.
+    unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }
+}
+
+/// What the kernel is told of a request.
+#[inline]
+fn entry(
+    submission: &Submission,
+    file: &RingFile,
+    buffer: *mut u8,
+    is_registered: bool,
+) -> squeue::Entry {
+    let &Submission {
+        operation,
+        offset_bytes,
+        bytes,
+        slot,
+        ..
+    } = submission;
+    let place = Fixed(file.place);
+    let number = slot as u16;
+    match operation {
+        Operation::Read if is_registered => opcode::ReadFixed::new(place, buffer, bytes, number)
+            .offset(offset_bytes)
+            .build(),
+        Operation::Read => opcode::Read::new(place, buffer, bytes)
+            .offset(offset_bytes)
+            .build(),
+        Operation::Write if is_registered => opcode::WriteFixed::new(place, buffer, bytes, number)
+            .offset(offset_bytes)
+            .build(),
+        Operation::Write => opcode::Write::new(place, buffer, bytes)
+            .offset(offset_bytes)
+            .build(),
+        Operation::Fsync => opcode::Fsync::new(place).build(),
+        Operation::Fdatasync => opcode::Fsync::new(place)
+            .flags(FsyncFlags::DATASYNC)
+            .build(),
+        Operation::Discard => discard(file, offset_bytes, bytes),
+    }
+}
+
+/// A file gets a hole. A device is told to discard: from Linux 6.12 on; before, the request
+/// fails with EOPNOTSUPP.
+fn discard(file: &RingFile, offset_bytes: u64, bytes: u32) -> squeue::Entry {
+    let place = Fixed(file.place);
+    if file.is_block_device {
+        let mut length = [0; 16];
+        length[..8].copy_from_slice(&u64::from(bytes).to_ne_bytes());
+        return opcode::UringCmd16::new(place, DISCARD_COMMAND)
+            .addr(Some(offset_bytes))
+            .cmd(length)
+            .build();
+    }
+    opcode::Fallocate::new(place, u64::from(bytes))
+        .offset(offset_bytes)
+        .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+        .build()
+}

@@ -1,0 +1,205 @@
+//! Making a ring, with what the kernel has to offer.
+
+use super::super::EngineNote;
+use super::super::buffers::Buffers;
+use crate::{Call, EngineChoice, Error, RingOptions};
+use io_uring::IoUring;
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+
+/// The most requests that a ring takes.
+const MOST_ENTRIES: u32 = 32_768;
+
+/// How long the kernel's thread polls an empty submission queue before it sleeps.
+const SUBMISSION_THREAD_IDLE_MS: u32 = 10;
+
+/// Whether processes may use io_uring: 0 all, 1 those of a group, 2 none.
+const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
+
+/// Why there is no ring.
+pub(in super::super) struct Refusal {
+    errno: Errno,
+    kind: Kind,
+}
+
+enum Kind {
+    /// io_uring_setup(2).
+    Setup,
+    /// A depth beyond what it takes.
+    Depth(u32),
+    /// A kernel before Linux 5.11, whose waits cannot be timed.
+    TooOld,
+    /// io_uring_register(2), of files.
+    Files,
+}
+
+impl Refusal {
+    pub(super) fn registration(error: &io::Error) -> Self {
+        Self {
+            errno: errno(error),
+            kind: Kind::Files,
+        }
+    }
+
+    /// Whether this system has no ring for this process at all.
+    pub(in super::super) fn is_of_the_system(&self) -> bool {
+        match self.kind {
+            Kind::TooOld => true,
+            Kind::Depth(_) | Kind::Files => false,
+            Kind::Setup => matches!(
+                self.errno,
+                Errno::NOSYS | Errno::PERM | Errno::ACCESS | Errno::NOMEM
+            ),
+        }
+    }
+
+    pub(in super::super) fn into_error(self) -> Error {
+        let what = match self.kind {
+            Kind::Setup => "of a ring".to_owned(),
+            Kind::Depth(depth) => format!("of depth {depth} (at most {MOST_ENTRIES})"),
+            Kind::TooOld => "of a kernel before Linux 5.11".to_owned(),
+            Kind::Files => "of the files of a ring".to_owned(),
+        };
+        Error::failed(Call::Ring, what, self.errno)
+    }
+}
+
+/// Which rule of the system it is, as far as it tells.
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let disabled = std::fs::read_to_string(DISABLED).unwrap_or_default();
+        match (&self.kind, self.errno, disabled.trim()) {
+            (Kind::TooOld, ..) => out.write_str("io_uring of this kernel is older than Linux 5.11"),
+            (_, Errno::NOSYS, _) => out.write_str(
+                "this kernel has no io_uring, or a filter of system calls hides it (ENOSYS)",
+            ),
+            (_, Errno::NOMEM, _) => {
+                out.write_str("io_uring gets no memory (ENOMEM; `ulimit -l` limits what is locked)")
+            }
+            (_, _, level @ ("1" | "2")) => {
+                write!(
+                    out,
+                    "io_uring is disabled here (kernel.io_uring_disabled is {level})"
+                )
+            }
+            (_, errno, _) => write!(
+                out,
+                "io_uring is forbidden here, as containers forbid it ({})",
+                crate::Errno::from(errno)
+            ),
+        }
+    }
+}
+
+/// What a ring is asked to be, from the best to what every kernel has.
+#[derive(Clone, Copy)]
+enum Features {
+    /// Completions are posted by the thread that waits for them, when it does (6.1), and
+    /// entries go by their place (6.6).
+    DeferredWithoutArray,
+    /// The same without the latter.
+    Deferred,
+    /// Completions do not interrupt the thread (5.19).
+    Cooperative,
+    Plain,
+}
+
+const FEATURES: [Features; 4] = [
+    Features::DeferredWithoutArray,
+    Features::Deferred,
+    Features::Cooperative,
+    Features::Plain,
+];
+
+/// Makes the ring with the best features that the kernel has.
+pub(super) fn ring(options: &RingOptions) -> Result<IoUring, Refusal> {
+    let depth = options.depth;
+    if depth > MOST_ENTRIES {
+        return Err(Refusal {
+            errno: Errno::INVAL,
+            kind: Kind::Depth(depth),
+        });
+    }
+    let mut refused = Errno::INVAL;
+    for features in FEATURES {
+        match with(options, features) {
+            Ok(ring) if !ring.params().is_feature_ext_arg() => {
+                return Err(Refusal {
+                    errno: Errno::NOSYS,
+                    kind: Kind::TooOld,
+                });
+            }
+            Ok(ring) => return Ok(ring),
+            Err(error) => refused = errno(&error),
+        }
+        if refused != Errno::INVAL {
+            break;
+        }
+    }
+    Err(Refusal {
+        errno: refused,
+        kind: Kind::Setup,
+    })
+}
+
+fn with(options: &RingOptions, features: Features) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    // A child of this process has no part in it.
+    builder.dontfork();
+    if options.poll {
+        builder.setup_iopoll();
+    }
+    let polls = options.engine == EngineChoice::SqPoll;
+    if polls {
+        builder.setup_sqpoll(SUBMISSION_THREAD_IDLE_MS);
+    }
+    match features {
+        Features::DeferredWithoutArray | Features::Deferred => {
+            builder.setup_single_issuer().setup_submit_all();
+            if !polls {
+                builder.setup_defer_taskrun().setup_taskrun_flag();
+            }
+            if matches!(features, Features::DeferredWithoutArray) {
+                builder.setup_no_sqarray();
+            }
+        }
+        Features::Cooperative if !polls => {
+            builder.setup_coop_taskrun().setup_taskrun_flag();
+        }
+        Features::Cooperative | Features::Plain => {}
+    }
+    builder.build(options.depth)
+}
+
+/// Registers each slot's buffer, which spares the kernel to look up its pages at each
+/// request.
+///
+/// # Errors
+///
+/// A note of why it does without, as where a process may lock little memory.
+#[allow(unsafe_code)]
+pub(super) fn register_buffers(
+    ring: &IoUring,
+    options: &RingOptions,
+    buffers: &Buffers,
+) -> Result<(), EngineNote> {
+    let slots: Vec<libc::iovec> = (0..options.depth)
+        .map(|slot| libc::iovec {
+            iov_base: buffers.start(slot).cast(),
+            iov_len: options.buffer_bytes as usize,
+        })
+        .collect();
+    // SAFETY: the memory outlives what is under way in it; the kernel holds its pages.
+    let registered = unsafe { ring.submitter().register_buffers(&slots) };
+    registered.map_err(|error| EngineNote {
+        text: format!(
+            "buffers are not registered with io_uring: {} (`ulimit -l` limits what is locked)",
+            crate::Errno::from(error)
+        ),
+    })
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
