@@ -83,6 +83,8 @@ enum Ground {
     Fresh(Box<FreshFilesystem>, Workspace),
     /// A file of the user's, which is only read.
     File(PathBuf),
+    /// What is not there, as long as this.
+    Null(u64),
     Device {
         device: BlockDevice,
         /// Held as long as the run lasts, where programs may write.
@@ -102,6 +104,7 @@ impl Drive {
         left: &mut Vec<String>,
     ) -> Result<Self, LaboratoryError> {
         match (&target.device, target.medium, fresh) {
+            _ if target.is_null => Ok(Self::null(target)),
             (Some(device), ..) => Self::device(target, device),
             (None, Medium::File, _) => Ok(Self::file(target)),
             (None, _, None) => {
@@ -145,6 +148,17 @@ impl Drive {
                 claim,
             },
         })
+    }
+
+    fn null(target: &Target) -> Self {
+        Self {
+            filesystem: target.filesystem_name(),
+            pilot_bytes: target.pilot_bytes(),
+            notes: Vec::new(),
+            meters: Vec::new(),
+            queues: Vec::new(),
+            ground: Ground::Null(target.room_bytes()),
+        }
     }
 
     fn file(target: &Target) -> Self {
@@ -200,7 +214,7 @@ impl Drive {
     pub(crate) fn medium(&self) -> Medium {
         match self.ground {
             Ground::Folder(_) | Ground::Fresh(..) => Medium::Directory,
-            Ground::Device { .. } => Medium::Device,
+            Ground::Device { .. } | Ground::Null(_) => Medium::Device,
             Ground::File(_) => Medium::File,
         }
     }
@@ -219,6 +233,9 @@ impl Drive {
                 writable: claim.is_some(),
             }),
             Ground::File(path) => ports.drives.push(DrivePort::File(path.clone())),
+            Ground::Null(length_bytes) => ports.drives.push(DrivePort::Null {
+                length_bytes: *length_bytes,
+            }),
         }
         Ok(())
     }
@@ -239,7 +256,7 @@ impl Drive {
     /// system is worth anything. What could not be removed is put into `left`.
     fn close(self, recorder: &mut Recorder, left: &mut Vec<String>) -> Result<(), LaboratoryError> {
         match self.ground {
-            Ground::Device { .. } | Ground::File(_) => Ok(()),
+            Ground::Device { .. } | Ground::File(_) | Ground::Null(_) => Ok(()),
             Ground::Folder(workspace) => {
                 remove(workspace, recorder, left);
                 Ok(())

@@ -285,6 +285,7 @@ pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
 /// A run on real storage with nothing measured yet.
 pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     let targets = plan.targets.iter().chain(&plan.other);
+    let targets = targets.filter(|target| !target.is_null);
     let places: Vec<&Path> = targets.map(|target| target.path.as_path()).collect();
     let environment = environment::capture(&places, clock.name());
     Run {

@@ -9,6 +9,7 @@ mod workload;
 use crate::error::LaboratoryError;
 use crate::label;
 use crate::model::load_catalogue;
+use crate::target::NULL;
 use diskperf_battery::{Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Workload};
@@ -88,6 +89,9 @@ fn boxed_host(plan: HostPlan) -> Plan {
 /// another name is one where the catalogue has no such system and the path exists.
 pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
     let text = target.to_string_lossy();
+    if text == NULL {
+        return false;
+    }
     if text.ends_with(".toml") {
         return target.is_file() || !text.contains('/');
     }

@@ -25,13 +25,21 @@ pub struct Target {
     pub(crate) given_up: Option<PathBuf>,
     /// Go on although the device carries a signature.
     pub(crate) ignore_signature: bool,
+    /// Whether it is [`NULL`].
+    pub(crate) is_null: bool,
     /// The device itself, where it is one.
     pub(crate) device: Option<BlockDevice>,
-    /// Of a file, its length.
+    /// Of a file, and of what is not there, its length.
     file_bytes: u64,
     /// Its file system and the disks underneath.
     pub(crate) place: Place,
 }
+
+/// The name of a target that is not there: requests complete as they are submitted, and
+/// what is left is the cost of generating load. A directory of that name is `./null`.
+pub(crate) const NULL: &str = "null";
+/// Its length.
+const NULL_BYTES: u64 = 1 << 40;
 
 /// What a run leaves free of a file system, for whoever else writes there.
 const RESERVE_BYTES: u64 = 16 << 20;
@@ -39,6 +47,9 @@ const RESERVE_BYTES: u64 = 16 << 20;
 impl Target {
     /// Looks at a path.
     pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
+        if typed == Path::new(NULL) {
+            return Ok(Self::null());
+        }
         let name = typed.display();
         let unreachable = |error: std::io::Error| {
             LaboratoryError::Request(format!(
@@ -65,6 +76,20 @@ impl Target {
             Err(LaboratoryError::Request(format!(
                 "target {name} is neither a directory nor a file nor a block device; give the directory to measure in, or what to read"
             )))
+        }
+    }
+
+    fn null() -> Self {
+        Self {
+            typed: NULL.into(),
+            path: NULL.into(),
+            medium: Medium::Device,
+            given_up: None,
+            ignore_signature: false,
+            is_null: true,
+            device: None,
+            file_bytes: NULL_BYTES,
+            place: Place::default(),
         }
     }
 
@@ -101,6 +126,7 @@ impl Target {
             medium: Medium::Device,
             given_up: named.cloned(),
             ignore_signature: experiment.ignore_signature,
+            is_null: false,
             place: environment::place(&path),
             device: Some(device),
             file_bytes: 0,
@@ -126,6 +152,7 @@ impl Target {
             medium: Medium::File,
             given_up: None,
             ignore_signature: false,
+            is_null: false,
             place: environment::place(&path),
             device: None,
             file_bytes,
@@ -146,6 +173,7 @@ impl Target {
             medium: Medium::Directory,
             given_up: None,
             ignore_signature: false,
+            is_null: false,
             place,
             device: None,
             file_bytes: 0,
@@ -165,7 +193,7 @@ impl Target {
     /// Whether programs may write: always in a directory, on a device only
     /// where its data was given up.
     pub(crate) fn writable(&self) -> bool {
-        self.medium == Medium::Directory || self.given_up.is_some()
+        self.medium == Medium::Directory || self.given_up.is_some() || self.is_null
     }
 
     /// As the user named it.
@@ -178,7 +206,7 @@ impl Target {
         match (&self.place.filesystem, &self.device) {
             (Some(filesystem), _) => format!("{}/{}", filesystem.kind, filesystem.block_bytes),
             (None, Some(device)) => device.name().to_owned(),
-            (None, None) => String::new(),
+            (None, None) => self.name(),
         }
     }
 
@@ -187,6 +215,7 @@ impl Target {
     pub(crate) fn room_bytes(&self) -> u64 {
         match (self.medium, &self.place.filesystem, &self.device) {
             (Medium::File, ..) => self.file_bytes,
+            _ if self.is_null => self.file_bytes,
             (_, Some(filesystem), _) => filesystem.available_bytes.saturating_sub(RESERVE_BYTES),
             (_, None, Some(device)) => device.size_bytes(),
             (_, None, None) => 0,
@@ -299,6 +328,9 @@ impl Target {
     /// For `--dry-run`.
     pub(crate) fn what_would_happen(&self, fresh: bool) -> String {
         let name = self.name();
+        if self.is_null {
+            return format!("{name}: no storage; requests complete as they are submitted");
+        }
         match (self.medium, &self.place.filesystem) {
             (Medium::Directory, Some(filesystem)) => format!(
                 "{name}: a new folder of its own{}, removed at the end; {} on {}, {} free",
