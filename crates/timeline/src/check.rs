@@ -5,6 +5,8 @@
 //! 2^60 when it is summed over its run, so that a few such sums may be added in
 //! turn. Nothing that a worker measures is refused.
 
+mod load;
+
 use crate::repetition::{ControllerCache, DeviceTraffic, Repetition, WorkerMeasure};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
@@ -252,6 +254,9 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         ));
     }
     check_latencies(worker, sums)?;
+    if let Some(measure) = &worker.load {
+        load::check(measure, sums).map_err(|wrong| wrong.within("load"))?;
+    }
     check_ledger(worker)
 }
 

@@ -1,6 +1,8 @@
 //! What a worker with several requests under way measured of itself in one repetition:
 //! each operation's latencies, how late the generator was, and the course over time.
 
+mod compact;
+
 use crate::histogram::Histogram;
 use crate::units::Nanoseconds;
 use serde::{Deserialize, Serialize};
@@ -31,20 +33,23 @@ pub struct LoadMeasure {
     /// Requests under way at once, at most.
     pub depth: u32,
     /// Requests that read.
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub read: OperationMeasure,
     /// Requests that write.
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub write: OperationMeasure,
     /// fsync and fdatasync.
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub sync: OperationMeasure,
     /// Discards.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub discard: OperationMeasure,
     /// Transactions, of programs that have them: from the first write to the end of the
     /// sync that makes it durable.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub commit: OperationMeasure,
     /// In open loop: how late after its intended moment each request was issued.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
     pub lag: Option<Histogram>,
     /// In open loop: requests that had arrived and were not complete at the end. They are
     /// among the responses with the time that they had waited until then.
@@ -66,9 +71,11 @@ pub struct OperationMeasure {
     pub bytes: u64,
     /// From the start (in open loop the intended one) until the completion was taken.
     /// Its count is that of the requests.
+    #[serde(with = "compact")]
     pub response: Histogram,
     /// From the start of the call that submitted it until that call returned: what the
     /// caller could do nothing else in. It is a part of `response`.
+    #[serde(with = "compact")]
     pub submit: Histogram,
 }
 
@@ -84,6 +91,7 @@ pub struct SeriesPoint {
     /// Bytes that they wrote.
     pub written_bytes: u64,
     /// Of reads and writes, to two significant digits.
+    #[serde(with = "compact")]
     pub response: Histogram,
 }
 
@@ -92,9 +100,44 @@ impl LoadMeasure {
     pub fn requests(&self) -> u64 {
         self.read.count() + self.write.count()
     }
+
+    /// The operations whose rate is the rate of the program, and whose responses are its
+    /// responses: reads and writes; of a program that has neither, its transactions, or
+    /// else its syncs and discards.
+    pub fn counted(&self) -> Vec<&OperationMeasure> {
+        let ranks = [
+            vec![&self.read, &self.write],
+            vec![&self.commit],
+            vec![&self.sync, &self.discard],
+        ];
+        let mut ranks = ranks.into_iter();
+        let some = ranks.find(|rank| rank.iter().any(|one| !one.is_empty()));
+        some.unwrap_or_default()
+    }
+
+    /// How many requests count.
+    pub fn count(&self) -> u64 {
+        self.counted().iter().map(|one| one.count()).sum()
+    }
+
+    /// All its operations with their names.
+    pub fn operations(&self) -> [(&'static str, &OperationMeasure); 5] {
+        [
+            ("read", &self.read),
+            ("write", &self.write),
+            ("sync", &self.sync),
+            ("discard", &self.discard),
+            ("commit", &self.commit),
+        ]
+    }
 }
 
 impl OperationMeasure {
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// How many requests.
     pub fn count(&self) -> u64 {
         self.response.count()
@@ -105,5 +148,30 @@ impl OperationMeasure {
         self.bytes += other.bytes;
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
+    }
+}
+
+/// A compact histogram that may be absent.
+mod optional {
+    use super::{Histogram, compact};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
+    struct Compact(#[serde(with = "compact")] Histogram);
+
+    pub(super) fn serialize<S: Serializer>(
+        histogram: &Option<Histogram>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let compact = histogram.clone().map(Compact);
+        compact.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Histogram>, D::Error> {
+        let compact = Option::<Compact>::deserialize(deserializer)?;
+        Ok(compact.map(|Compact(histogram)| histogram))
     }
 }

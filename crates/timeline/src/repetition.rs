@@ -237,6 +237,40 @@ impl Repetition {
         }))
     }
 
+    /// What its workers with several requests under way measured.
+    pub fn loads(&self) -> impl Iterator<Item = &LoadMeasure> + Clone {
+        self.workers
+            .iter()
+            .filter_map(|worker| worker.load.as_ref())
+    }
+
+    /// Whether requests arrived by the clock, and did not wait for one another.
+    pub fn is_open_loop(&self) -> bool {
+        self.loads().any(|load| load.lag.is_some())
+    }
+
+    /// Requests that count per second ([`LoadMeasure::counted`]), until the last one was
+    /// complete; over several drives the sum. Absent of workers that have one call under
+    /// way.
+    pub fn iops(&self) -> Option<f64> {
+        self.loads().next()?;
+        Some(self.per_drive(|workers| {
+            let counted = |worker: &&WorkerMeasure| worker.load.as_ref().map(LoadMeasure::count);
+            let count: u64 = workers.iter().filter_map(counted).sum();
+            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            per_second(count as f64, elapsed)
+        }))
+    }
+
+    /// The responses of the requests that count, of all workers.
+    pub fn responses(&self) -> Histogram {
+        let mut all = Histogram::new();
+        for operation in self.loads().flat_map(LoadMeasure::counted) {
+            all.merge(&operation.response);
+        }
+        all
+    }
+
     /// CPU share of the programs in percent of elapsed time, as `time` in csh
     /// prints it; over several drives the sum.
     pub fn cpu_percent(&self) -> f64 {
@@ -296,10 +330,15 @@ fn span<'a>(
 
 /// KB/s; 0 of no time.
 fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
+    per_second(bytes as f64 / KIB as f64, elapsed)
+}
+
+/// 0 of no time.
+fn per_second(amount: f64, elapsed: Nanoseconds) -> f64 {
     if elapsed.0 == 0 {
         0.0
     } else {
-        bytes as f64 / KIB as f64 / elapsed.seconds()
+        amount / elapsed.seconds()
     }
 }
 

@@ -1,7 +1,8 @@
 use crate::ledger::Ledger;
 use crate::{
-    CacheMode, ControllerCache, DeviceTraffic, Interference, Nanoseconds, Overhead, ProgramResult,
-    Protocol, Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
+    CacheMode, ControllerCache, DeviceTraffic, Interference, LoadMeasure, Nanoseconds, Overhead,
+    ProgramResult, Protocol, Repetition, Residency, Run, RunState, SeriesPoint, Stage, Statistic,
+    WorkerMeasure, World,
 };
 
 fn worker(drive: u32) -> WorkerMeasure {
@@ -225,10 +226,50 @@ const OF_WORKERS: &[Case] = &[
     ),
 ];
 
+const OF_LOADS: &[Case] = &[
+    (
+        |run| load(run).read.response = vec![(u64::MAX, 1)].into(),
+        "results[1].repetitions[1].workers[0].load.read.response is 18446744073709551615",
+    ),
+    (
+        |run| load(run).commit.bytes = u64::MAX,
+        "results[1].repetitions[1].workers[0].load.commit.bytes is 18446744073709551615",
+    ),
+    (
+        |run| load(run).lag = Some(vec![(5, u64::MAX)].into()),
+        "results[1].repetitions[1].workers[0].load.lag is 18446744073709551615",
+    ),
+    (
+        |run| load(run).interval = Nanoseconds(0),
+        "results[1].repetitions[1].workers[0].load.interval is 0: 2 intervals",
+    ),
+    (
+        |run| load(run).series[1].reads = u64::MAX,
+        "results[1].repetitions[1].workers[0].load.series[1].reads is 18446744073709551615",
+    ),
+];
+
+fn load(run: &mut Run) -> &mut LoadMeasure {
+    second(run).workers[0]
+        .load
+        .get_or_insert_with(|| LoadMeasure {
+            series: vec![SeriesPoint::default(); 2],
+            interval: Nanoseconds(1_000_000_000),
+            ..LoadMeasure::default()
+        })
+}
+
 #[test]
 fn impossible_figures_are_named() {
-    assert_eq!(possible().check(), Ok(()));
-    for (change, said) in OF_RUNS.iter().chain(OF_REPETITIONS).chain(OF_WORKERS) {
+    let mut loaded = possible();
+    load(&mut loaded);
+    assert_eq!(loaded.check(), Ok(()));
+    for (change, said) in OF_RUNS
+        .iter()
+        .chain(OF_REPETITIONS)
+        .chain(OF_WORKERS)
+        .chain(OF_LOADS)
+    {
         let mut run = possible();
         change(&mut run);
         let error = run.check().expect_err(said).to_string();

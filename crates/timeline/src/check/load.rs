@@ -1,0 +1,58 @@
+//! What workers with several requests under way measured.
+
+use super::{Impossible, LONGEST_LATENCY_NS, Sums, at_most};
+use crate::histogram::Histogram;
+use crate::load::{LoadMeasure, SeriesPoint};
+
+/// Longer series than any: a day in intervals of 10 ms.
+const LONGEST_SERIES: u64 = 10_000_000;
+
+pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossible> {
+    for (name, operation) in load.operations() {
+        let within = |wrong: Impossible| wrong.within(name);
+        sums.add("bytes", operation.bytes).map_err(within)?;
+        latencies("response", &operation.response, sums).map_err(within)?;
+        latencies("submit", &operation.submit, sums).map_err(within)?;
+    }
+    if let Some(lag) = &load.lag {
+        latencies("lag", lag, sums)?;
+    }
+    sums.add("unfinished", load.unfinished)?;
+    sums.add("interval", load.interval.0)?;
+    let points = load.series.len() as u64;
+    at_most(
+        "series",
+        points,
+        ("the most that a series has", LONGEST_SERIES),
+    )?;
+    if points > 0 && load.interval.0 == 0 {
+        return Err(Impossible::new(
+            "interval",
+            format!("is 0: {points} intervals of the series take time"),
+        ));
+    }
+    for (number, one) in load.series.iter().enumerate() {
+        point(one, sums).map_err(|wrong| wrong.within(&format!("series[{number}]")))?;
+    }
+    Ok(())
+}
+
+fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("reads", one.reads)?;
+    sums.add("read_bytes", one.read_bytes)?;
+    sums.add("writes", one.writes)?;
+    sums.add("written_bytes", one.written_bytes)?;
+    latencies("series_response", &one.response, sums)
+}
+
+fn latencies(name: &'static str, latencies: &Histogram, sums: &mut Sums) -> Result<(), Impossible> {
+    for (latency_ns, count) in latencies.buckets() {
+        at_most(
+            name,
+            *latency_ns,
+            ("the longest there can be", LONGEST_LATENCY_NS),
+        )?;
+        sums.add(name, *count)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! Histograms as documents keep them: one per interval of a time series and per
+//! operation, they would be most of a run.
+//!
+//! A latency is the highest of a bucket, and the buckets of a log-linear histogram can be
+//! numbered: those of `bits` bits are told apart by the `bits` highest bits of a latency.
+//! A list of numbers says all: `bits` first, then the counts of successive buckets from
+//! number 0 on, where a negative number -n passes n empty ones over. Of latencies that
+//! are of no such buckets, `bits` is 64 and a bucket's number the latency itself.
+
+use crate::histogram::Histogram;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::{Serialize, Serializer};
+
+/// The widths that recorders have (two and three significant digits), and the one that
+/// holds anything.
+const WIDTHS: [u32; 3] = [8, 11, u64::BITS];
+
+pub(super) fn serialize<S: Serializer>(
+    histogram: &Histogram,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    use serde::ser::Error;
+    let numbers = packed(histogram).ok_or_else(|| S::Error::custom("a count is beyond 2^63"))?;
+    numbers.serialize(serializer)
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Histogram, D::Error> {
+    let numbers = Vec::<i64>::deserialize(deserializer)?;
+    unpacked(&numbers).map_err(D::Error::custom)
+}
+
+/// Empty of no calls; `None` where a count is beyond what a number holds.
+fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
+    let buckets = histogram.buckets();
+    if buckets.is_empty() {
+        return Some(Vec::new());
+    }
+    let fits = |bits: &u32| {
+        let mut latencies = buckets.iter().map(|(latency_ns, _)| *latency_ns);
+        latencies.all(|latency_ns| highest(number(latency_ns, *bits), *bits) == Some(latency_ns))
+    };
+    let bits = WIDTHS.into_iter().find(fits).unwrap_or(u64::BITS);
+    let mut numbers = vec![i64::from(bits)];
+    let mut next = 0;
+    for (latency_ns, count) in buckets {
+        let number = number(*latency_ns, bits);
+        let mut empty: u64 = number - next;
+        while empty > 0 {
+            let passed = i64::try_from(empty).unwrap_or(i64::MAX);
+            numbers.push(-passed);
+            empty -= passed.unsigned_abs();
+        }
+        numbers.push(i64::try_from(*count).ok()?);
+        next = number.saturating_add(1);
+    }
+    Some(numbers)
+}
+
+fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
+    let Some((bits, counts)) = numbers.split_first() else {
+        return Ok(Histogram::new());
+    };
+    let bits = u32::try_from(*bits).unwrap_or(0);
+    if !(1..=u64::BITS).contains(&bits) {
+        return Err("a histogram has from 1 to 64 bits");
+    }
+    let mut buckets = Vec::new();
+    let mut next: u64 = 0;
+    for number in counts {
+        match number {
+            0 => return Err("a histogram counts nothing in a bucket"),
+            1.. => {
+                let latency_ns = highest(next, bits).ok_or("a bucket is beyond 2^64 ns")?;
+                buckets.push((latency_ns, number.unsigned_abs()));
+                next = next.saturating_add(1);
+            }
+            _ => next = next.saturating_add(number.unsigned_abs()),
+        }
+    }
+    Ok(buckets.into())
+}
+
+/// The number of the bucket that a latency is in.
+fn number(latency_ns: u64, bits: u32) -> u64 {
+    let length = u64::BITS - latency_ns.leading_zeros();
+    let shift = length.saturating_sub(bits);
+    (u64::from(shift) << (bits - 1)) + (latency_ns >> shift)
+}
+
+/// The highest latency of a bucket; `None` where it is none of 64 bits.
+fn highest(number: u64, bits: u32) -> Option<u64> {
+    let shift = (number >> (bits - 1)).saturating_sub(1);
+    if bits + u32::try_from(shift).ok()? > u64::BITS {
+        return None;
+    }
+    let top = number - (shift << (bits - 1));
+    Some((top << shift) | ((1 << shift) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Nanoseconds;
+    use crate::{LatencyRecorder, SeriesPoint};
+    use proptest::prelude::*;
+
+    /// What HDR of two significant digits has: eight bits.
+    fn coarse(latency_ns: u64) -> u64 {
+        highest(number(latency_ns, 8), 8).unwrap()
+    }
+
+    fn comes_back(histogram: &Histogram) -> usize {
+        let point = SeriesPoint {
+            response: histogram.clone(),
+            ..SeriesPoint::default()
+        };
+        let text = serde_json::to_string(&point).unwrap();
+        assert_eq!(serde_json::from_str::<SeriesPoint>(&text).unwrap(), point);
+        text.len()
+    }
+
+    proptest! {
+        #[test]
+        fn any_histogram_comes_back(buckets in prop::collection::vec((any::<u64>(), 1..1_u64 << 63), 0..40)) {
+            comes_back(&buckets.into());
+        }
+
+        #[test]
+        fn recorded_ones_come_back(latencies in prop::collection::vec(0..1_u64 << 50, 0..200)) {
+            let mut recorder = LatencyRecorder::growing();
+            latencies.iter().for_each(|ns| recorder.record(Nanoseconds(*ns)));
+            let fine = recorder.histogram();
+            prop_assert!(packed(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
+            comes_back(&fine);
+            let coarse: Histogram = latencies.iter().map(|ns| Nanoseconds(coarse(*ns))).collect();
+            prop_assert!(packed(&coarse).unwrap().first().is_none_or(|bits| *bits == 8));
+            comes_back(&coarse);
+        }
+
+        #[test]
+        fn arbitrary_numbers_are_read_or_refused(numbers in prop::collection::vec(any::<i64>(), 0..9)) {
+            let _ = unpacked(&numbers);
+        }
+    }
+
+    #[test]
+    fn buckets_are_numbered_without_a_gap() {
+        for bits in [1, 8, 11, 64] {
+            let found: Vec<u64> = (0..4000).map_while(|it| highest(it, bits)).collect();
+            assert!(found.is_sorted_by(|one, next| one < next), "{bits}");
+            for (expected, latency_ns) in (0..).zip(found) {
+                assert_eq!(number(latency_ns, bits), expected, "{bits} bits");
+            }
+        }
+    }
+
+    #[test]
+    fn a_minute_of_dense_intervals_is_small() {
+        // 100,000 requests a second that lie over five octaves, as those of a busy
+        // flash drive: every bucket from 64 us to 2 ms has some.
+        let buckets: Vec<(u64, u64)> = (65_536..2_097_152)
+            .step_by(256)
+            .map(|latency_ns| (coarse(latency_ns), 14))
+            .collect();
+        let histogram: Histogram = buckets.into();
+        assert_eq!(histogram.buckets().len(), 5 * 128);
+        let minute_bytes = 60 * comes_back(&histogram);
+        assert!(minute_bytes < 200_000, "{minute_bytes}");
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for (numbers, why) in [
+            (vec![0, 1], "bits"),
+            (vec![65, 1], "bits"),
+            (vec![8, 0], "nothing"),
+            (vec![8, -10_000, 1], "beyond 2^64 ns"),
+        ] {
+            let error = unpacked(&numbers).unwrap_err();
+            assert!(error.contains(why), "{numbers:?}: {error}");
+        }
+    }
+}
