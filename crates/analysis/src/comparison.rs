@@ -13,6 +13,7 @@ mod judgement;
 mod pairing;
 mod warnings;
 
+pub use crate::quantity::Quantity;
 pub use gate::{Failure, Gate, Gated};
 pub use history::History;
 pub use judgement::Judgement;
@@ -23,7 +24,7 @@ use crate::statistics::interleaved::Limits;
 use crate::statistics::median;
 use crate::statistics::shape::Shape;
 use crate::summary::Summary;
-use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Run, RunState, World};
 use judgement::{judge, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
@@ -124,16 +125,6 @@ pub enum Basis {
     Exact,
 }
 
-/// Which speed is compared. The two are never compared with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// KB/s until the last call returned.
-    KbPerS,
-    /// KB/s until everything was synced.
-    DurableKbPerS,
-}
-
 /// A run, as far as a comparison names it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunName {
@@ -157,8 +148,14 @@ pub struct RunName {
 /// One side of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// The compared speed by the protocol's statistic.
+    /// What is compared, by the protocol's statistic and in the unit of its quantity.
+    pub figure: f64,
+    /// The speed: what is compared, where that is one of KB/s.
     pub kb_per_s: f64,
+    /// Of several requests under way: the 99th percentile of the response, which is shown
+    /// beside their rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
     /// CPU share in percent.
     pub cpu_percent: f64,
     /// Repetitions that count.
@@ -174,7 +171,9 @@ pub struct Side {
     /// How its repetitions lie in the order of running.
     #[serde(flatten)]
     pub shape: Shape,
-    /// The speed of each kept repetition, in the order of running.
+    /// What is compared, of each kept repetition in the order of running.
+    pub repetitions: Vec<f64>,
+    /// The speed of each of these.
     pub repetitions_kb_per_s: Vec<f64>,
 }
 
@@ -202,9 +201,20 @@ pub struct Pair {
 
 impl Pair {
     /// The share (0 to 1) of the base's speed that the other lacks; negative
-    /// where it is faster. `None` where no ratio is known.
+    /// where it is faster. A time's speed is its inverse. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
-        self.judgement.ratio.map(|ratio| 1.0 - ratio)
+        let ratio = self.judgement.ratio?;
+        Some(1.0 - self.quantity.turned(ratio))
+    }
+
+    /// The greatest share of the base's speed that the other may lack; `None` where no
+    /// interval is known.
+    pub fn slowdown_at_most(&self) -> Option<f64> {
+        let interval = self.judgement.interval?;
+        Some(match self.quantity.is_time() {
+            true => 1.0 - 1.0 / interval.high,
+            false => 1.0 - interval.low,
+        })
     }
 
     /// The verdict in words, with what it leaves open.
@@ -360,7 +370,7 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, pair)| Candidate::both((run, (base, &runs[run])), pair))
+        .flat_map(|(run, pair)| Candidate::all((run, (base, &runs[run])), pair))
         .collect();
     let judged = |one: &Candidate| one.judge(rows_beside(one, &candidates), terms);
     comparison.pairs = candidates.iter().map(judged).collect();
@@ -418,13 +428,16 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// By KB/s, and by durable KB/s where both have it.
-    fn both(
+    /// By each quantity that both are compared by.
+    fn all(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
         let basis = basis(runs);
         let summaries = (Summary::of(base), Summary::of(other));
+        let past_cache = [base, other]
+            .iter()
+            .all(|one| one.cache == CacheMode::Direct);
         let of = |quantity| Self {
             run,
             runs,
@@ -435,40 +448,36 @@ impl<'a> Candidate<'a> {
             base_side: side(base, &summaries.0, (quantity, basis)),
             other_side: side(other, &summaries.1, (quantity, basis)),
         };
-        let durable = of(Quantity::DurableKbPerS);
-        let mut found = vec![of(Quantity::KbPerS)];
-        let sides = [&durable.base_side, &durable.other_side];
-        if sides
-            .iter()
-            .all(|side| !side.repetitions_kb_per_s.is_empty())
-        {
-            found.push(durable);
-        }
-        found
+        let quantities = Quantity::of_both(base.kept(), other.kept(), past_cache);
+        quantities.into_iter().map(of).collect()
     }
 
     fn judge(&self, rows: usize, terms: &Terms) -> Pair {
         let (mut base, mut other) = (self.base_side.clone(), self.other_side.clone());
         let judgement = match self.basis {
-            Basis::Exact => judge_exact(base.kb_per_s, other.kb_per_s),
+            Basis::Exact => {
+                let [base, other] = [&base, &other].map(|side| self.quantity.turned(side.figure));
+                judge_exact(base, other)
+            }
             Basis::Medians => {
                 let floor = terms.history.floor(self.runs, self.base, self.quantity);
                 let modes = [&base, &other].map(|side| side.shape);
-                judge(
-                    (&base.repetitions_kb_per_s, &other.repetitions_kb_per_s),
-                    (rows, floor),
-                    terms.limits,
-                )
-                .unless_of_one_mode(modes)
+                let [base, other] = [self.base, self.other].map(|one| speeds(one, self.quantity));
+                judge((&base, &other), (rows, floor), terms.limits).unless_of_one_mode(modes)
             }
             Basis::MedianBlock => {
                 let blocks = Block::all_of(self.base, self.other, self.quantity);
                 let (judgement, figures) = judge_blocks(&blocks, rows, terms.limits);
                 if let Some((of_base, of_other)) = figures {
-                    (base.kb_per_s, other.kb_per_s) = (of_base, of_other);
+                    base.show(self.quantity, self.quantity.turned(of_base));
+                    other.show(self.quantity, self.quantity.turned(of_other));
                 }
                 judgement
             }
+        };
+        let judgement = match self.quantity.is_time() {
+            true => judgement.of_times(),
+            false => judgement,
         };
         Pair {
             run: self.run,
@@ -503,34 +512,32 @@ fn are_partners(base: &Run, other: &Run) -> bool {
     names(base, other) && names(other, base)
 }
 
-/// The speed of a repetition. One that moved nothing, or took no time, has none.
-fn speed(repetition: &Repetition, quantity: Quantity) -> Option<f64> {
-    let speed = match quantity {
-        Quantity::KbPerS => Some(repetition.kb_per_s()),
-        Quantity::DurableKbPerS => repetition.durable_kb_per_s(),
-    };
-    speed.filter(|speed| *speed > 0.0)
-}
-
-/// The speeds of the kept repetitions, in the order of running.
+/// The speeds of the kept repetitions, in the order of running. One that moved nothing,
+/// or took no time, has none.
 fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     let kept = result.kept();
-    kept.filter_map(|one| speed(one, quantity)).collect()
+    kept.filter_map(|one| quantity.speed(one)).collect()
+}
+
+impl Side {
+    /// Takes a figure for what is compared.
+    fn show(&mut self, quantity: Quantity, figure: f64) {
+        self.figure = figure;
+        match quantity {
+            Quantity::KbPerS | Quantity::DurableKbPerS => self.kb_per_s = figure,
+            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => {}
+        }
+    }
 }
 
 fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity, Basis)) -> Side {
     let speeds = speeds(result, quantity);
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
-    let exact = match quantity {
-        Quantity::KbPerS => summary.kb_per_s,
-        Quantity::DurableKbPerS => summary.durable_kb_per_s.unwrap_or(0.0),
-    };
-    Side {
-        // Minima are statistics of models alone: in virtual time nothing disturbs.
-        kb_per_s: match basis {
-            Basis::Exact => exact,
-            Basis::Medians | Basis::MedianBlock => median(&speeds).unwrap_or(0.0),
-        },
+    let repetitions: Vec<f64> = speeds.iter().map(|one| quantity.turned(*one)).collect();
+    let mut side = Side {
+        figure: 0.0,
+        kb_per_s: summary.kb_per_s,
+        p99_us: p99_us(summary),
         cpu_percent: summary.cpu_percent,
         kept: summary.kept,
         filesystem: result.filesystem.clone(),
@@ -541,8 +548,40 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
             Basis::Exact => Shape::Steady,
             Basis::Medians | Basis::MedianBlock => Shape::of(&times),
         },
-        repetitions_kb_per_s: speeds,
+        repetitions_kb_per_s: match quantity {
+            Quantity::KbPerS | Quantity::DurableKbPerS => repetitions.clone(),
+            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => {
+                result.kept().map(Repetition::kb_per_s).collect()
+            }
+        },
+        repetitions,
+    };
+    // Minima are statistics of models alone: in virtual time nothing disturbs.
+    let figure = match basis {
+        Basis::Exact => exact(summary, quantity),
+        Basis::Medians | Basis::MedianBlock => {
+            median(&speeds).map(|median| quantity.turned(median))
+        }
+    };
+    side.show(quantity, figure.unwrap_or(0.0));
+    side
+}
+
+/// What a model came to, by its protocol.
+fn exact(summary: &Summary, quantity: Quantity) -> Option<f64> {
+    let load = summary.load.as_ref();
+    let response = || load?.response.as_ref();
+    match quantity {
+        Quantity::KbPerS => Some(summary.kb_per_s),
+        Quantity::DurableKbPerS => summary.durable_kb_per_s,
+        Quantity::Iops => load.map(|load| load.iops),
+        Quantity::ResponseP50Us => response()?.p50_us,
+        Quantity::ResponseP99Us => response()?.p99_us,
     }
+}
+
+fn p99_us(summary: &Summary) -> Option<f64> {
+    summary.load.as_ref()?.response.as_ref()?.p99_us
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Runs made up for tests.
 
+pub(crate) mod load;
+
 use diskperf_timeline::units::{KIB, MIB};
 use diskperf_timeline::{
     CacheMode, Device, Environment, Filesystem, Nanoseconds, Overhead, Place, ProgramResult,
@@ -243,7 +245,7 @@ impl Noise {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 

@@ -17,6 +17,7 @@ pub mod interference;
 pub mod interleave;
 pub mod layers;
 pub mod perfetto;
+pub mod quantity;
 pub mod report;
 pub mod statistics;
 pub mod summary;

@@ -1,12 +1,16 @@
 //! What stands for all repetitions of one program.
 
+pub mod load;
+
 use crate::cache::{CacheVerdict, device_share};
 use crate::layers::Layer;
+use crate::quantity::judged_s;
 use crate::statistics::shape::Shape;
 use crate::statistics::{Interval, mean, median, median_interval};
 use diskperf_timeline::{
     Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure, World,
 };
+use load::LoadSummary;
 use serde::Serialize;
 
 /// Latency percentiles of one kind of call, in nanoseconds; absent where there are too
@@ -55,7 +59,7 @@ impl Percentiles {
 ///
 /// By [`Statistic::Median`] each figure is the median of that figure, so that
 /// two of them need not come from one repetition; by [`Statistic::Minimum`]
-/// all are those of the repetition with the shortest elapsed time. All are 0
+/// all are those of the fastest repetition. All are 0
 /// where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -108,8 +112,10 @@ pub struct Summary {
     /// Whether that is what was asked.
     pub cache: CacheVerdict,
     /// How the kept repetitions lie in the order of running; in virtual time, where
-    /// nothing disturbs them, steady.
+    /// nothing disturbs them, steady. Of what they are judged by ([`judged_s`]).
     pub shape: Shape,
+    /// Of a program with several requests under way: what these took.
+    pub load: Option<LoadSummary>,
 }
 
 impl Summary {
@@ -121,6 +127,9 @@ impl Summary {
             summary.interval = Some(Interval::exact(summary.kb_per_s));
             summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
             summary.shape = Shape::Steady;
+            if let Some(load) = &mut summary.load {
+                load.exact();
+            }
         }
         summary
     }
@@ -133,7 +142,7 @@ impl Summary {
             Statistic::Minimum => kept
                 .iter()
                 .copied()
-                .min_by_key(|repetition| repetition.elapsed())
+                .min_by(|one, other| judged_s(one).total_cmp(&judged_s(other)))
                 .into_iter()
                 .collect(),
         };
@@ -166,11 +175,11 @@ impl Summary {
             device_share: middle(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
-            shape: Shape::of(
-                &kept
-                    .iter()
-                    .map(|one| one.elapsed().seconds())
-                    .collect::<Vec<_>>(),
+            shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
+            load: LoadSummary::of(
+                &result.repetitions,
+                (&kept, &chosen),
+                result.protocol.statistic,
             ),
         }
     }

@@ -13,6 +13,7 @@ use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
+use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::summary::Summary;
 use diskperf_battery::Step;
 use diskperf_machine::catalogue::Catalogue;
@@ -170,7 +171,7 @@ impl Study {
             repetitions,
             ..work.result(step, &stand(plan, &plan.computers[0]))
         };
-        kept.sort_by_key(|(one, _)| one.elapsed());
+        kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
         let summary = Summary::in_world(World::Model, &result);
         Ok(ProgramFigures {

@@ -3,6 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Task};
 use crate::observer::{Event, Nobody, Observer};
+use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::statistics;
 use diskperf_battery::Step;
 use diskperf_timeline::{ProgramResult, Protocol, Repetition, Statistic};
@@ -171,14 +172,12 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;
     };
-    let elapsed: Vec<f64> = undisturbed(repetitions)
-        .map(|one| one.elapsed().seconds())
-        .collect();
-    if elapsed.len() < FEWEST_TO_BE_SURE {
+    let times: Vec<f64> = undisturbed(repetitions).map(judged_s).collect();
+    if times.len() < FEWEST_TO_BE_SURE {
         return false;
     }
-    let median = statistics::median(&elapsed);
-    let interval = statistics::median_interval(&elapsed);
+    let median = statistics::median(&times);
+    let interval = statistics::median_interval(&times);
     median
         .zip(interval)
         .is_some_and(|(median, interval)| interval.relative_width(median) < share)
@@ -188,7 +187,7 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
 mod tests {
     use super::*;
     use diskperf_battery::Program;
-    use diskperf_timeline::{CacheMode, Interference, Nanoseconds, WorkerMeasure};
+    use diskperf_timeline::{CacheMode, Interference, LoadMeasure, Nanoseconds, WorkerMeasure};
     use std::cell::Cell;
 
     /// A rig whose repetitions are disturbed where this says so.
@@ -294,5 +293,33 @@ mod tests {
         assert!(is_sure(&[500, 501, 500, 499, 500, 501, 500]));
         assert!(!is_sure(&[500, 501, 500]));
         assert!(!is_sure(&[500, 600, 450, 700, 520, 480, 610]));
+    }
+
+    /// Of repetitions of a fixed duration, the elapsed time is sure from the start.
+    #[test]
+    fn of_a_fixed_duration_the_rate_of_requests_is_what_is_sure() {
+        let protocol = Protocol {
+            repetitions: 20,
+            discarded: 0,
+            stop_below_share: Some(0.02),
+            ..THREE_RUNS
+        };
+        let is_sure = |requests: &[u64]| {
+            let repetitions = requests.iter().map(|requests| {
+                let mut load = LoadMeasure::default();
+                load.read.response = vec![(1000, *requests)].into();
+                Repetition {
+                    workers: vec![WorkerMeasure {
+                        elapsed: Nanoseconds::from_millis(500),
+                        load: Some(load),
+                        ..WorkerMeasure::default()
+                    }],
+                    ..Repetition::default()
+                }
+            });
+            super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
+        };
+        assert!(is_sure(&[5000, 5010, 5000, 4990, 5000, 5010, 5000]));
+        assert!(!is_sure(&[5000, 6000, 4500, 7000, 5200, 4800, 6100]));
     }
 }

@@ -11,8 +11,9 @@ use diskperf_laboratory::timeline::printable::is_instruction;
 use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
 use diskperf_laboratory::timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
-    Interference, Interleaved, Ledger, Nanoseconds, Overhead, Place, ProgramResult, Protocol,
-    Repetition, Residency, Run, RunState, Stage, Statistic, WorkerMeasure, World,
+    Histogram, Interference, Interleaved, Ledger, LoadMeasure, Nanoseconds, OperationMeasure,
+    Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState, SeriesPoint,
+    Stage, Statistic, WorkerMeasure, World,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -64,6 +65,37 @@ fn latencies() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 prop_compose! {
+    fn load()(
+        read in latencies(),
+        sync in latencies(),
+        lag in prop::option::of(latencies()),
+        points in prop::collection::vec(latencies(), 0..3),
+        bytes in figure(),
+        interval in figure(),
+    ) -> LoadMeasure {
+        let operation = |response: Vec<(u64, u64)>| OperationMeasure {
+            bytes,
+            submit: response.clone().into(),
+            response: response.into(),
+        };
+        let point = |response: Vec<(u64, u64)>| SeriesPoint {
+            reads: bytes,
+            read_bytes: bytes,
+            response: response.into(),
+            ..SeriesPoint::default()
+        };
+        LoadMeasure {
+            read: operation(read),
+            sync: operation(sync),
+            lag: lag.map(Histogram::from),
+            series: points.into_iter().map(point).collect(),
+            interval: Nanoseconds(interval.max(1)),
+            ..LoadMeasure::default()
+        }
+    }
+}
+
+prop_compose! {
     fn worker()(
         drive in 0..2_u32,
         figures in prop::collection::vec(figure(), 14),
@@ -73,6 +105,7 @@ prop_compose! {
         read in latencies(),
         write in latencies(),
         modelled in any::<bool>(),
+        load in prop::option::of(load()),
     ) -> WorkerMeasure {
         let elapsed = figures[1].max(1);
         let mut table = [0; Stage::COUNT];
@@ -102,6 +135,7 @@ prop_compose! {
             read_latency: read.into(),
             write_latency: write.into(),
             ledger: Ledger::from_table(&table),
+            load,
         }
     }
 }

@@ -218,11 +218,7 @@ impl Comparison {
 
     fn failure(&self, pair: &Pair, limit: f64) -> Option<Failure> {
         let Some(slowdown) = pair.slowdown() else {
-            let lacking = if pair.other.kb_per_s > 0.0 {
-                0
-            } else {
-                pair.run
-            };
+            let lacking = if pair.other.figure > 0.0 { 0 } else { pair.run };
             return Some(Failure::NotMeasured {
                 program: program(pair),
                 run: self.run_name(lacking),
@@ -235,7 +231,7 @@ impl Comparison {
                 limit,
             });
         }
-        let at_most = pair.judgement.interval.map(|one| 1.0 - one.low);
+        let at_most = pair.slowdown_at_most();
         if at_most.is_some_and(|at_most| at_most <= limit) {
             return None;
         }
@@ -263,8 +259,11 @@ fn program(pair: &Pair) -> String {
     if pair.other.drives > 1 {
         facts.push(format!("{} drives", pair.other.drives));
     }
-    if pair.quantity == Quantity::DurableKbPerS {
-        facts.push("durable".to_owned());
+    match pair.quantity {
+        Quantity::KbPerS | Quantity::Iops => {}
+        Quantity::DurableKbPerS => facts.push("durable".to_owned()),
+        Quantity::ResponseP50Us => facts.push("p50 of the response".to_owned()),
+        Quantity::ResponseP99Us => facts.push("p99 of the response".to_owned()),
     }
     format!("{} ({})", pair.title, facts.join(", "))
 }

@@ -1,6 +1,6 @@
 //! What two samples of rates say of each other.
 
-use super::{Doubt, Quantity, Verdict, speed};
+use super::{Doubt, Quantity, Verdict};
 use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
 use crate::statistics::separate::{self, Separate};
 use crate::statistics::shape::Shape;
@@ -39,6 +39,21 @@ impl Judgement {
         Self {
             verdict: Verdict::Unsure,
             doubt: Some(Doubt::TwoModes),
+            ..self
+        }
+    }
+
+    /// The same of the times whose inverses the judged speeds are: their ratio is the
+    /// inverse.
+    pub(super) fn of_times(self) -> Self {
+        let turned = |interval: Interval| Interval {
+            low: 1.0 / interval.high,
+            high: 1.0 / interval.low,
+            ..interval
+        };
+        Self {
+            ratio: self.ratio.map(|ratio| 1.0 / ratio),
+            interval: self.interval.map(turned),
             ..self
         }
     }
@@ -130,8 +145,8 @@ impl Block {
             let place = one.block?;
             let partner = partners.get(&place.number)?;
             Some(Self {
-                base: speed(partner, quantity)?,
-                other: speed(one, quantity)?,
+                base: quantity.speed(partner)?,
+                other: quantity.speed(one)?,
                 other_second: place.second,
             })
         });

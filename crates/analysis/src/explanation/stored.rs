@@ -11,6 +11,7 @@
 use super::processor::{Division, lines};
 use super::{Account, DeviceAccount, Utilisation};
 use crate::layers::{CallPart, Decomposition, Estimate, Layer};
+use crate::summary::load::in_the_middle;
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
 
 /// The account of a result; none where no repetition counts. `layers` are those
@@ -43,12 +44,10 @@ pub fn layers_of<'l>(
     })
 }
 
-/// Of the repetitions that count, the one in the middle by its elapsed time.
+/// Of the repetitions that count, the one in the middle by what they are judged by.
 pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result.kept().collect();
-    kept.sort_by_key(|one| one.elapsed());
-    let place = kept.len().checked_sub(1)? / 2;
-    kept.get(place).copied()
+    let kept: Vec<&Repetition> = result.kept().collect();
+    in_the_middle(&kept)
 }
 
 /// The worker that ended last, whose time a ledger is of.

@@ -1,5 +1,7 @@
 //! Runs compared: one row per program, one group of columns per run.
 
+mod loads;
+
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use crate::cache::CacheVerdict;
@@ -44,7 +46,7 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
                 "The two runs have no program in common.".to_owned(),
             ));
         } else {
-            blocks.push(Block::Grid(grid(&pairs)));
+            blocks.extend(grids(&pairs).into_iter().map(Block::Grid));
         }
     }
     blocks.push(Block::List(legend(comparison)));
@@ -75,8 +77,10 @@ fn introduced(run: &RunName) -> String {
 /// The program, with what tells its rows apart where it stands several times.
 /// The row of its durable speed follows that of its speed.
 fn title(pair: &Pair, pairs: &[&Pair]) -> String {
-    if pair.quantity == Quantity::DurableKbPerS {
-        return "  durable".to_owned();
+    match pair.quantity {
+        Quantity::KbPerS | Quantity::Iops | Quantity::ResponseP50Us => {}
+        Quantity::DurableKbPerS => return "  durable".to_owned(),
+        Quantity::ResponseP99Us => return "  p99".to_owned(),
     }
     let mut title = pair.title.clone();
     let twins: Vec<&&Pair> = pairs
@@ -95,7 +99,27 @@ fn title(pair: &Pair, pairs: &[&Pair]) -> String {
     {
         title += &format!(", {} drives", pair.base.drives);
     }
+    if pair.quantity == Quantity::ResponseP50Us {
+        title += ", p50";
+    }
     title
+}
+
+/// One of the programs that make one call after the other, and one of those that keep
+/// several requests under way; as far as there are any.
+fn grids(pairs: &[&Pair]) -> Vec<Grid> {
+    let rows = pairs.chunk_by(|_, next| !next.quantity.is_primary());
+    let (calls, loads): (Vec<&[&Pair]>, Vec<&[&Pair]>) =
+        rows.partition(|rows| rows[0].quantity == Quantity::KbPerS);
+    let (calls, loads) = (calls.concat(), loads.concat());
+    let mut grids = Vec::new();
+    if !calls.is_empty() {
+        grids.push(grid(&calls));
+    }
+    if !loads.is_empty() {
+        grids.push(loads::grid(&loads));
+    }
+    grids
 }
 
 fn grid(pairs: &[&Pair]) -> Grid {
@@ -103,18 +127,14 @@ fn grid(pairs: &[&Pair]) -> Grid {
     let sides = |of: fn(&Pair) -> &Side| {
         let cell = |pair: &&Pair| {
             let side = of(pair);
-            let cpu = match pair.quantity {
-                Quantity::KbPerS => figures::cpu(side.cpu_percent),
-                // The share is one of the time until the last call returned.
-                Quantity::DurableKbPerS => String::new(),
+            // The share is one of the time until the last call returned.
+            let cpu = match pair.quantity.is_primary() {
+                true => figures::cpu(side.cpu_percent),
+                false => String::new(),
             };
-            (figures::speed(side.kb_per_s), cpu + side.cache.mark())
+            (figures::speed(side.figure), cpu + side.cache.mark())
         };
         pairs.iter().map(cell).collect()
-    };
-    let ratio = |pair: &Pair| {
-        let ratio = pair.judgement.ratio;
-        ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
     };
     Grid {
         key: Column::words("program", column(&|pair| title(pair, pairs))),
@@ -129,6 +149,11 @@ fn grid(pairs: &[&Pair]) -> Grid {
             ],
         )],
     }
+}
+
+fn ratio(pair: &Pair) -> String {
+    let ratio = pair.judgement.ratio;
+    ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
 }
 
 /// The ends are rounded outwards, so that the ratio lies within them in print as well.
@@ -168,6 +193,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     bases.sort_unstable();
     bases.dedup();
     lines.extend(bases.iter().map(|basis| meaning(*basis).to_owned()));
+    lines.extend(loads::legend(pairs));
     lines.extend(blocks_run(comparison));
     let separate = || pairs.iter().filter(|pair| pair.basis == Basis::Medians);
     let doubts = |doubt: Doubt| separate().any(|pair| pair.judgement.doubt == Some(doubt));
@@ -216,7 +242,7 @@ fn blocks_run(comparison: &Comparison) -> Option<String> {
     let interleaved = comparison
         .pairs
         .iter()
-        .filter(|pair| pair.basis == Basis::MedianBlock && pair.quantity == Quantity::KbPerS);
+        .filter(|pair| pair.basis == Basis::MedianBlock && pair.quantity.is_primary());
     let counted: Vec<String> = interleaved
         .map(|pair| format!("{} {}", pair.other.kept.min(pair.base.kept), pair.title))
         .collect();
@@ -251,16 +277,20 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
             if run == 0 && twins.any(|one| one.quantity == pair.quantity && one.run != pair.run) {
                 continue;
             }
-            let durable = match pair.quantity {
-                Quantity::KbPerS => "",
+            let quantity = match pair.quantity {
+                Quantity::KbPerS | Quantity::Iops => "",
                 Quantity::DurableKbPerS => ", durable",
+                Quantity::ResponseP50Us => ", p50",
+                Quantity::ResponseP99Us => ", p99",
             };
+            let of = |figure: &f64| pair.quantity.turned(*figure);
+            let speeds: Vec<f64> = side.repetitions.iter().map(of).collect();
             lines.push(format!(
-                "{}{durable}, {}: {} {}",
+                "{}{quantity}, {}: {} {}",
                 pair.title,
                 comparison.run_name(run),
                 side.shape.words(),
-                strip(&side.repetitions_kb_per_s)
+                strip(&speeds)
             ));
         }
     }
@@ -284,7 +314,7 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
     for run in 1..comparison.runs.len() {
         let of_run = || comparison.pairs.iter().filter(move |pair| pair.run == run);
         let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
-        for pair in of_run().filter(|pair| pair.quantity == Quantity::KbPerS) {
+        for pair in of_run().filter(|pair| pair.quantity.is_primary()) {
             for warning in &pair.warnings {
                 match found.iter_mut().find(|(text, _)| text == warning) {
                     Some((_, titles)) => titles.push(&pair.title),
@@ -292,9 +322,7 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
                 }
             }
         }
-        let all = of_run()
-            .filter(|pair| pair.quantity == Quantity::KbPerS)
-            .count();
+        let all = of_run().filter(|pair| pair.quantity.is_primary()).count();
         let place = if several {
             format!("{}: ", comparison.run_name(run))
         } else {

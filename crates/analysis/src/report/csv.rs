@@ -147,18 +147,28 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     written(&records)
 }
 
+/// What is compared, where that is not KB/s of every row.
+fn compared(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
+    let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
+    if !comparison.pairs.iter().any(of_loads) {
+        return Vec::new();
+    }
+    vec![
+        ("base_figure", number(pair.base.figure)),
+        ("figure", number(pair.other.figure)),
+        ("base_p99_us", optional(pair.base.p99_us)),
+        ("p99_us", optional(pair.other.p99_us)),
+    ]
+}
+
 fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
-    let quantity = match pair.quantity {
-        Quantity::KbPerS => "kb_per_s",
-        Quantity::DurableKbPerS => "durable_kb_per_s",
-    };
     let interval = pair.judgement.interval;
     let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
-    vec![
+    let mut fields = vec![
         ("base", comparison.runs[0].id.clone()),
         ("run", comparison.runs[pair.run].id.clone()),
         ("program", pair.title.clone()),
-        ("quantity", quantity.to_owned()),
+        ("quantity", pair.quantity.name().to_owned()),
         ("base_filesystem", pair.base.filesystem.clone()),
         ("filesystem", pair.other.filesystem.clone()),
         ("base_drives", pair.base.drives.to_string()),
@@ -171,6 +181,9 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ("kb_per_s", number(pair.other.kb_per_s)),
         ("base_cpu_percent", number(pair.base.cpu_percent)),
         ("cpu_percent", number(pair.other.cpu_percent)),
+    ];
+    fields.extend(compared(comparison, pair));
+    fields.extend([
         ("ratio", optional(pair.judgement.ratio)),
         ("interval_low", of(|one| one.low)),
         ("interval_high", of(|one| one.high)),
@@ -181,7 +194,8 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ),
         ("verdict", pair.verdict()),
         ("warnings", pair.warnings.join("; ")),
-    ]
+    ]);
+    fields
 }
 
 pub(super) fn number(value: f64) -> String {

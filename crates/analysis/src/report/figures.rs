@@ -2,9 +2,11 @@
 
 use super::view::Row;
 use crate::cache::CacheVerdict;
+use crate::quantity::Quantity;
 use crate::statistics::{Interval, Method, shape};
 use crate::summary::Summary;
-use diskperf_timeline::{ProgramResult, Repetition};
+use diskperf_timeline::units::format_nanoseconds;
+use diskperf_timeline::{Nanoseconds, ProgramResult};
 
 /// The mark of a figure that the generator limits.
 pub(super) const GENERATOR_MARK: &str = "§";
@@ -19,6 +21,25 @@ pub(super) fn speed(kb_per_s: f64) -> String {
     } else {
         format!("{kb_per_s:.0}")
     }
+}
+
+/// Requests per second: whole, but of slow devices.
+pub(super) fn iops(per_s: f64) -> String {
+    speed(per_s)
+}
+
+/// MB/s, with three digits or so.
+pub(super) fn megabytes(mb_per_s: f64) -> String {
+    match mb_per_s {
+        small if small < 9.995 => format!("{small:.2}"),
+        middling if middling < 99.95 => format!("{middling:.1}"),
+        large => format!("{large:.0}"),
+    }
+}
+
+/// Microseconds, with the unit that keeps three digits.
+pub(super) fn time_us(us: f64) -> String {
+    format_nanoseconds(Nanoseconds((us * 1e3).round() as u64))
 }
 
 /// A number without needless zeros, to one decimal.
@@ -127,8 +148,10 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     lines
 }
 
-/// The kept repetitions as a row of bars, in the order of running.
+/// The kept repetitions as a row of bars, in the order of running, by what they are judged
+/// by.
 pub(super) fn strip(result: &ProgramResult) -> String {
-    let rates: Vec<f64> = result.kept().map(Repetition::kb_per_s).collect();
+    let rate = |one| Quantity::primary(one).speed(one).unwrap_or(0.0);
+    let rates: Vec<f64> = result.kept().map(rate).collect();
     shape::strip(&rates)
 }

@@ -7,10 +7,11 @@ use crate::observer::{Event, Observer};
 use crate::plan::title;
 use crate::repetition::HostRig;
 use crate::rig::{Rig, THREE_RUNS, Work};
+use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::interleaved::{Limits, Sequence};
 use diskperf_battery::Step;
 use diskperf_machine::{Stream, Streams};
-use diskperf_timeline::{Block, Protocol, Repetition};
+use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,15 +39,11 @@ pub(super) struct Contest<'a> {
     ordinal: usize,
     steps: [&'a Step; 2],
     workers: [Vec<Assignment>; 2],
-    /// Whether all written data is timed as well, until it is synced.
-    durable: bool,
     coin: Stream,
     pub(super) blocks: u32,
     question: Question,
-    /// The rates until the last call returned.
-    until_returned: Sequence,
-    /// Those until all was synced, where that is timed.
-    until_durable: Option<Sequence>,
+    /// What is judged, and what the blocks say of it; the primary quantity first.
+    judged: Vec<(Quantity, Sequence)>,
 }
 
 impl<'a> Contest<'a> {
@@ -59,7 +56,8 @@ impl<'a> Contest<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, LaboratoryError> {
         let mut workers = [Vec::new(), Vec::new()];
-        let mut durable = true;
+        let mut firsts = Vec::new();
+        let mut past_cache = true;
         for (number, arm) in arms.iter_mut().enumerate() {
             let (step, rig) = (steps[number], rigs[number]);
             let task = Task {
@@ -82,20 +80,21 @@ impl<'a> Contest<'a> {
                 discarded: true,
                 ..repetition(rig, work.title, &workers[number], observer)?
             };
-            durable &= first.durable().is_some();
+            firsts.push(first.clone());
+            past_cache &= task.cache == CacheMode::Direct;
             arm.add_repetition(ordinal, first, observer);
         }
-        let undecided = || Sequence::new(1, Limits::default());
+        let quantities =
+            Quantity::of_both(firsts[..1].iter(), firsts[1..].iter(), past_cache).into_iter();
+        let undecided = |quantity| (quantity, Sequence::new(1, Limits::default()));
         Ok(Self {
             ordinal,
             steps,
             workers,
-            durable,
             coin: Streams::new(seed).stream(&format!("ab.{ordinal}")),
             blocks: 0,
             question: Question::default(),
-            until_returned: undecided(),
-            until_durable: durable.then(undecided),
+            judged: quantities.map(undecided).collect(),
         })
     }
 
@@ -108,23 +107,23 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// How many rates are judged.
+    /// How many quantities are judged.
     pub(super) fn rows(&self) -> usize {
-        1 + usize::from(self.durable)
+        self.judged.len()
     }
 
-    /// Judges its rates as some of so many.
+    /// Judges them as some of so many.
     pub(super) fn ask(&mut self, question: Question, rows: usize) {
-        let row = || Sequence::new(rows, question.limits);
         self.question = question;
-        self.until_returned = row();
-        self.until_durable = self.durable.then(row);
+        for (_, row) in &mut self.judged {
+            *row = Sequence::new(rows, question.limits);
+        }
     }
 
     /// Whether all that can be said of it is.
     pub(super) fn is_decided(&self) -> bool {
-        let mut rows = std::iter::once(&self.until_returned).chain(&self.until_durable);
-        rows.all(|row| self.question.is_answered(row))
+        let mut rows = self.judged.iter();
+        rows.all(|(_, row)| self.question.is_answered(row))
     }
 
     /// One repetition of each arm, in an order that a coin decides. Of a block that
@@ -159,23 +158,25 @@ impl<'a> Contest<'a> {
 
     fn take(&mut self, a: &Repetition, b: &Repetition, b_second: bool) {
         self.blocks += 1;
-        self.until_returned
-            .add_rates(a.kb_per_s(), b.kb_per_s(), b_second);
-        if let Some(row) = &mut self.until_durable
-            && let (Some(a), Some(b)) = (a.durable_kb_per_s(), b.durable_kb_per_s())
-        {
-            row.add_rates(a, b, b_second);
+        for (quantity, row) in &mut self.judged {
+            if let (Some(a), Some(b)) = (quantity.speed(a), quantity.speed(b)) {
+                row.add_rates(a, b, b_second);
+            }
         }
     }
 
     /// Says how far it is, and how long it may still take.
     pub(super) fn tell(&self, left: Duration, observer: &mut dyn Observer) {
-        let row = &self.until_returned;
+        let (quantity, row) = &self.judged[0];
+        // A sequence is of times for one unit.
+        let sign = if quantity.is_time() { 1.0 } else { -1.0 };
+        let ratio = |ln_ratio: f64| (sign * ln_ratio).exp();
+        let ends = |low: f64, high: f64| (low.min(high), low.max(high));
         observer.event(Event::BlockFinished {
             title: &self.title(),
             blocks: self.blocks,
-            ratio: row.median().map(|ln_ratio| (-ln_ratio).exp()),
-            interval: row.estimate().map(|it| ((-it.high).exp(), (-it.low).exp())),
+            ratio: row.median().map(ratio),
+            interval: row.estimate().map(|it| ends(ratio(it.low), ratio(it.high))),
             left,
         });
     }

@@ -8,7 +8,7 @@ use crate::execute::execute;
 use crate::observer::{Event, Observer};
 use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
-use diskperf_analysis::comparison::{Pair, Quantity, compare};
+use diskperf_analysis::comparison::{Pair, compare};
 use diskperf_analysis::explanation::difference::Differences;
 use diskperf_analysis::explanation::side_by_side::{Side, side_by_side};
 use diskperf_analysis::explanation::unlike::unlike;
@@ -17,6 +17,7 @@ use diskperf_analysis::explanation::{
     Account, Explanation, ProgramExplanation, observed, processor, stored,
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
+use diskperf_analysis::quantity::judged_s;
 use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;
@@ -155,9 +156,8 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
 fn untold(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
     let pairs = compared.pairs.iter();
-    let untold = pairs.filter(|pair| {
-        pair.quantity == Quantity::KbPerS && !pair.judgement.verdict.is_difference()
-    });
+    let untold =
+        pairs.filter(|pair| pair.quantity.is_primary() && !pair.judgement.verdict.is_difference());
     let told = |pair: &Pair| {
         format!(
             "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and `ab` tells two settings apart",
@@ -288,7 +288,7 @@ fn whole<'r>(
 }
 
 /// Of the repetitions that count and were watched without loss and without
-/// disagreement, the account of the one in the middle by its elapsed time.
+/// disagreement, the account of the one in the middle by what they are judged by.
 fn watched<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
@@ -297,7 +297,7 @@ fn watched<'r>(
     let mut kept: Vec<(&Repetition, &BlockTrace)> = whole(result, traces)
         .filter(|(repetition, trace)| observed::disagreement(trace, repetition).is_none())
         .collect();
-    kept.sort_by_key(|(repetition, _)| repetition.elapsed());
+    kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
     let mut account = observed::account(block)?;
     let calls = repetition.total(|worker| worker.calls);

@@ -141,9 +141,13 @@ fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, Labo
 /// The response time that 99 % of all calls stayed under, where any were timed.
 pub(super) fn call_p99_ms(repetitions: &[Repetition]) -> Option<f64> {
     let mut calls = Histogram::new();
-    for worker in repetitions.iter().flat_map(|one| &one.workers) {
-        calls.merge(&worker.read_latency);
-        calls.merge(&worker.write_latency);
+    for one in repetitions {
+        for worker in &one.workers {
+            calls.merge(&worker.read_latency);
+            calls.merge(&worker.write_latency);
+        }
+        // Of several requests under way, how long each was.
+        calls.merge(&one.responses());
     }
     (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
 }

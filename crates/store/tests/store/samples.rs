@@ -1,10 +1,10 @@
 //! Runs to store, and a source of random numbers that a seed repeats.
 
 use diskperf_timeline::{
-    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Experiment,
-    Filesystem, Histogram, Interference, Interleaved, Ledger, Nanoseconds, Overhead, Place,
-    ProgramResult, Protocol, Repetition, Residency, Run, RunState, Setting, Statistic,
-    WorkerMeasure, World,
+    Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Engine, Environment, Experiment,
+    Filesystem, Histogram, Interference, Interleaved, Ledger, LoadMeasure, Nanoseconds,
+    OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run,
+    RunState, SeriesPoint, Setting, Statistic, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -159,6 +159,38 @@ fn worker(drive: u32, random: &mut Random) -> WorkerMeasure {
         read_latency,
         write_latency,
         ledger: Ledger::default(),
+        load: Some(load(random)),
+    }
+}
+
+/// Several requests under way, for three intervals.
+fn load(random: &mut Random) -> LoadMeasure {
+    let mut latencies = |count: u64| {
+        let each = |_| Nanoseconds(random.below(1 << 30));
+        (0..count).map(each).collect::<Histogram>()
+    };
+    let mut operation = |bytes| OperationMeasure {
+        bytes,
+        response: latencies(500),
+        submit: latencies(500),
+    };
+    LoadMeasure {
+        engine: Engine::Threads,
+        depth: 32,
+        read: operation(1 << 40),
+        commit: operation(0),
+        lag: Some(latencies(500)),
+        unfinished: 3,
+        series: (0..3)
+            .map(|reads| SeriesPoint {
+                reads,
+                read_bytes: reads << 12,
+                response: latencies(reads),
+                ..SeriesPoint::default()
+            })
+            .collect(),
+        interval: Nanoseconds(1_000_000_000),
+        ..LoadMeasure::default()
     }
 }
 
