@@ -86,6 +86,16 @@ impl Run {
             "overhead.timing_ns",
             overhead.map(|overhead| overhead.timing_ns),
         )?;
+        for place in &self.environment.places {
+            for device in &place.devices {
+                let named = |field| format!("environment.places.devices.health.{field}");
+                let health = &device.health;
+                // Below the freezing point of water there are some.
+                let above_zero_k = health.temperature_c.map(|celsius| celsius + 273.15);
+                not_negative(&named("temperature_c"), above_zero_k)?;
+                not_negative(&named("wear_percent"), health.wear_percent)?;
+            }
+        }
         let mut sums = Sums::default();
         for (number, result) in self.results.iter().enumerate() {
             check_result(result, &mut sums)

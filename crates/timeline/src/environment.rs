@@ -47,6 +47,35 @@ pub struct Device {
     pub logical_block_bytes: Option<u64>,
     /// The unit that is written without a read.
     pub physical_block_bytes: Option<u64>,
+    /// How it fares, as far as it or its kernel tells.
+    #[serde(default, skip_serializing_if = "Health::is_unknown")]
+    pub health: Health,
+}
+
+/// How a device fares: a worn or a throttled one explains more of a figure than any
+/// statistic does. What nobody tells is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// The version of its firmware.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Degrees Celsius when the run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_c: Option<f64>,
+    /// How much of its endurance it has used, in percent by the vendor's reckoning; it
+    /// may be above 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear_percent: Option<f64>,
+    /// Errors of the medium that it could not correct, in its life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_errors: Option<u64>,
+}
+
+impl Health {
+    /// Whether nothing is known of it.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One place that a run used: a directory or a block device.

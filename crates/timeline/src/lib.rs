@@ -24,7 +24,7 @@ pub mod units;
 
 pub use block::BlockTrace;
 pub use check::Impossible;
-pub use environment::{Device, Environment, Filesystem, Place};
+pub use environment::{Device, Environment, Filesystem, Health, Place};
 pub use experiment::{Experiment, Setting, SettingError, SizeChoice, StepValues, Workload};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use interference::Interference;

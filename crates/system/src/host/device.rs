@@ -1,6 +1,7 @@
 //! Block devices, as sysfs describes them: what they are, what they are made
 //! of and what is made of them.
 
+mod health;
 mod loop_device;
 mod queues;
 pub mod tool;
@@ -13,7 +14,7 @@ pub use loop_device::{LoopDevice, LoopError};
 pub use traffic::{Counters, TrafficMeter};
 
 use super::mounts::Mounts;
-use diskperf_timeline::Device;
+use diskperf_timeline::{Device, Health};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -316,6 +317,17 @@ impl BlockDevice {
             write_cache: disk.attribute("queue/write_cache"),
             logical_block_bytes: disk.number_attribute("queue/logical_block_size"),
             physical_block_bytes: disk.number_attribute("queue/physical_block_size"),
+            health: Health::default(),
+        }
+    }
+
+    /// The same, with how it fares; as root, the drive itself is asked, which may take
+    /// seconds.
+    pub fn describe_with_health(&self) -> Device {
+        let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
+        Device {
+            health: health::of(&disk.sysfs.join("device"), &disk.path),
+            ..self.describe()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::device::BlockDevice;
 use super::mounts::Mounts;
-use diskperf_timeline::{Environment, Filesystem, Place};
+use diskperf_timeline::{Device, Environment, Filesystem, Place};
 use std::io::Read;
 use std::path::Path;
 
@@ -27,17 +27,18 @@ pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
         call_clock: call_clock.to_owned(),
         places: places
             .iter()
-            .map(|path| place_among(path, &mounts))
+            .map(|path| place_among(path, &mounts, BlockDevice::describe_with_health))
             .collect(),
     }
 }
 
-/// Describes one place; see [`capture`].
+/// Describes one place; see [`capture`]. Its devices are not asked how they fare.
 pub fn place(path: &Path) -> Place {
-    place_among(path, &Mounts::read().unwrap_or_default())
+    let mounts = Mounts::read().unwrap_or_default();
+    place_among(path, &mounts, BlockDevice::describe)
 }
 
-fn place_among(path: &Path, mounts: &Mounts) -> Place {
+fn place_among(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Device) -> Place {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (filesystem, disks) = match BlockDevice::from_path(path) {
         Ok(device) => (None, disks_of_device(&device)),
@@ -49,7 +50,7 @@ fn place_among(path: &Path, mounts: &Mounts) -> Place {
     Place {
         path: absolute.to_string_lossy().into_owned(),
         filesystem,
-        devices: disks.iter().map(BlockDevice::describe).collect(),
+        devices: disks.iter().map(describe).collect(),
     }
 }
 

@@ -5,9 +5,11 @@ use crate::host::limits::why_not_started;
 use rustix::io::Errno;
 use rustix::process::Signal;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 /// A tool that diskperf runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub enum Tool {
     XfsRepair,
     /// Checks btrfs.
     Btrfs,
+    /// Asks a drive how it fares.
+    Smartctl,
 }
 
 /// Why a tool did not do its work.
@@ -85,6 +89,7 @@ impl Tool {
             Self::E2fsck => "e2fsck",
             Self::XfsRepair => "xfs_repair",
             Self::Btrfs => "btrfs",
+            Self::Smartctl => "smartctl",
         }
     }
 
@@ -96,6 +101,7 @@ impl Tool {
             Self::MkfsExt2 | Self::MkfsExt4 | Self::E2fsck => "e2fsprogs",
             Self::MkfsXfs | Self::XfsRepair => "xfsprogs",
             Self::MkfsBtrfs | Self::Btrfs => "btrfs-progs",
+            Self::Smartctl => "smartmontools",
         }
     }
 
@@ -104,15 +110,7 @@ impl Tool {
     /// # Errors
     /// It is not installed, or cannot be started.
     pub fn run<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
-        // An ordinary user's PATH often lacks the directories of these tools.
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
-        let mut command = Command::new(self.name());
-        command
-            .args(arguments)
-            .env("PATH", path)
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        die_with_us(&mut command);
+        let mut command = self.command(arguments);
         command.output().map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => ToolError::Missing {
                 tool: self.name(),
@@ -123,6 +121,46 @@ impl Tool {
                 source,
             },
         })
+    }
+
+    fn command<A: AsRef<OsStr>>(self, arguments: &[A]) -> Command {
+        // An ordinary user's PATH often lacks the directories of these tools.
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
+        let mut command = Command::new(self.name());
+        command
+            .args(arguments)
+            .env("PATH", path)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        die_with_us(&mut command);
+        command
+    }
+
+    /// What it printed to its standard output, whatever its exit code; `None` of one that
+    /// is not installed, or that has not ended after so long, which is then killed.
+    pub fn said_within<A: AsRef<OsStr>>(
+        self,
+        arguments: &[A],
+        patience: Duration,
+    ) -> Option<String> {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().ok()?;
+        let mut stdout = child.stdout.take()?;
+        let (send, said) = channel();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            // What is not text is no answer.
+            let read = stdout.read_to_string(&mut text);
+            let _ = send.send(read.ok().map(|_| text));
+        });
+        let answer = said.recv_timeout(patience).ok().flatten();
+        if answer.is_none() {
+            let _ = child.kill();
+        }
+        let _ = child.wait();
+        let _ = reader.join();
+        answer
     }
 
     /// Runs it, and gives what it printed to its standard output.
