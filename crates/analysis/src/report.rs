@@ -12,8 +12,10 @@ mod formatting;
 pub mod html;
 mod interleave;
 mod json;
+mod load_table;
 mod pivot;
 mod run_table;
+mod series;
 mod targets;
 mod tuning;
 mod view;
@@ -49,6 +51,18 @@ pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&run_table::blocks(&View::of_all(runs))),
         Format::Json => json::runs(&View::of_all(runs)),
         Format::Csv => csv::runs(&View::of_all(runs)),
+    }
+}
+
+/// The course of each program over time, as far as runs keep one. `width` as in [`runs`];
+/// JSON is that of [`runs`], which has it too.
+pub fn series(runs: &[Run], format: Format, width: u16) -> String {
+    let views = View::of_all(runs);
+    match format {
+        Format::Table => document::text(&series::blocks(&views), width),
+        Format::Markdown => document::markdown(&series::blocks(&views)),
+        Format::Json => json::runs(&views),
+        Format::Csv => series::csv(&views),
     }
 }
 

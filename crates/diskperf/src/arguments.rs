@@ -456,6 +456,9 @@ pub(crate) struct ShowArguments {
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
+    /// Of a run: IOPS, MB/s and the 99th percentile of the response, interval by interval
+    #[arg(long)]
+    pub(crate) series: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,

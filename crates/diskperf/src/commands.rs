@@ -322,7 +322,10 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
 /// `diskperf show`.
 pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
-    if let Some(suite) = Suite::named(name, Medium::Directory) {
+    if arguments.series {
+        let loaded = runs::load(store, name)?;
+        print(&report::series(&loaded, arguments.format.into(), width()))?;
+    } else if let Some(suite) = Suite::named(name, Medium::Directory) {
         print(&suite_steps(&suite).render(arguments.format, width()))?;
     } else if let Some(program) = Program::named(name) {
         print(&parameters([program]).render(arguments.format, width()))?;

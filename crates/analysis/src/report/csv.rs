@@ -9,25 +9,34 @@ use super::view::{Row, View};
 use crate::comparison::{Comparison, Pair, Quantity};
 use crate::statistics::Interval;
 use crate::summary::Percentiles;
+use crate::summary::load::{Latency, LoadSummary};
 use diskperf_timeline::{Run, Statistic, World, printable};
 
 /// A heading, and the field under it.
 pub(super) type Field = (&'static str, String);
 
 pub(super) fn runs(views: &[View]) -> String {
+    let mut rows = views.iter().flat_map(|view| &view.rows);
+    let has_loads = rows.any(|row| row.summary.load.is_some());
     let records: Vec<Vec<Field>> = views
         .iter()
-        .flat_map(|view| view.rows.iter().map(|row| record(view.run, row)))
+        .flat_map(|view| {
+            let rows = view.rows.iter();
+            rows.map(|row| record(view.run, row, has_loads))
+        })
         .collect();
     written(&records)
 }
 
-fn record(run: &Run, row: &Row) -> Vec<Field> {
+fn record(run: &Run, row: &Row, has_loads: bool) -> Vec<Field> {
     let mut fields = identity(run, row);
     fields.extend(speeds(row));
     fields.extend(counts(row));
     fields.extend(latency(&READ_HEADINGS, row.summary.read_latency));
     fields.extend(latency(&WRITE_HEADINGS, row.summary.write_latency));
+    if has_loads {
+        fields.extend(load(row.summary.load.as_ref()));
+    }
     fields.push(("notes", row.result.notes.join("; ")));
     fields
 }
@@ -137,6 +146,101 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
     let fields = found.map_or_else(Default::default, |one| of(one).map(text));
     headings.iter().copied().zip(fields).collect()
 }
+
+/// Of several requests under way; empty of a program that makes one call after the other.
+fn load(found: Option<&LoadSummary>) -> Vec<Field> {
+    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
+    let mut fields = vec![
+        ("depth", of(|load| Some(f64::from(load.depth)))),
+        ("workers", of(|load| Some(f64::from(load.workers)))),
+        ("iops", of(|load| Some(load.iops))),
+        ("iops_low", of(|load| Some(load.iops_interval?.low))),
+        ("iops_high", of(|load| Some(load.iops_interval?.high))),
+        ("mb_per_s", of(|load| Some(load.mb_per_s))),
+        ("read_share", of(|load| load.read_share)),
+        ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
+        ("unfinished", of(|load| Some(load.unfinished as f64))),
+    ];
+    for (name, headings) in LOAD_HEADINGS {
+        let response = found.and_then(|load| match name {
+            "" => load.response.as_ref(),
+            name => {
+                let mut operations = load.latency.iter();
+                operations.find(|one| one.name == name)?.response.as_ref()
+            }
+        });
+        let of = |figure: fn(&Latency) -> Option<f64>| optional(response.and_then(figure));
+        let figures = [
+            of(|one| one.p50_us),
+            of(|one| one.p99_us),
+            of(|one| one.p99_9_us),
+            of(|one| one.p99_99_us),
+            of(|one| Some(one.max_us)),
+            of(|one| Some(one.mean_us)),
+        ];
+        fields.extend(headings.into_iter().zip(figures));
+    }
+    fields
+}
+
+/// The responses of all that counts for IOPS, and of each operation.
+const LOAD_HEADINGS: [(&str, [&str; 6]); 5] = [
+    (
+        "",
+        [
+            "response_p50_us",
+            "response_p99_us",
+            "response_p99_9_us",
+            "response_p99_99_us",
+            "response_max_us",
+            "response_mean_us",
+        ],
+    ),
+    (
+        "read",
+        [
+            "read_p50_us",
+            "read_p99_us",
+            "read_p99_9_us",
+            "read_p99_99_us",
+            "read_max_us",
+            "read_mean_us",
+        ],
+    ),
+    (
+        "write",
+        [
+            "write_p50_us",
+            "write_p99_us",
+            "write_p99_9_us",
+            "write_p99_99_us",
+            "write_max_us",
+            "write_mean_us",
+        ],
+    ),
+    (
+        "sync",
+        [
+            "sync_p50_us",
+            "sync_p99_us",
+            "sync_p99_9_us",
+            "sync_p99_99_us",
+            "sync_max_us",
+            "sync_mean_us",
+        ],
+    ),
+    (
+        "commit",
+        [
+            "commit_p50_us",
+            "commit_p99_us",
+            "commit_p99_9_us",
+            "commit_p99_99_us",
+            "commit_max_us",
+            "commit_mean_us",
+        ],
+    ),
+];
 
 pub(super) fn comparison(comparison: &Comparison) -> String {
     let records: Vec<Vec<Field>> = comparison

@@ -2,13 +2,16 @@
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
+use super::load_table;
 use super::run_table::{heading, remarks, tables};
+use super::series;
 use super::view::{Row, View};
 use crate::cache::device_share;
+use crate::quantity::Quantity;
 use crate::summary::Percentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{
-    ControllerCache, Device, Environment, Filesystem, Nanoseconds, Repetition, Run,
+    ControllerCache, Device, Environment, Filesystem, Health, Nanoseconds, Repetition, Run,
 };
 
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
@@ -23,6 +26,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks.extend(remarks(views));
     for view in views {
         blocks.extend(latencies(view));
+        blocks.extend(loads(view));
         blocks.extend(controller_caches(view));
         blocks.extend(repetitions(view));
     }
@@ -123,7 +127,26 @@ pub(super) fn device(one: &Device) -> String {
     if let (Some(logical), Some(physical)) = (one.logical_block_bytes, one.physical_block_bytes) {
         facts.push(format!("blocks of {logical} bytes, {physical} physically"));
     }
+    facts.extend(health(&one.health));
     format!("device: {}: {}", one.name, facts.join(", "))
+}
+
+fn health(one: &Health) -> Vec<String> {
+    let errors = |count: u64| match count {
+        1 => "1 media error".to_owned(),
+        count => format!("{count} media errors"),
+    };
+    let facts = [
+        one.firmware
+            .as_ref()
+            .map(|version| format!("firmware {}", version.trim())),
+        one.temperature_c
+            .map(|celsius| format!("{} °C at the start", figures::decimals(celsius))),
+        one.wear_percent
+            .map(|percent| format!("{} % of its endurance used", figures::decimals(percent))),
+        one.media_errors.map(errors),
+    ];
+    facts.into_iter().flatten().collect()
 }
 
 /// One row per program and kind of call.
@@ -169,6 +192,26 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
         Block::Section("Latency per call, over all kept repetitions".to_owned()),
         Block::Grid(grid),
     ]
+}
+
+/// What requests took of which several were under way, and when.
+pub(super) fn loads(view: &View) -> Vec<Block> {
+    let mut blocks = load_table::latencies(view);
+    let how = |row: &Row| {
+        let load = row.summary.load.as_ref()?;
+        Some(format!("{}: {}", row.title, load_table::words(load)))
+    };
+    let how: Vec<String> = view.rows.iter().filter_map(how).collect();
+    if !how.is_empty() {
+        blocks.push(Block::List(how));
+    }
+    let strips = series::strips(view);
+    if !strips.is_empty() {
+        let heading = "IOPS over time, the least to the most; `diskperf show --series` has them";
+        blocks.push(Block::Section(heading.to_owned()));
+        blocks.push(Block::List(strips));
+    }
+    blocks
 }
 
 /// One row per program, controller and class of accesses; nothing where no
@@ -283,9 +326,17 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> 
         one.durable_kb_per_s()
             .map_or_else(String::new, figures::speed)
     };
+    let iops = |one: &Repetition| one.iops().map_or_else(String::new, figures::iops);
+    let p99 = |one: &Repetition| {
+        let load = one.loads().next().is_some();
+        let p99 = Quantity::ResponseP99Us.figure(one).filter(|_| load);
+        p99.map_or_else(String::new, figures::time_us)
+    };
     vec![
         Column::pairs("KB/s (CPU)", pairs),
         Column::figures("durable\nKB/s", text(&durable)),
+        Column::figures("IOPS", text(&iops)),
+        Column::figures("p99", text(&p99)),
         Column::figures(
             "elapsed",
             text(&|one| figures::seconds(one.elapsed().seconds())),

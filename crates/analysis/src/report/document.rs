@@ -59,6 +59,16 @@ impl Column {
         }
     }
 
+    /// A column of words, of which those that are longer than `columns` go on in a line
+    /// below, between two words.
+    pub(super) fn folded(heading: &str, cells: Vec<String>, columns: usize) -> Self {
+        let mut column = Self::words(heading, cells);
+        for cell in &mut column.cells {
+            *cell = folded(cell, columns);
+        }
+        column
+    }
+
     /// A column of figures.
     pub(super) fn figures(heading: &str, cells: Vec<String>) -> Self {
         Self {
@@ -92,7 +102,7 @@ impl Column {
 
     fn width(&self) -> usize {
         let heading = self.heading.lines().map(width);
-        let cells = self.cells.iter().map(|cell| width(cell));
+        let cells = self.cells.iter().flat_map(|cell| cell.lines()).map(width);
         heading.chain(cells).max().unwrap_or(0)
     }
 }
@@ -110,6 +120,25 @@ impl Group {
     fn width(&self) -> usize {
         self.columns.iter().map(|column| column.width() + GAP).sum()
     }
+}
+
+/// A text in lines of so many columns; those after the first are indented.
+fn folded(text: &str, columns: usize) -> String {
+    let content = text.trim_start();
+    let indent = " ".repeat(width(text) - width(content));
+    let mut lines = vec![indent.clone()];
+    for (number, word) in content.split(' ').enumerate() {
+        let last = lines.len() - 1;
+        if number > 0 && width(&lines[last]) + 1 + width(word) > columns {
+            lines.push(format!("{indent}  {word}"));
+            continue;
+        }
+        if number > 0 {
+            lines[last].push(' ');
+        }
+        lines[last] += word;
+    }
+    lines.join("\n")
 }
 
 /// Columns of a terminal that a text takes. All that is printed here is of

@@ -9,6 +9,7 @@
 mod blocks;
 mod call_sizes;
 mod chart;
+mod course;
 mod escape;
 mod family;
 mod heat_map;
@@ -94,6 +95,7 @@ pub fn card_charts(card: &Card) -> Vec<Chart> {
 fn of_run(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
     let charts = curves.chain(waterfall::charts(view));
+    let charts = charts.chain(course::charts(view));
     charts.chain(latency::chart(view)).collect()
 }
 
@@ -188,11 +190,18 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
         page.part("Where the time went");
         page.html(&figures(&ledgers));
     }
+    let courses = course::charts(view);
+    if !courses.is_empty() {
+        page.part("Over time");
+        page.html(&figures(&courses));
+    }
     let latency: Vec<Chart> = latency::chart(view).map(Chart::wide).into_iter().collect();
     if !latency.is_empty() {
         page.part("How long calls took");
         page.html(&figures(&latency));
-        page.folded("The same in figures", &details::latencies(view));
+        let mut same = details::latencies(view);
+        same.extend(details::loads(view));
+        page.folded("The same in figures", &same);
     }
     let caches = details::controller_caches(view);
     page.blocks(&caches);

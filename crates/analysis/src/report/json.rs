@@ -9,6 +9,7 @@ use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
 use crate::summary::Percentiles;
+use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
     Interleaved, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition,
@@ -94,6 +95,9 @@ struct ResultJson<'a> {
     cache_verdict: CacheVerdict,
     device_share: Option<f64>,
     generator_share: Option<f64>,
+    /// Of a program with several requests under way.
+    #[serde(flatten)]
+    load: Option<&'a LoadSummary>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
@@ -137,6 +141,8 @@ struct RepetitionJson<'a> {
     cpu_percent: f64,
     elapsed_s: f64,
     durable_elapsed_s: Option<f64>,
+    #[serde(flatten)]
+    load: Option<LoadJson>,
     device_share: Option<f64>,
     cache_verdict: CacheVerdict,
     residency: Option<Residency>,
@@ -145,6 +151,29 @@ struct RepetitionJson<'a> {
     controller_caches: &'a [ControllerCache],
     interference: &'a [Interference],
     workers: Vec<WorkerJson>,
+}
+
+/// Of several requests under way, what one repetition came to.
+#[derive(Serialize)]
+struct LoadJson {
+    iops: Option<f64>,
+    mb_per_s: f64,
+    response_p50_us: Option<f64>,
+    response_p99_us: Option<f64>,
+    series: Vec<SeriesFigures>,
+}
+
+impl LoadJson {
+    fn of(repetition: &Repetition) -> Option<Self> {
+        repetition.loads().next()?;
+        Some(Self {
+            iops: repetition.iops(),
+            mb_per_s: mb_per_s(repetition),
+            response_p50_us: Quantity::ResponseP50Us.figure(repetition),
+            response_p99_us: Quantity::ResponseP99Us.figure(repetition),
+            series: series(repetition),
+        })
+    }
 }
 
 /// A worker's counts. Its latency histograms stay in the store and travel by
@@ -254,6 +283,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         cache_verdict: summary.cache,
         device_share: summary.device_share,
         generator_share: row.generator_share,
+        load: summary.load.as_ref(),
         shape: summary.shape,
         notes: &result.notes,
         targets: parts(run, result).into_iter().map(Into::into).collect(),
@@ -270,6 +300,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         cpu_percent: one.cpu_percent(),
         elapsed_s: one.elapsed().seconds(),
         durable_elapsed_s: one.durable().map(Nanoseconds::seconds),
+        load: LoadJson::of(one),
         device_share: device_share(one),
         cache_verdict: CacheVerdict::of_repetition(one, mode),
         residency: one.residency,

@@ -1,12 +1,12 @@
 //! Runs in which anything may be zero, absent or huge: a report prints no
 //! nonsense of them.
 
-use super::{Format, comparison, details, html, runs};
+use super::{Format, comparison, details, html, runs, series};
 use crate::comparison::compare;
 use crate::fixtures::{Noise, result, run, seqread};
 use diskperf_timeline::{
-    CacheMode, Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Residency, Run,
-    Statistic, WorkerMeasure,
+    CacheMode, Histogram, LoadMeasure, Nanoseconds, Overhead, ProgramResult, Repetition, Residency,
+    Run, SeriesPoint, Statistic, WorkerMeasure,
 };
 use serde_json::Value;
 
@@ -44,8 +44,34 @@ impl Dice {
             calls: self.number(),
             storage_read_bytes: self.maybe(stored),
             read_latency: self.pick(&[Histogram::new(), latency]),
+            load: self.pick(&[None, Some(())]).map(|()| self.load()),
             ..WorkerMeasure::default()
         }
+    }
+
+    fn load(&mut self) -> LoadMeasure {
+        let latencies = |dice: &mut Self| -> Histogram {
+            match dice.pick(&[0, 1, 200]) {
+                0 => Histogram::new(),
+                count => vec![(dice.number(), count)].into(),
+            }
+        };
+        let mut load = LoadMeasure::default();
+        load.read.response = latencies(self);
+        load.write.submit = latencies(self);
+        load.sync.response = latencies(self);
+        let lag = latencies(self);
+        load.lag = self.pick(&[None, Some(lag)]);
+        load.interval = Nanoseconds(self.number());
+        load.series = (0..self.pick(&[0, 1, 3]))
+            .map(|_| SeriesPoint {
+                reads: self.number(),
+                read_bytes: self.number(),
+                response: latencies(self),
+                ..SeriesPoint::default()
+            })
+            .collect();
+        load
     }
 
     fn repetition(&mut self) -> Repetition {
@@ -153,7 +179,7 @@ fn degenerate_runs_print_no_nonsense() {
             let rows = chart.spec["data"]["values"].to_string();
             assert!(!rows.contains(":null"), "seed {seed}, case {case}: {rows}");
         }
-        let mut texts = vec![details(&some[0], 80)];
+        let mut texts = vec![details(&some[0], 80), series(&some, Format::Table, 80)];
         for format in [Format::Table, Format::Markdown, Format::Json, Format::Csv] {
             for width in [0, 80] {
                 texts.push(runs(&some, format, width));

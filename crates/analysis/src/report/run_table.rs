@@ -2,6 +2,7 @@
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
+use super::load_table;
 use super::pivot;
 use super::targets;
 use super::view::{Row, View};
@@ -151,6 +152,7 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
             blocks.extend(pivot::blocks(view, views.len() > 1));
         }
         blocks.extend(generic(&of_suite));
+        blocks.extend(load_table::blocks(&of_suite));
         blocks.extend(of_suite.iter().flat_map(|view| targets::blocks(view)));
     }
     blocks
@@ -212,7 +214,8 @@ enum Layout<'f> {
 }
 
 fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
-    view.rows.iter().filter(|row| !pivot::shows(row.result))
+    let elsewhere = |row: &Row| pivot::shows(row.result) || load_table::shows(row);
+    view.rows.iter().filter(move |row| !elsewhere(row))
 }
 
 /// The results of one group of columns.
@@ -370,6 +373,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
         Block::Text("No program of this run has a result.".to_owned())
     }];
     let mut notes = notes(views);
+    notes.extend(views.iter().flat_map(load_table::notes));
     notes.extend(shapes(views));
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
@@ -401,14 +405,21 @@ fn shapes(views: &[View]) -> Vec<String> {
 /// The meaning of the columns and marks that occur.
 fn legend(views: &[View]) -> Vec<String> {
     let rows = views.iter().flat_map(|view| &view.rows);
-    let mut lines =
-        vec!["KB/s until the last call returned (CPU share of the elapsed time)".to_owned()];
-    if rows
-        .clone()
-        .any(|row| row.summary.durable_kb_per_s.is_some() && !pivot::shows(row.result))
-    {
-        lines[0] += "; durable: until all was synced";
+    let mut lines = Vec::new();
+    let mut calls = rows.clone().filter(|row| !load_table::shows(row));
+    if calls.clone().next().is_some() {
+        let durable =
+            calls.any(|row| row.summary.durable_kb_per_s.is_some() && !pivot::shows(row.result));
+        let durable = if durable {
+            "; durable: until all was synced"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "KB/s until the last call returned (CPU share of the elapsed time){durable}"
+        ));
     }
+    lines.extend(load_table::legend(rows.clone()));
     lines.extend(sureness(
         rows.clone().filter(|row| !pivot::shows(row.result)),
     ));

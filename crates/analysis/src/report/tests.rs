@@ -2,12 +2,15 @@ use super::*;
 use crate::comparison::{Comparison, compare};
 use crate::fixtures::{ffs83, read, result, run, seqread, seqread89};
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Residency, RunState, Statistic};
+use diskperf_timeline::{
+    Nanoseconds, ProgramResult, Repetition, Residency, RunState, Statistic, World,
+};
 use insta::assert_snapshot;
 
 mod comparisons;
 mod consistency;
 mod interleave;
+mod loads;
 mod machine_readable;
 mod nothing;
 mod pivots;

@@ -18,7 +18,8 @@ pub(super) struct Row<'a> {
     pub(super) title: String,
     pub(super) summary: Summary,
     /// As [`generator_limited`] has it. Of `/dev/null` and `/dev/zero` it is
-    /// what is meant to be measured, and no remark.
+    /// what is meant to be measured, and no remark; of several requests under way the
+    /// CPU time of each says it.
     pub(super) generator_share: Option<f64>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Row<'a> {
             let storage = crate::layers::Layer::of(result).is_none_or(|layer| layer.has_storage());
             let generator_share = run
                 .overhead
-                .filter(|_| storage)
+                .filter(|_| storage && summary.load.is_none())
                 .and_then(|overhead| generator_limited(&summary, &overhead));
             Self {
                 result,

@@ -288,9 +288,16 @@ impl Of<'_> {
 
 /// The median of times: of two in the middle their harmonic mean, so that it is the
 /// inverse of the median rate, by which comparisons go.
-pub(crate) fn middle_time(times: &[f64]) -> Option<f64> {
-    let rates: Vec<f64> = times.iter().map(|time| 1.0 / time).collect();
-    median(&rates).map(|rate| 1.0 / rate)
+fn middle_time(times: &[f64]) -> Option<f64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = sorted[(sorted.len() - 1) / 2];
+    // Of an odd number, to the last digit.
+    Some(match lower == upper {
+        true => upper,
+        false => 2.0 / (1.0 / lower + 1.0 / upper),
+    })
 }
 
 fn merged(repetition: &Repetition, which: Which) -> Histogram {
@@ -339,7 +346,7 @@ fn interval_of(workers: &[(Nanoseconds, &LoadMeasure)], number: usize) -> Option
     let (mut iops, mut mb_per_s) = (0.0, 0.0);
     let mut at = None;
     for (elapsed, load) in workers {
-        let Some(point) = load.series.get(number) else {
+        let Some(point) = load.series.get(number).filter(|_| load.interval.0 > 0) else {
             continue;
         };
         let began = Nanoseconds(load.interval.0.saturating_mul(number as u64));
@@ -356,7 +363,7 @@ fn interval_of(workers: &[(Nanoseconds, &LoadMeasure)], number: usize) -> Option
         }
         at = Some(began);
         responses.merge(&point.response);
-        let seconds = length.seconds().max(f64::MIN_POSITIVE);
+        let seconds = length.seconds();
         iops += (point.reads + point.writes) as f64 / seconds;
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
     }
@@ -395,3 +402,6 @@ fn by_name<S: Serializer>(
     }
     map.end()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 use super::chart::{Chart, ROWS, slug};
 use crate::report::view::View;
-use diskperf_timeline::{Histogram, ProgramResult, WorkerMeasure};
+use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
 use serde_json::{Value, json};
 
 /// Shares of the calls that are slower: half of them to one in ten thousand,
@@ -23,6 +23,10 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         ];
         for (kind, of) in kinds {
             let merged = merged(row.result, of);
+            let series = format!("{}, {kind}", super::titled(view, row));
+            rows.extend(curve(&series, &merged));
+        }
+        for (kind, merged) in responses(row.result) {
             let series = format!("{}, {kind}", super::titled(view, row));
             rows.extend(curve(&series, &merged));
         }
@@ -66,6 +70,24 @@ fn merged(result: &ProgramResult, of: Latency) -> Histogram {
         merged.merge(of(worker));
     }
     merged
+}
+
+/// Of several requests under way: what each operation took that occurred.
+fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
+    let loads = || result.kept().flat_map(Repetition::loads);
+    let Some(first) = loads().next() else {
+        return Vec::new();
+    };
+    let names = first.operations().map(|(name, _)| name);
+    let merged = |(number, name): (usize, &'static str)| {
+        let mut merged = Histogram::new();
+        for load in loads() {
+            merged.merge(&load.operations()[number].1.response);
+        }
+        (name, merged)
+    };
+    let all = names.into_iter().enumerate().map(merged);
+    all.filter(|(_, merged)| merged.count() > 0).collect()
 }
 
 /// Percentiles, as far as there are calls to tell them by.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::fixtures::load::today26;
 use crate::fixtures::{ffs83, seqread89};
 use diskperf_timeline::{Deadline, Ledger, Stage};
 use serde_json::Value;
@@ -53,6 +54,7 @@ pub(super) fn all_charts() -> Vec<Chart> {
     many.run.results = [many.run.results.clone(), many.run.results].concat();
     many.run.results.extend_from_within(..1);
     all.extend(charts(&[many]));
+    all.extend(charts(&[reported(today26("cccc", "/var/tmp", 1.0))]));
     for rows in [1, 2] {
         let tuned = crate::tuning::tests::tuned(rows, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
         all.extend(Surface::of(&tuned).unwrap().chart());
@@ -301,4 +303,33 @@ fn pictures_are_of_what_loses_the_most() {
     );
     run.results.clear();
     assert!(worth_a_picture(&run).is_empty());
+}
+
+#[test]
+fn several_requests_under_way_have_a_course_and_a_distribution() {
+    let charts = charts(&[reported(today26("cccc", "/var/tmp", 1.0))]);
+    let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "iops-over-time-cccc-1",
+            "iops-over-time-cccc-2",
+            "p99-over-time-cccc",
+            "latency-cccc"
+        ]
+    );
+    // Each of five programs has three intervals.
+    let of = |prefix: &str| {
+        named(&charts, prefix)
+            .iter()
+            .map(|one| one.rows())
+            .sum::<usize>()
+    };
+    assert_eq!((of("iops"), of("p99")), (15, 15));
+    let latency = rows(&charts[3]);
+    for kind in ["random depth=1, read", "log_append depth=1, sync"] {
+        assert!(latency.iter().any(|row| row["series"] == kind), "{kind}");
+    }
+    let page = page(&[reported(today26("cccc", "/var/tmp", 1.0))]);
+    assert!(page.contains("Over time") && page.contains("data-chart=\"p99-over-time-cccc\""));
 }

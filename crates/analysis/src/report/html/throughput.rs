@@ -93,7 +93,10 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
         World::Host => "measured",
         World::Model => "modelled",
     };
-    let shown = |row: &&Row| row.summary.kept > 0 && !pivot::shows(row.result);
+    let shown = |row: &&Row| {
+        // KB/s of requests of 4 KiB and of 1 MiB have no scale in common.
+        row.summary.kept > 0 && !pivot::shows(row.result) && row.summary.load.is_none()
+    };
     let mut bars = Vec::new();
     for row in view.rows.iter().filter(shown) {
         let program = super::titled(view, row);

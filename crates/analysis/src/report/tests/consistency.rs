@@ -2,7 +2,9 @@
 //! beside it, lies within its interval, and no verdict contradicts either.
 
 use super::*;
-use diskperf_timeline::{Arm, Block, Interleaved};
+use crate::quantity::Quantity;
+use crate::summary::Summary;
+use diskperf_timeline::{Arm, Block, Interleaved, LoadMeasure, WorkerMeasure};
 use proptest::prelude::*;
 
 /// The speeds of a run's repetitions: about a level of its own, with two modes, or
@@ -36,6 +38,36 @@ fn of(id: &str, programs: &[Vec<f64>]) -> Run {
     run(id, "suite", id, results)
 }
 
+/// Programs with several requests under way that have these rates, for one second each;
+/// in open loop, that respond so much the faster.
+fn loads(id: &str, programs: &[Vec<f64>], open_loop: bool) -> Run {
+    let repetition = |speed: &f64| {
+        let response_ns = (1e11 / speed) as u64;
+        let requests = match open_loop {
+            true => 1000,
+            false => *speed as u64,
+        };
+        let mut load = LoadMeasure::default();
+        load.read.response = vec![(response_ns, requests), (9 * response_ns, requests / 50)].into();
+        load.lag = open_loop.then(|| vec![(100, requests)].into());
+        Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds(1_000_000_000),
+                payload_bytes: requests * 4096,
+                load: Some(load),
+                ..WorkerMeasure::default()
+            }],
+            ..Repetition::default()
+        }
+    };
+    let program = |(speeds, row): (&Vec<f64>, u32)| {
+        let repetitions = speeds.iter().map(repetition);
+        result(&format!("program{row}"), row, repetitions.collect())
+    };
+    let results = programs.iter().zip(0..).map(program).collect();
+    run(id, "suite", id, results)
+}
+
 /// The same as one arm, block by block.
 fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
     for result in &mut one.results {
@@ -57,6 +89,8 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
 /// What one row says in a form for machines.
 #[derive(Debug)]
 struct Row {
+    /// Whether less is faster.
+    is_time: bool,
     base: f64,
     other: f64,
     ratio: Option<f64>,
@@ -78,8 +112,8 @@ impl Row {
         }
         if self.is_firm() {
             let (low, high) = self.interval.expect("a firm verdict has an interval");
-            let is_faster = self.verdict.ends_with("faster");
-            assert!(if is_faster { low > 1.0 } else { high < 1.0 }, "{self:?}");
+            let is_more = self.verdict.ends_with("faster") != self.is_time;
+            assert!(if is_more { low > 1.0 } else { high < 1.0 }, "{self:?}");
         }
     }
 
@@ -92,8 +126,9 @@ fn rows_of_json(text: &str) -> Vec<Row> {
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
     let pairs = json["comparison"]["pairs"].as_array().unwrap().iter();
     let row = |pair: &serde_json::Value| Row {
-        base: pair["base"]["kb_per_s"].as_f64().unwrap(),
-        other: pair["other"]["kb_per_s"].as_f64().unwrap(),
+        is_time: pair["quantity"].as_str().unwrap().starts_with("response"),
+        base: pair["base"]["figure"].as_f64().unwrap(),
+        other: pair["other"]["figure"].as_f64().unwrap(),
         ratio: pair["ratio"].as_f64(),
         interval: pair["interval"]["low"]
             .as_f64()
@@ -110,9 +145,15 @@ fn rows_of_csv(text: &str) -> Vec<Row> {
         let place = heading.iter().position(|one| *one == name).unwrap();
         line[place].to_owned()
     };
+    // Where all rows are of KB/s, these are the figures.
+    let (base, other) = match heading.contains(&"base_figure") {
+        true => ("base_figure", "figure"),
+        false => ("base_kb_per_s", "kb_per_s"),
+    };
     let row = |line: Vec<&str>| Row {
-        base: at(&line, "base_kb_per_s").parse().unwrap(),
-        other: at(&line, "kb_per_s").parse().unwrap(),
+        is_time: at(&line, "quantity").starts_with("response"),
+        base: at(&line, base).parse().unwrap(),
+        other: at(&line, other).parse().unwrap(),
         ratio: at(&line, "ratio").parse().ok(),
         interval: at(&line, "interval_low")
             .parse()
@@ -127,7 +168,10 @@ fn rows_of_csv(text: &str) -> Vec<Row> {
 fn check_printed(text: &str, rows: &[Row]) {
     let printed: Vec<Vec<&str>> = text
         .lines()
-        .filter(|line| line.starts_with("| program") && !line.starts_with("| program "))
+        .filter(|line| {
+            let of_program = line.starts_with("| program") && !line.starts_with("| program ");
+            of_program || line.starts_with("| p99 ")
+        })
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     assert_eq!(printed.len(), rows.len(), "{text}");
@@ -163,6 +207,33 @@ fn check(two: &[Run]) {
     check_printed(&comparison(&compared, Format::Markdown, 0), &rows);
 }
 
+/// What stands beside a ratio is what the runs' own tables say.
+fn check_figures(two: &[Run]) {
+    let compared = compare(two);
+    for pair in &compared.pairs {
+        for (run, side) in [(&two[0], &pair.base), (&two[1], &pair.other)] {
+            let mut results = run.results.iter();
+            let result = results.find(|one| one.title() == pair.title).unwrap();
+            let Some(load) = Summary::of(result).load else {
+                continue;
+            };
+            let response = load.response.as_ref();
+            let own = match pair.quantity {
+                Quantity::Iops => Some(load.iops),
+                Quantity::ResponseP50Us => response.and_then(|one| one.p50_us),
+                Quantity::ResponseP99Us => response.and_then(|one| one.p99_us),
+                Quantity::KbPerS | Quantity::DurableKbPerS => unreachable!("of a load that reads"),
+            };
+            let own = own.unwrap_or(0.0);
+            assert!(
+                (side.figure - own).abs() <= 1e-9 * own,
+                "{} {own}",
+                side.figure
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -189,6 +260,35 @@ proptest! {
         check(&[
             arm(of("a", &[base]), Arm::A, "b", &coins),
             arm(of("b", &[other]), Arm::B, "a", &coins),
+        ]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn separate_runs_of_several_requests_under_way(
+        base in prop::collection::vec(speeds(), 1..4),
+        other in prop::collection::vec(speeds(), 1..4),
+        open_loop in any::<bool>(),
+    ) {
+        let two = [loads("a", &base, open_loop), loads("b", &other, open_loop)];
+        check(&two);
+        check_figures(&two);
+    }
+
+    #[test]
+    fn arms_of_several_requests_under_way(
+        base in speeds(),
+        shift in 0.5..2.0_f64,
+        coins in prop::collection::vec(any::<bool>(), 40),
+        open_loop in any::<bool>(),
+    ) {
+        let other = base.iter().map(|speed| speed * shift).collect();
+        check(&[
+            arm(loads("a", &[base], open_loop), Arm::A, "b", &coins),
+            arm(loads("b", &[other], open_loop), Arm::B, "a", &coins),
         ]);
     }
 }

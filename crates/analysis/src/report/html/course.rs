@@ -1,0 +1,115 @@
+//! The course of programs over time: their rates, and their slowest responses.
+
+use super::chart::{Chart, ROWS, slug};
+use crate::report::view::View;
+use crate::summary::load::LoadSummary;
+use serde_json::{Value, json};
+
+/// Programs whose rates are further apart than this factor are drawn apart, for the
+/// smaller would not be seen.
+const LARGEST_FACTOR: f64 = 12.0;
+
+/// One program of a run.
+struct Course<'v> {
+    title: String,
+    load: &'v LoadSummary,
+}
+
+/// Rates, of programs of like rate together, and the 99th percentiles of all.
+pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
+    let course = |row| {
+        let load = course_of(row)?;
+        let title = super::titled(view, row);
+        Some(Course { title, load })
+    };
+    let courses: Vec<Course> = view.rows.iter().filter_map(course).collect();
+    let run = slug(&view.run.id);
+    let mut charts = Vec::new();
+    for (number, alike) in of_like_rate(&courses).iter().enumerate() {
+        let rows = rows(alike, |one| Some(("iops", one.iops)));
+        let title = match number {
+            0 => "Requests per second, over time",
+            _ => "Requests per second, over time, on another scale",
+        };
+        let y = json!({
+            "field": "iops", "type": "quantitative", "title": "IOPS",
+            "axis": { "labelExpr": "format(datum.value, '~s')" },
+        });
+        let name = format!("iops-over-time-{run}-{}", number + 1);
+        let chart = Chart::new(&name, title.to_owned(), rows, lines(&y));
+        charts.push(match number {
+            0 => chart.caption("Of the repetition in the middle, interval by interval."),
+            _ => chart,
+        });
+    }
+    let all: Vec<&Course> = courses.iter().collect();
+    let rows = rows(&all, |one| Some(("p99_us", one.p99_us?)));
+    if !rows.is_empty() {
+        let y = json!({
+            "field": "p99_us", "type": "quantitative", "title": "microseconds",
+            "scale": { "type": "log" },
+            "axis": { "labelExpr": "format(datum.value, '~s')", "tickCount": 6 },
+        });
+        let title = "99th percentile of the response, over time".to_owned();
+        let chart = Chart::new(&format!("p99-over-time-{run}"), title, rows, lines(&y));
+        charts.push(chart.caption(
+            "99 in 100 requests that ended in the interval took no longer. Intervals with fewer \
+             than 100 requests are left out.",
+        ));
+    }
+    charts.into_iter().map(Chart::wide).collect()
+}
+
+fn course_of<'v>(row: &'v crate::report::view::Row<'_>) -> Option<&'v LoadSummary> {
+    let load = row.summary.load.as_ref();
+    load.filter(|load| load.series.len() > 1)
+}
+
+/// The programs by rate, each group within one scale.
+fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
+    let mut groups: Vec<Vec<&Course>> = Vec::new();
+    for course in courses {
+        let near = |other: &&Course| {
+            let (one, other) = (course.load.iops, other.load.iops);
+            one.max(other) <= LARGEST_FACTOR * one.min(other)
+        };
+        match groups.iter_mut().find(|group| group.iter().all(near)) {
+            Some(group) => group.push(course),
+            None => groups.push(vec![course]),
+        }
+    }
+    groups
+}
+
+/// One row for each interval that has a figure.
+fn rows(
+    courses: &[&Course],
+    of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
+) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for course in courses {
+        for one in &course.load.series {
+            if let Some((field, value)) = of(one) {
+                rows.push(json!({ "series": course.title, "at_s": one.at_s, field: value }));
+            }
+        }
+    }
+    rows
+}
+
+fn lines(y: &Value) -> Value {
+    json!({
+        "height": 220,
+        "encoding": {
+            "x": { "field": "at_s", "type": "quantitative", "title": "seconds" },
+            "y": y,
+            "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                       "scale": { "scheme": "tableau10" } },
+        },
+        "layer": [
+            { "mark": { "type": "line", "strokeWidth": 2 } },
+            { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
+                                      "tooltip": { "content": "data" } } },
+        ],
+    })
+}

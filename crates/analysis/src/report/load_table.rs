@@ -1,0 +1,331 @@
+//! The table of programs with several requests under way: one line for each program and
+//! run, so that a model stands below the drive that it is beside, and one for each
+//! operation where a program has several.
+
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::view::{Row, View};
+use crate::statistics::{Interval, Method};
+use crate::summary::load::{Latency, LoadSummary, OperationSummary};
+use diskperf_timeline::{CacheMode, Engine};
+
+/// Titles that are longer go on in the next line, and names of runs lose their beginning.
+const LONGEST_TITLE: usize = 24;
+
+/// Whether a row is here, and not in the table of KB/s.
+pub(super) fn shows(row: &Row) -> bool {
+    row.summary.load.is_some()
+}
+
+/// One line of figures.
+#[derive(Default)]
+struct Line {
+    key: String,
+    iops: String,
+    sureness: String,
+    mb_per_s: String,
+    durable: String,
+    p50: (String, String),
+    p99: (String, String),
+    p99_9: String,
+    max: String,
+    cpu: String,
+}
+
+/// The table of runs of one suite; none where no program is of this kind.
+pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
+    let mut titles: Vec<(u32, String)> = Vec::new();
+    for view in views {
+        for row in view.rows.iter().filter(|row| shows(row)) {
+            let title = titled(views, row);
+            if !titles.iter().any(|(_, other)| *other == title) {
+                titles.push((row.result.row, title));
+            }
+        }
+    }
+    titles.sort_by_key(|(place, _)| *place);
+    let mut lines = Vec::new();
+    for (_, title) in titles {
+        lines.extend(of_program(views, title));
+    }
+    match lines.is_empty() {
+        true => Vec::new(),
+        false => vec![Block::Grid(grid(&lines))],
+    }
+}
+
+/// A program, with the file system and the drives where the runs have several.
+fn titled(views: &[&View], row: &Row) -> String {
+    let mut title = row.title.clone();
+    let mut others = views
+        .iter()
+        .flat_map(|view| view.rows.iter().map(move |other| (view, other)));
+    let twin = |view: &&View, other: &Row| {
+        let same_run = view.rows.iter().any(|one| std::ptr::eq(one, row));
+        same_run && other.title == row.title && !std::ptr::eq(other, row)
+    };
+    if others.any(|(view, other)| twin(view, other)) {
+        title += &format!(" {}", row.result.filesystem);
+        if row.result.drives != 1 {
+            title += &format!(", {} drives", row.result.drives);
+        }
+    }
+    title
+}
+
+fn of_program(views: &[&View], title: String) -> Vec<Line> {
+    let mut found = Vec::new();
+    for view in views {
+        let mut rows = view.rows.iter().filter(|row| shows(row));
+        let row = rows.find(|row| titled(views, row) == title);
+        found.extend(row.map(|row| (*view, row)));
+    }
+    if views.len() == 1 {
+        return found
+            .iter()
+            .flat_map(|(_, row)| of_row(row, title.clone(), ""))
+            .collect();
+    }
+    let heading = Line {
+        key: title,
+        ..Line::default()
+    };
+    let of_runs = found.iter().flat_map(|(view, row)| {
+        let name = format!("  {}", shortened(&view.name));
+        of_row(row, name, "  ")
+    });
+    std::iter::once(heading).chain(of_runs).collect()
+}
+
+/// The end of a long name: of a path it says the most.
+fn shortened(name: &str) -> String {
+    let length = name.chars().count();
+    // The indent before it is two columns wide.
+    let most = LONGEST_TITLE - 2;
+    match length > most {
+        true => {
+            let tail = name.chars().skip(length - most + 1);
+            std::iter::once('…').chain(tail).collect()
+        }
+        false => name.to_owned(),
+    }
+}
+
+/// A program of a run, and below it its operations where it has several.
+fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
+    let Some(load) = &row.summary.load else {
+        return Vec::new();
+    };
+    let mut lines = vec![Line {
+        key,
+        iops: figures::iops(load.iops) + row.summary.cache.mark(),
+        sureness: sureness(load.iops_interval, load.iops),
+        mb_per_s: megabytes(load.mb_per_s),
+        durable: durable(row),
+        cpu: load
+            .cpu_us_per_io
+            .map_or_else(String::new, figures::time_us),
+        ..responses(load.response.as_ref())
+    }];
+    if load.latency.len() > 1 {
+        let each = load.latency.iter().map(|one| operation(one, indent));
+        lines.extend(each);
+    }
+    lines
+}
+
+fn operation(one: &OperationSummary, indent: &str) -> Line {
+    Line {
+        key: format!("{indent}  {}", one.name),
+        iops: figures::iops(one.iops),
+        mb_per_s: megabytes(one.mb_per_s),
+        ..responses(one.response.as_ref())
+    }
+}
+
+fn responses(found: Option<&Latency>) -> Line {
+    let Some(latency) = found else {
+        return Line::default();
+    };
+    let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), figures::time_us);
+    let with_interval =
+        |us: Option<f64>, interval| (told(us), sureness(interval, us.unwrap_or(0.0)));
+    Line {
+        p50: with_interval(latency.p50_us, latency.p50_interval),
+        p99: with_interval(latency.p99_us, latency.p99_interval),
+        p99_9: told(latency.p99_9_us),
+        max: figures::time_us(latency.max_us),
+        ..Line::default()
+    }
+}
+
+/// Nothing of what moves no bytes.
+fn megabytes(mb_per_s: f64) -> String {
+    match mb_per_s > 0.0 {
+        true => figures::megabytes(mb_per_s),
+        false => String::new(),
+    }
+}
+
+/// MB/s until all was synced; nothing where the page cache held nothing back.
+fn durable(row: &Row) -> String {
+    let cached = row.result.cache != CacheMode::Direct;
+    let durable = row.summary.durable_kb_per_s.filter(|_| cached);
+    durable.map_or_else(String::new, |kb_per_s| megabytes(kb_per_s * 1024.0 / 1e6))
+}
+
+fn sureness(interval: Option<Interval>, point: f64) -> String {
+    let interval = interval.filter(|one| one.method != Method::Exact);
+    interval.map_or_else(String::new, |one| figures::plus_minus(&one, point))
+}
+
+fn grid(lines: &[Line]) -> Grid {
+    let text = |of: fn(&Line) -> &String| lines.iter().map(|line| of(line).clone()).collect();
+    let pairs =
+        |of: fn(&Line) -> &(String, String)| lines.iter().map(|line| of(line).clone()).collect();
+    Grid {
+        key: Column::folded("program", text(|line| &line.key), LONGEST_TITLE),
+        groups: vec![
+            Group::of(
+                "",
+                vec![
+                    Column::figures("IOPS", text(|line| &line.iops)),
+                    Column::figures("95 %", text(|line| &line.sureness)),
+                    Column::figures("MB/s", text(|line| &line.mb_per_s)),
+                    Column::figures("durable", text(|line| &line.durable)),
+                ],
+            ),
+            Group::of(
+                "",
+                vec![
+                    Column::pairs("p50", pairs(|line| &line.p50)),
+                    Column::pairs("p99", pairs(|line| &line.p99)),
+                    Column::figures("p99.9", text(|line| &line.p99_9)),
+                    Column::figures("max", text(|line| &line.max)),
+                    Column::figures("CPU/IO", text(|line| &line.cpu)),
+                ],
+            ),
+        ],
+    }
+}
+
+/// The meaning of the columns; nothing where there is no such table.
+pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
+    let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
+    if loads().next().is_none() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        "IOPS, MB/s (10^6 bytes) until the last request was complete; p50 ... max: from a request's start until its completion was taken; CPU/IO: processor time per request".to_owned(),
+    ];
+    if rows.clone().any(|row| !durable(row).is_empty()) {
+        lines.push("durable: MB/s until all was synced".to_owned());
+    }
+    if loads().any(|load| load.issue_lag_us.is_some()) {
+        lines.push(
+            "where requests arrive by the clock, a response counts from the moment that it was to be issued"
+                .to_owned(),
+        );
+    }
+    let mut engines: Vec<Engine> = Vec::new();
+    for engine in loads().flat_map(|load| &load.engine) {
+        if !engines.contains(engine) {
+            engines.push(*engine);
+        }
+    }
+    let names: Vec<&str> = engines.into_iter().map(engine).collect();
+    lines.push(format!("requests by {}", names.join(", ")));
+    lines
+}
+
+/// The words for how requests were handed over.
+pub(super) fn engine(engine: Engine) -> &'static str {
+    match engine {
+        Engine::IoUring => "io_uring",
+        Engine::IoUringSqPoll => "io_uring with a polling thread of the kernel",
+        Engine::Threads => "a pool of threads with preadv2 and pwritev2",
+        Engine::Null => "nothing: each is complete as it is submitted",
+        Engine::Model => "a modelled kernel",
+    }
+}
+
+/// How well the generator kept to the clock, of each program in open loop.
+pub(super) fn notes(view: &View) -> Vec<String> {
+    let note = |row: &Row| {
+        let load = row.summary.load.as_ref()?;
+        let lag = load.issue_lag_us?;
+        let p99 = lag.p99.unwrap_or(lag.max);
+        let late = format!(
+            "{}: requests were issued {} late at p99, {} at most",
+            row.title,
+            figures::time_us(p99),
+            figures::time_us(lag.max)
+        );
+        Some(match load.unfinished {
+            0 => late,
+            unfinished => format!(
+                "{late}; {unfinished} had arrived and were not complete at the end, so that the storage may not keep up with the rate"
+            ),
+        })
+    };
+    view.rows.iter().filter_map(note).collect()
+}
+
+/// All percentiles of each operation, of the whole response and of what the caller waited
+/// to submit.
+pub(super) fn latencies(view: &View) -> Vec<Block> {
+    let mut titles = Vec::new();
+    let mut found: Vec<&Latency> = Vec::new();
+    for row in &view.rows {
+        for one in row.summary.load.iter().flat_map(|load| &load.latency) {
+            let parts = [("", &one.response), (", submit", &one.submit)];
+            for (part, latency) in parts {
+                if let Some(latency) = latency {
+                    titles.push(format!("{}, {}{part}", row.title, one.name));
+                    found.push(latency);
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), figures::time_us);
+    let column = |heading: &str, of: &dyn Fn(&Latency) -> String| {
+        Column::figures(heading, found.iter().map(|one| of(one)).collect())
+    };
+    let sure = |heading: &str, of: fn(&Latency) -> (Option<f64>, Option<Interval>)| {
+        let cell = |one: &&Latency| {
+            let (us, interval) = of(one);
+            (told(us), sureness(interval, us.unwrap_or(0.0)))
+        };
+        Column::pairs(heading, found.iter().map(cell).collect())
+    };
+    let columns = vec![
+        column("requests", &|one| one.count.to_string()),
+        sure("50 %", |one| (one.p50_us, one.p50_interval)),
+        sure("99 %", |one| (one.p99_us, one.p99_interval)),
+        column("99.9 %", &|one| told(one.p99_9_us)),
+        column("99.99 %", &|one| told(one.p99_99_us)),
+        column("longest", &|one| figures::time_us(one.max_us)),
+        column("mean", &|one| figures::time_us(one.mean_us)),
+    ];
+    vec![
+        Block::Section(
+            "Response of a request; submit: of that, in the call that submitted".to_owned(),
+        ),
+        Block::Grid(Grid {
+            key: Column::words("program, operation", titles),
+            groups: columns
+                .into_iter()
+                .map(|column| Group::of("", vec![column]))
+                .collect(),
+        }),
+    ]
+}
+
+/// What tells how a load was made, for whoever looks at the whole run.
+pub(super) fn words(load: &LoadSummary) -> String {
+    let plural = if load.workers == 1 { "" } else { "s" };
+    format!("depth {}, {} worker{plural}", load.depth, load.workers)
+}

@@ -1,0 +1,103 @@
+//! The course of a program over time: a strip, a table, CSV.
+
+use super::csv::{Field, number, optional, written};
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::view::{Row, View};
+use crate::statistics::shape;
+use crate::summary::load::{LoadSummary, SeriesFigures};
+
+/// Bars of a strip, at most.
+const BARS: usize = 60;
+
+/// A strip of the rate of each program, its intervals from left to right; those of a long
+/// one are drawn together.
+pub(super) fn strips(view: &View) -> Vec<String> {
+    let strip = |(row, load): (&Row, &LoadSummary)| {
+        let rates: Vec<f64> = load.series.iter().map(|one| one.iops).collect();
+        format!("{} {}", shape::strip(&drawn_together(&rates)), row.title)
+    };
+    let several = loads(view).filter(|(_, load)| load.series.len() > 1);
+    several.map(strip).collect()
+}
+
+fn loads<'v>(view: &'v View) -> impl Iterator<Item = (&'v Row<'v>, &'v LoadSummary)> {
+    let load = |row: &'v Row<'v>| Some((row, row.summary.load.as_ref()?));
+    view.rows.iter().filter_map(load)
+}
+
+fn drawn_together(rates: &[f64]) -> Vec<f64> {
+    let each = rates.len().div_ceil(BARS).max(1);
+    let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
+    rates.chunks(each).map(mean).collect()
+}
+
+/// A strip and a table for each program.
+pub(super) fn blocks(views: &[View]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for view in views {
+        for (row, load) in loads(view) {
+            let name = match views.len() {
+                1 => row.title.clone(),
+                _ => format!("{}, {}", row.title, view.name),
+            };
+            blocks.push(Block::Section(format!(
+                "{name}: every {} of repetition {}",
+                figures::time_us(load.interval_s * 1e6),
+                load.series_of + 1
+            )));
+            blocks.push(Block::Grid(grid(&load.series)));
+        }
+    }
+    if blocks.is_empty() {
+        blocks.push(Block::Text(
+            "No program of this run kept a course over time: those that keep several requests under way do."
+                .to_owned(),
+        ));
+    }
+    blocks
+}
+
+fn grid(series: &[SeriesFigures]) -> Grid {
+    let text = |of: &dyn Fn(&SeriesFigures) -> String| series.iter().map(of).collect();
+    let most = series.iter().map(|one| one.iops).fold(0.0, f64::max);
+    let bar = |one: &SeriesFigures| {
+        let length = if most > 0.0 { one.iops / most } else { 0.0 };
+        "█".repeat((length * 20.0).round() as usize)
+    };
+    let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), figures::time_us);
+    Grid {
+        key: Column::figures("at (s)", text(&|one| figures::decimals(one.at_s))),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures("IOPS", text(&|one| figures::iops(one.iops))),
+                Column::figures("MB/s", text(&|one| figures::megabytes(one.mb_per_s))),
+                Column::figures("p99", text(&|one| told(one.p99_us))),
+                Column::words("", text(&bar)),
+            ],
+        )],
+    }
+}
+
+/// One record for each interval.
+pub(super) fn csv(views: &[View]) -> String {
+    let mut records: Vec<Vec<Field>> = Vec::new();
+    for view in views {
+        for (row, load) in loads(view) {
+            records.extend(load.series.iter().map(|one| {
+                vec![
+                    ("run", view.run.id.clone()),
+                    ("program", row.title.clone()),
+                    ("filesystem", row.result.filesystem.clone()),
+                    ("repetition", load.series_of.to_string()),
+                    ("at_s", number(one.at_s)),
+                    ("iops", number(one.iops)),
+                    ("mb_per_s", number(one.mb_per_s)),
+                    ("p99_us", optional(one.p99_us)),
+                ]
+            }));
+        }
+    }
+    written(&records)
+}
