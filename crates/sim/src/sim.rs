@@ -292,11 +292,21 @@ impl<E> Sim<E> {
         if at <= self.now() || self.try_advance(at) {
             return;
         }
-        self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Rank::Sleeper, Due::Wake(self.current()));
+        self.wake_at(at);
         while self.now() < at {
             self.wait("time to pass").await;
         }
+    }
+
+    /// Has the task that asks woken at the moment `at`, whatever it waits for then, once
+    /// hardware has done what it does at that moment: a wait that ends of itself.
+    ///
+    /// # Panics
+    ///
+    /// When `at` has passed.
+    pub fn wake_at(&self, at: Time) {
+        self.foreground_events.set(self.foreground_events.get() + 1);
+        self.push(at, Rank::Sleeper, Due::Wake(self.current()));
     }
 
     /// As [`Sim::sleep_until`], for a daemon: nothing in the foreground waits
