@@ -15,6 +15,7 @@ pub mod costs;
 pub mod driver;
 pub mod errno;
 pub mod ffs;
+mod file_io;
 pub mod files;
 pub(crate) mod inode_io;
 pub(crate) mod medium;
@@ -27,6 +28,7 @@ pub(crate) mod raw;
 pub(crate) mod read_write;
 mod rename;
 pub mod rendezvous;
+pub mod ring;
 pub mod serial;
 pub mod statistics;
 mod tracing;
@@ -79,7 +81,7 @@ pub struct Unix {
     pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
     /// Who is told of a request's completion, by its place.
     pub(crate) owners: RefCell<Vec<driver::Owner>>,
-    /// Of each volume.
+    /// Of each volume, and of those who have several transfers under way.
     pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
 }
 

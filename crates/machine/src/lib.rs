@@ -24,6 +24,7 @@ pub use kernel::errno::Errno;
 pub use kernel::files::{Account, From, How};
 pub use kernel::pipe::{Pipe, PipeEnd};
 pub use kernel::rendezvous::Rendezvous;
+pub use kernel::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 pub use machine::{Circumstances, Machine};
 pub use session::Session;
 pub use standstill::{HardError, Standstill};

@@ -8,6 +8,7 @@ use crate::kernel::files::{Account, From, How, Session as Bsd};
 use crate::kernel::minix::session::MinixSession;
 use crate::kernel::pipe::PipeEnd;
 use crate::kernel::rendezvous::Rendezvous;
+use crate::kernel::ring::{RingCompletion, RingRequest, RingSize};
 use crate::written::Written;
 use diskperf_sim::Time;
 use std::rc::Rc;
@@ -116,6 +117,64 @@ impl Session {
     /// fstat(2): the length of a file.
     pub async fn length(&mut self, number: usize) -> Result<u64> {
         on_each_kernel!(self, session => session.length(number).await)
+    }
+}
+
+/// Several requests under way, which no kernel of the day had: see [`crate::kernel::ring`].
+impl Session {
+    /// Whether its kernel had calls for that: none had, so that they are an extension.
+    pub fn has_asynchronous_io(&self) -> bool {
+        match self {
+            Self::Bsd(_) | Self::Minix(_) => false,
+        }
+    }
+
+    /// Makes a ring for these open files.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Errno::Busy`] where there is one, [`crate::Errno::Invalid`] for one without
+    /// slots, [`crate::Errno::BadFile`] for a file that is not open.
+    pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
+        on_each_kernel!(self, session => session.open_ring(size, files).await)
+    }
+
+    /// Hands requests to the kernel, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Errno::Invalid`] without a ring.
+    ///
+    /// # Panics
+    ///
+    /// If a slot is under way, or out of range.
+    pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
+        on_each_kernel!(self, session => session.submit(requests).await)
+    }
+
+    /// Waits until so many requests are complete, at most until a moment, and takes all
+    /// that are. Without a moment, no more are waited for than there are.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Errno::Invalid`] without a ring.
+    pub async fn reap(
+        &mut self,
+        at_least: usize,
+        until: Option<Time>,
+        completions: &mut Vec<RingCompletion>,
+    ) -> Result<()> {
+        on_each_kernel!(self, session => session.reap(at_least, until, completions).await)
+    }
+
+    /// Requests that are not complete.
+    pub fn under_way(&self) -> usize {
+        on_each_kernel!(self, session => session.under_way())
+    }
+
+    /// Waits for what is under way, and does without the ring from then on.
+    pub async fn close_ring(&mut self) {
+        on_each_kernel!(self, session => session.close_ring().await);
     }
 }
 

@@ -10,6 +10,7 @@ use super::Unix;
 use super::buffers::BufferId;
 use super::computer::Computer;
 use super::process::{BIO, Context};
+use super::raw::HeaderId;
 use crate::hardware::{Hardware, Parts, Request, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id, Kind};
 use crate::standstill::{HardError, Standstill};
@@ -89,8 +90,8 @@ async fn interrupts<D: Driver>(driver: Rc<D>, kernel: Rc<Unix>, controller: Id<D
 pub(crate) enum Owner {
     /// Who waits for a buffer of the cache.
     Buffer(BufferId),
-    /// Who moves data of this volume past the cache.
-    Raw(u32),
+    /// Who moves data past the cache, through this header.
+    Raw(HeaderId),
 }
 
 impl Unix {
@@ -113,7 +114,7 @@ impl Unix {
         request.mark(Stage::Completion, moment(self.sim.now()));
         match owner {
             Owner::Buffer(buffer) => self.biodone(buffer, request),
-            Owner::Raw(volume) => self.raw_done(volume, request),
+            Owner::Raw(header) => self.raw_done(header, request),
         }
     }
 

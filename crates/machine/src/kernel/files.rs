@@ -3,11 +3,12 @@
 use super::computer::Computer;
 use super::costs::Work;
 use super::errno::{Errno, Result};
+use super::file_io::What;
 use super::names::Found;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
-use super::raw::Data;
 use super::rendezvous::Rendezvous;
+use super::ring::unix::Ring;
 use super::{On, Unix, Vnode};
 use crate::written::Written;
 use diskperf_sim::Time;
@@ -21,23 +22,15 @@ pub struct Session {
     files: Vec<Option<OpenFile>>,
     pipe_ends: Vec<Option<PipeEnd>>,
     meeting: Rc<Rendezvous>,
+    pub(super) ring: Option<Rc<Ring>>,
     ended: bool,
 }
 
-struct OpenFile {
-    what: What,
-    read: bool,
-    write: bool,
+pub(super) struct OpenFile {
+    pub(super) what: What,
+    pub(super) read: bool,
+    pub(super) write: bool,
     offset: u64,
-}
-
-enum What {
-    Node(Vnode),
-    Null,
-    Zero,
-    /// A drive by itself, past the cache.
-    Raw(u32),
-    Pipe(PipeEnd),
 }
 
 /// How a file is opened.
@@ -112,12 +105,14 @@ impl Session {
             files: Vec::new(),
             pipe_ends: pipe_ends.into_iter().map(Some).collect(),
             meeting: Rc::clone(meeting),
+            ring: None,
             ended: false,
         }
     }
 
     /// The process ends, with all its files closed.
     pub async fn end(mut self) {
+        self.close_ring().await;
         self.close_all().await;
         for end in std::mem::take(&mut self.pipe_ends).into_iter().flatten() {
             self.kernel.close_pipe(&end);
@@ -155,7 +150,7 @@ impl Session {
         result
     }
 
-    fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
+    pub(super) fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
         let slot = self.files.get_mut(number).and_then(Option::as_mut);
         slot.ok_or(Errno::BadFile)
     }
@@ -196,7 +191,7 @@ impl Session {
         let what = match opened {
             Found::Null => What::Null,
             Found::Zero => What::Zero,
-            Found::Drive(drive) => What::Raw(drive),
+            Found::Drive(drive) => What::Raw(Unix::through(drive)),
             Found::Node(node) => What::Node(node),
         };
         Ok(self.install(OpenFile {
@@ -225,32 +220,11 @@ impl Session {
         kernel
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
-        match &file.what {
-            What::Null => Ok(0),
-            What::Zero => {
-                let cost = kernel.costs.clear(into.len());
-                kernel.spend(context, Stage::Clear, cost).await;
-                into.fill(0);
-                Ok(into.len())
-            }
-            What::Raw(drive) => {
-                let at = (file.offset, Data::Read(into));
-                let read = kernel.raw(&process, *drive, at).await;
-                file.offset += *read.as_ref().unwrap_or(&0) as u64;
-                read
-            }
-            What::Pipe(PipeEnd::Read(pipe)) => {
-                let pipe = Rc::clone(pipe);
-                kernel.read_pipe(&process, &pipe, into).await
-            }
-            What::Pipe(PipeEnd::Write(_)) => Err(Errno::BadFile),
-            What::Node(node) => {
-                let at = (file.offset, into);
-                let read = kernel.read_node(&process, *node, at).await;
-                file.offset += *read.as_ref().unwrap_or(&0) as u64;
-                read
-            }
-        }
+        let what = file.what.clone();
+        let at = (file.offset, into);
+        let read = kernel.read_file(&process, &what, at).await;
+        file.offset += *read.as_ref().unwrap_or(&0) as u64;
+        read
     }
 
     /// write(2).
@@ -271,26 +245,11 @@ impl Session {
         kernel
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
-        match &file.what {
-            What::Null | What::Zero => Ok(data.len()),
-            What::Raw(drive) => {
-                let at = (file.offset, Data::Write(data.bytes()));
-                let written = kernel.raw(&process, *drive, at).await;
-                file.offset += *written.as_ref().unwrap_or(&0) as u64;
-                written
-            }
-            What::Pipe(PipeEnd::Write(pipe)) => {
-                let pipe = Rc::clone(pipe);
-                kernel.write_pipe(&process, &pipe, data.bytes()).await
-            }
-            What::Pipe(PipeEnd::Read(_)) => Err(Errno::BadFile),
-            What::Node(node) => {
-                let at = (file.offset, data);
-                let (moved, written) = kernel.write_node(&process, *node, at).await;
-                file.offset += moved as u64;
-                written
-            }
-        }
+        let what = file.what.clone();
+        let at = (file.offset, data);
+        let (moved, written) = kernel.write_file(&process, &what, at).await;
+        file.offset += moved as u64;
+        written
     }
 
     /// lseek(2).
@@ -309,14 +268,10 @@ impl Session {
             (_, What::Null | What::Zero) => return Ok(0),
             (From::Start, What::Node(_) | What::Raw(_)) => 0,
             (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
-            (From::End, What::Raw(drive)) => kernel.partition(*drive).bytes(),
+            (From::End, What::Raw(raw)) => kernel.partition(raw.volume).bytes(),
             (From::End, What::Node(node)) => kernel.size_bytes(*node),
         };
-        let most = match file.what {
-            What::Node(node) => kernel.most_offset(node.volume),
-            What::Raw(_) => i64::MAX as u64,
-            What::Null | What::Zero | What::Pipe(_) => 0,
-        };
+        let most = kernel.most_offset_of(&file.what);
         let to = i128::from(base) + i128::from(offset);
         if to < 0 || to > i128::from(most) {
             return Err(Errno::Invalid);
@@ -357,28 +312,15 @@ impl Session {
     /// fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         self.enter().await;
-        if let On::V7(_) = self.kernel.on() {
-            // It knows only sync, which waits for nothing.
-            for volume in 0..self.kernel.mounted() {
-                self.kernel.sync(&self.process, volume as u32).await;
-            }
-            return self.leave(Ok(())).await;
-        }
-        let result = match &self.file(number) {
-            Ok(OpenFile {
-                what: What::Node(node),
-                ..
-            }) => {
-                let node = *node;
-                self.kernel.flush(&self.process, node.volume).await;
+        let what = self.file(number).map(|file| file.what.clone());
+        let result = match what {
+            // It does not look.
+            Err(_) if self.kernel.knows_only_sync() => {
+                self.kernel.sync_all(&self.process).await;
                 Ok(())
             }
-            // What goes past the cache is on the drive when the call returns.
-            Ok(OpenFile {
-                what: What::Raw(_), ..
-            }) => Ok(()),
-            Ok(_) => Err(Errno::Invalid),
-            Err(errno) => Err(*errno),
+            Ok(what) => self.kernel.sync_file(&self.process, &what).await,
+            Err(errno) => Err(errno),
         };
         self.leave(result).await
     }
@@ -418,7 +360,7 @@ impl Session {
         let kernel = Rc::clone(&self.kernel);
         let length = self.file(number).map(|file| match file.what {
             What::Node(node) => kernel.size_bytes(node),
-            What::Raw(drive) => kernel.partition(drive).bytes(),
+            What::Raw(raw) => kernel.partition(raw.volume).bytes(),
             What::Null | What::Zero | What::Pipe(_) => 0,
         });
         self.leave(length).await

@@ -27,6 +27,7 @@ pub(crate) mod message;
 mod names;
 mod read_write;
 mod rename;
+mod ring;
 mod server;
 pub(crate) mod session;
 mod tasks;

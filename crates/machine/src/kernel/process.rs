@@ -1,5 +1,7 @@
 //! Processes, and which of them has the processor.
 
+mod working_for;
+
 use super::computer::Computer;
 use super::tracing::traced_work;
 use crate::event::Event;
@@ -12,6 +14,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
+use working_for::Worked;
 
 /// The interrupt level at which disks interrupt; masking it is `splbio`.
 pub(crate) const BIO: Level = 5;
@@ -22,7 +25,7 @@ pub(crate) const SOFT_CLOCK: Level = 1;
 
 /// A process.
 pub struct Process {
-    /// Its number, in order of creation.
+    /// Its number, in order of creation; of a daemon of a process, that of the process.
     pub pid: usize,
     /// Who is woken goes before those of lower rank.
     rank: u8,
@@ -43,6 +46,12 @@ pub struct Process {
     tiling: RefCell<Tiling>,
     /// The routines that it ran since it began, kept with it.
     work: RefCell<Vec<TracedWork>>,
+    /// Of a daemon: the process that it works for.
+    works_for: Option<Rc<Process>>,
+    /// Whether others work for it.
+    has_daemons: Cell<bool>,
+    /// What these had the processor do since it last gave it up.
+    worked: RefCell<Vec<Worked>>,
 }
 
 /// Who runs kernel code: a process, whose time it is, or an interrupt.
@@ -97,7 +106,11 @@ impl Process {
 
     /// The same, with a rank: Minix's own processes go before programs.
     pub(crate) fn ranked(pid: usize, rank: u8) -> Rc<Self> {
-        Rc::new(Self {
+        Rc::new(Self::made(pid, rank))
+    }
+
+    fn made(pid: usize, rank: u8) -> Self {
+        Self {
             pid,
             rank,
             task: Cell::new(None),
@@ -110,7 +123,10 @@ impl Process {
             is_traced: Cell::new(false),
             tiling: RefCell::default(),
             work: RefCell::default(),
-        })
+            works_for: None,
+            has_daemons: Cell::new(false),
+            worked: RefCell::default(),
+        }
     }
 
     /// The task that it runs in.
@@ -147,7 +163,10 @@ impl Process {
     /// A routine of its has worked up to now.
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
-        if self.is_traced.get() {
+        if let Some(client) = &self.works_for {
+            client.worked_for(now, stage, usage);
+            client.trace_work(now, stage, usage);
+        } else if self.is_traced.get() {
             let work = traced_work(now, stage, usage);
             self.work.borrow_mut().extend(work);
         }
@@ -199,8 +218,10 @@ impl Process {
 
     /// Counts what a drive is told to read for it.
     pub(crate) fn count_storage_read(&self, bytes: u32) {
-        self.storage_read
-            .set(self.storage_read.get() + u64::from(bytes));
+        let client = self.client();
+        client
+            .storage_read
+            .set(client.storage_read.get() + u64::from(bytes));
     }
 
     /// Bytes that drives were told to read for it since the account was
@@ -252,7 +273,8 @@ impl Computer {
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
         process.opened.set(self.sim.now());
-        process.is_traced.set(self.tracing.is_some());
+        let is_traced = self.tracing.is_some() || process.works_for.is_some();
+        process.is_traced.set(is_traced);
         self.processes.borrow_mut().push(Rc::clone(process));
         self.make_ready(process, false);
         self.wait_for_processor(process, "the processor").await;
@@ -264,7 +286,7 @@ impl Computer {
         self.processor.give_up(&self.sim);
         self.processes
             .borrow_mut()
-            .retain(|other| other.pid != process.pid);
+            .retain(|other| !std::ptr::eq(&raw const **other, process));
         self.dispatch();
     }
 
@@ -350,9 +372,15 @@ impl Computer {
     /// Sleeps until [`Computer::wake`]; the time up to then is for the caller
     /// to book, the waiting for the processor after it is booked here.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
+        process.forget_worked();
         self.processor.give_up(&self.sim);
         self.dispatch();
         self.wait_for_processor(process, what).await;
+        self.come_back(process).await;
+    }
+
+    /// The end of [`Computer::park`]: the process has the processor again.
+    async fn come_back(&self, process: &Process) {
         self.book_cpu_wait(process);
         self.spend(
             Context::Process(process),
@@ -382,8 +410,7 @@ impl Computer {
     }
 
     fn book_cpu_wait(&self, process: &Process) {
-        let now = self.sim.now();
-        process.book(Stage::CpuWait, now, now - process.runnable_at());
+        process.book_cpu_wait(process.runnable_at(), self.sim.now());
     }
 
     /// A process that sleeps is ready to run again.
@@ -443,6 +470,7 @@ impl Computer {
 
     /// Sleeps until a moment, giving the processor up.
     pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
+        process.forget_worked();
         self.release_processor();
         let from = self.sim.now();
         self.sim.sleep_until(at).await;
@@ -490,7 +518,8 @@ impl Computer {
             if let Some(process) = processes.iter().find(|process| process.task() == task)
                 && let Some((charged, for_it)) = charged(process)
             {
-                charged.tick(for_it);
+                let for_it = for_it || charged.works_for.is_some();
+                charged.client().tick(for_it);
             }
         }
         let ticks = self.ticks.get() + 1;

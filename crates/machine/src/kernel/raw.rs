@@ -29,6 +29,17 @@ impl Partition {
     }
 }
 
+/// A volume by itself, and the header that a transfer of it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw {
+    pub(crate) volume: u32,
+    pub(crate) header: HeaderId,
+}
+
+/// A header, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderId(usize);
+
 /// What is moved for a process.
 pub(crate) enum Data<'a> {
     /// From the drive.
@@ -55,7 +66,7 @@ impl Unix {
     pub(crate) async fn raw(
         &self,
         process: &Rc<Process>,
-        volume: u32,
+        Raw { volume, header }: Raw,
         (offset, mut data): (u64, Data<'_>),
     ) -> Result<usize> {
         let partition = self.partition(volume);
@@ -80,7 +91,8 @@ impl Unix {
         while done < wanted {
             let bytes = most.min(wanted - done);
             let at = offset + done as u64;
-            self.raw_transfer(process, (volume, writes), (at, bytes))
+            let through = Raw { volume, header };
+            self.raw_transfer(process, (through, writes), (at, bytes))
                 .await;
             let mut media = self.media.borrow_mut();
             let medium = &mut media[volume as usize];
@@ -97,10 +109,10 @@ impl Unix {
     async fn raw_transfer(
         &self,
         process: &Rc<Process>,
-        (volume, write): (u32, bool),
+        (Raw { volume, header }, write): (Raw, bool),
         (offset, bytes): (u64, usize),
     ) {
-        self.take_header(process, volume).await;
+        self.take_header(process, header).await;
         let partition = self.partition(volume);
         let mut request = Request {
             operation: Operation::of(write),
@@ -115,80 +127,112 @@ impl Unix {
             "a raw transfer moves whole sectors"
         );
         request.spans.issue(moment(self.sim.now()));
-        let id = self.issue(request, Owner::Raw(volume));
+        let id = self.issue(request, Owner::Raw(header));
         if !write {
             process.count_storage_read(bytes as u32);
         }
         self.strategy(Context::Process(process), id).await;
-        self.wait_for_raw(process, volume).await;
-        let waiters = {
-            let mut headers = self.raw_headers.borrow_mut();
-            let header = &mut headers[volume as usize];
+        self.wait_for_raw(process, header).await;
+        let waiters = self.header(header, |header| {
             header.busy = false;
             std::mem::take(&mut header.waiters)
-        };
+        });
         for process in &waiters {
             self.wake(process);
         }
     }
 
-    /// Takes the header of a volume: 4.2BSD has one for each drive (`rhpbuf`), and
-    /// who wants another transfer waits for it.
-    async fn take_header(&self, process: &Rc<Process>, volume: u32) {
+    fn header<T>(&self, HeaderId(number): HeaderId, use_it: impl FnOnce(&mut Header) -> T) -> T {
+        use_it(&mut self.raw_headers.borrow_mut()[number])
+    }
+
+    /// A volume with its own header: 4.2BSD has one for each drive (`rhpbuf`).
+    pub(super) fn through(volume: u32) -> Raw {
+        let header = HeaderId(volume as usize);
+        Raw { volume, header }
+    }
+
+    /// A header besides, for one who has several transfers under way.
+    pub(super) fn new_header(&self) -> HeaderId {
+        let mut headers = self.raw_headers.borrow_mut();
+        let number = headers.iter().position(|header| header.spare);
+        let number = number.unwrap_or_else(|| {
+            headers.push(Header::default());
+            headers.len() - 1
+        });
+        headers[number].spare = false;
+        HeaderId(number)
+    }
+
+    /// Gives such a header back.
+    pub(super) fn spare_header(&self, id: HeaderId) {
+        self.header(id, |header| {
+            assert!(!header.busy, "a header in use is not spare");
+            header.spare = true;
+        });
+    }
+
+    /// Takes a header: who wants another transfer through it waits.
+    async fn take_header(&self, process: &Rc<Process>, id: HeaderId) {
         loop {
-            let from: Time = {
-                let mut headers = self.raw_headers.borrow_mut();
-                let header = &mut headers[volume as usize];
-                if !header.busy {
-                    header.busy = true;
-                    header.done = None;
-                    return;
+            let taken = self.header(id, |header| {
+                if header.busy {
+                    header.waiters.push(Rc::clone(process));
+                    return false;
                 }
-                header.waiters.push(Rc::clone(process));
-                self.sim.now()
-            };
+                header.busy = true;
+                header.done = None;
+                true
+            });
+            if taken {
+                return;
+            }
+            let from: Time = self.sim.now();
             self.park(process, "a drive's raw transfer").await;
             process.book_wait(Stage::BufferWait, from);
         }
     }
 
     /// Sleeps until the transfer that has the header is done.
-    async fn wait_for_raw(&self, process: &Rc<Process>, volume: u32) {
+    async fn wait_for_raw(&self, process: &Rc<Process>, id: HeaderId) {
         let from = self.sim.now();
-        {
-            let mut headers = self.raw_headers.borrow_mut();
-            let header = &mut headers[volume as usize];
-            if header.done.is_some() {
-                return;
+        let done = self.header(id, |header| {
+            let done = header.done.is_some();
+            if !done {
+                header.waiters.push(Rc::clone(process));
             }
-            header.waiters.push(Rc::clone(process));
+            done
+        });
+        if done {
+            return;
         }
         self.park(process, "a transfer").await;
-        let headers = self.raw_headers.borrow();
-        let spent = headers[volume as usize].done.as_ref();
-        let spent = spent.expect("who waits for a transfer is woken when it is done");
-        process.book_request(spent, from, process.runnable_at());
+        self.header(id, |header| {
+            let spent = header.done.as_ref();
+            let spent = spent.expect("who waits for a transfer is woken when it is done");
+            process.book_request(spent, from, process.runnable_at());
+        });
     }
 
     /// A raw transfer has ended. Its process moves the data.
-    pub(super) fn raw_done(&self, volume: u32, request: Request) {
+    pub(super) fn raw_done(&self, id: HeaderId, request: Request) {
         self.count_request(None, &request, true);
-        let waiters = {
-            let mut headers = self.raw_headers.borrow_mut();
-            let header = &mut headers[volume as usize];
+        let waiters = self.header(id, |header| {
             header.done = Some(request.spans);
             std::mem::take(&mut header.waiters)
-        };
+        });
         for process in &waiters {
             self.wake(process);
         }
     }
 }
 
-/// A volume's header for transfers past the cache.
+/// A header for transfers past the cache.
 #[derive(Default)]
 pub(crate) struct Header {
     busy: bool,
+    /// Nobody's, for whoever wants one.
+    spare: bool,
     /// Where the time of the transfer that has it went, once it is done.
     done: Option<Spans>,
     /// Who waits for the header, or for the transfer that has it.

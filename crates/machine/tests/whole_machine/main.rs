@@ -9,6 +9,7 @@ mod cpu;
 mod layout;
 mod mechanisms;
 mod repeatable;
+mod ring;
 mod rotation;
 
 use diskperf_machine::catalogue::{Catalogue, Setting};

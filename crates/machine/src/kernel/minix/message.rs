@@ -31,6 +31,8 @@ pub(crate) enum Endpoint {
     FileServer,
     /// A program, by its number.
     Program(usize),
+    /// A daemon that works for a program, for one slot of its ring.
+    Daemon { program: usize, slot: u32 },
 }
 
 impl Endpoint {
@@ -39,7 +41,7 @@ impl Endpoint {
         match self {
             Self::Hardware | Self::Disk | Self::Memory | Self::System => 2,
             Self::FileServer => 1,
-            Self::Program(_) => 0,
+            Self::Program(_) | Self::Daemon { .. } => 0,
         }
     }
 }

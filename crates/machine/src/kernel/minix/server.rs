@@ -14,7 +14,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// What programs ask the file server for. A file is the number of a
-/// descriptor; memory is the program's buffer.
+/// descriptor; `at` is where in it, where that is not its position, which stays; memory
+/// is the program's buffer.
 pub(super) enum Call {
     Open {
         path: String,
@@ -22,10 +23,12 @@ pub(super) enum Call {
     },
     Read {
         file: usize,
+        at: Option<u64>,
         memory: Memory,
     },
     Write {
         file: usize,
+        at: Option<u64>,
         memory: Memory,
     },
     Seek {
@@ -82,7 +85,14 @@ impl Minix {
         self.begin(&me.process).await;
         loop {
             let message = self.receive(&me, Accepts::Any).await;
-            let (Body::Call(call), Endpoint::Program(caller)) = (message.body, message.from) else {
+            let (
+                Body::Call(call),
+                Endpoint::Program(caller)
+                | Endpoint::Daemon {
+                    program: caller, ..
+                },
+            ) = (message.body, message.from)
+            else {
                 panic!("the file server is called by programs")
             };
             let work = Work {
@@ -101,8 +111,12 @@ impl Minix {
 impl Work<'_> {
     async fn serve(&self, caller: usize, call: Call) -> Reply {
         let done = match call {
-            Call::Read { file, memory } => return self.read(caller, file, &memory).await,
-            Call::Write { file, memory } => return self.write(caller, file, &memory).await,
+            Call::Read { file, at, memory } => {
+                return self.read((caller, file), at, &memory).await;
+            }
+            Call::Write { file, at, memory } => {
+                return self.write((caller, file), at, &memory).await;
+            }
             Call::Open { path, how } => self.open(caller, &path, how).await,
             Call::Seek { file, offset, from } => self.seek(caller, file, (offset, from)),
             Call::Length { file } => self.length(caller, file),
@@ -219,48 +233,68 @@ impl Work<'_> {
         Ok(())
     }
 
-    async fn read(&self, caller: usize, file: usize, memory: &Memory) -> Reply {
+    async fn read(
+        &self,
+        (caller, file): (usize, usize),
+        at: Option<u64>,
+        memory: &Memory,
+    ) -> Reply {
         let open = match self.descriptor(caller, file) {
             Ok(open) if open.read => open,
             Ok(_) => return Reply::Done(Err(Errno::BadFile)),
             Err(errno) => return Reply::Done(Err(errno)),
         };
-        let at = (open.position, memory);
+        let position = match place(at, &open) {
+            Ok(position) => position,
+            Err(errno) => return Reply::Done(Err(errno)),
+        };
+        let from = (position, memory);
         let read = match &open.what {
             What::Pipe(end) => return Reply::Pipe(end.clone()),
-            What::Character(device) => self.character(*device, at, false).await,
-            What::Node(node) => self.read_cached(Cached::Node(*node), at).await,
-            What::Block(drive) => self.read_cached(Cached::Block(*drive), at).await,
+            What::Character(device) => self.character(*device, from, false).await,
+            What::Node(node) => self.read_cached(Cached::Node(*node), from).await,
+            What::Block(drive) => self.read_cached(Cached::Block(*drive), from).await,
         };
-        if let Ok(count) = read {
-            self.move_to(caller, file, open.position + count as u64);
+        if let (Ok(count), None) = (read, at) {
+            self.move_to(caller, file, position + count as u64);
         }
         Reply::Done(read.map(|count| count as u64))
     }
 
-    async fn write(&self, caller: usize, file: usize, memory: &Memory) -> Reply {
+    async fn write(
+        &self,
+        (caller, file): (usize, usize),
+        at: Option<u64>,
+        memory: &Memory,
+    ) -> Reply {
         let open = match self.descriptor(caller, file) {
             Ok(open) if open.write => open,
             Ok(_) => return Reply::Done(Err(Errno::BadFile)),
             Err(errno) => return Reply::Done(Err(errno)),
         };
-        let at = (open.position, memory);
+        let position = match place(at, &open) {
+            Ok(position) => position,
+            Err(errno) => return Reply::Done(Err(errno)),
+        };
+        let to = (position, memory);
         let nothing = memory.borrow().is_empty();
         if let (Some(cached), false) = (open.what.cached(), nothing) {
             if let (Cached::Block(_), Err(errno)) = (cached, self.may_write(device_of(cached))) {
                 return Reply::Done(Err(errno));
             }
-            let (end, written) = self.write_cached(cached, at).await;
-            self.move_to(caller, file, end);
+            let (end, written) = self.write_cached(cached, to).await;
+            if at.is_none() {
+                self.move_to(caller, file, end);
+            }
             return Reply::Done(written.map(|count| count as u64));
         }
         let written = match &open.what {
             What::Pipe(end) => return Reply::Pipe(end.clone()),
             What::Node(_) | What::Block(_) => Ok(0),
-            What::Character(device) => self.write_character(*device, at).await,
+            What::Character(device) => self.write_character(*device, to).await,
         };
-        if let Ok(count) = written {
-            self.move_to(caller, file, open.position + count as u64);
+        if let (Ok(count), None) = (written, at) {
+            self.move_to(caller, file, position + count as u64);
         }
         Reply::Done(written.map(|count| count as u64))
     }
@@ -357,6 +391,16 @@ impl Work<'_> {
             self.sync(drive as u32).await?;
         }
         Ok(0)
+    }
+}
+
+/// Where a call reads or writes.
+fn place(at: Option<u64>, open: &Descriptor) -> Result<u64> {
+    match (at, &open.what) {
+        (None, _) => Ok(open.position),
+        (Some(_), What::Pipe(_)) => Err(Errno::IllegalSeek),
+        (Some(at), _) if at > MOST_POSITION => Err(Errno::Invalid),
+        (Some(at), _) => Ok(at),
     }
 }
 

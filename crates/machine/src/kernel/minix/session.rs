@@ -10,6 +10,7 @@ use super::Minix;
 use super::cache::Memory;
 use super::errand::Errand;
 use super::message::{Body, Endpoint, Party, Reply};
+use super::ring::Ring;
 use super::server::Call;
 use crate::written::Written;
 use diskperf_sim::Time;
@@ -19,13 +20,14 @@ use std::rc::Rc;
 
 /// A process on Minix.
 pub struct MinixSession {
-    kernel: Rc<Minix>,
-    me: Party,
+    pub(super) kernel: Rc<Minix>,
+    pub(super) me: Party,
     errand: Errand,
     /// The program's buffer, which others copy into and out of.
     memory: Memory,
     pipe_ends: Vec<Option<PipeEnd>>,
     meeting: Rc<Rendezvous>,
+    pub(super) ring: Option<Rc<Ring>>,
 }
 
 impl MinixSession {
@@ -55,11 +57,13 @@ impl MinixSession {
             memory: Memory::default(),
             pipe_ends: pipe_ends.into_iter().map(Some).collect(),
             meeting: Rc::clone(meeting),
+            ring: None,
         }
     }
 
     /// The process ends, with all its files closed.
     pub(crate) async fn end(mut self) {
+        self.close_ring().await;
         self.close_all().await;
         for end in std::mem::take(&mut self.pipe_ends).into_iter().flatten() {
             self.kernel.close_pipe(&end);
@@ -89,22 +93,9 @@ impl MinixSession {
         let (kernel, process) = (&self.kernel, &self.me.process);
         process.enter_mode(false);
         kernel.billed.replace(Some(Rc::clone(process)));
-        let cost = kernel.config.message;
-        kernel
-            .spend(Context::Process(process), Stage::SystemCall, cost)
-            .await;
-        let from = self.now();
-        self.errand.begin(from);
-        let body = Body::Call(call);
-        let answer = kernel
-            .exchange_messages(&self.me, Endpoint::FileServer, &self.errand, body)
-            .await;
-        self.errand.book(process, from, process.runnable_at());
+        let reply = kernel.call(&self.me, &self.errand, call).await;
         kernel.back_to_user_mode(process).await;
-        match answer {
-            Body::Reply(reply) => reply,
-            _ => panic!("the file server answers with a reply"),
-        }
+        reply
     }
 
     async fn number(&self, call: Call) -> Result<u64> {
@@ -119,6 +110,27 @@ impl MinixSession {
     }
 }
 
+impl Minix {
+    /// A call of somebody's, on an errand of its own.
+    pub(super) async fn call(&self, me: &Party, errand: &Errand, call: Call) -> Reply {
+        let process = &me.process;
+        let cost = self.config.message;
+        self.spend(Context::Process(process), Stage::SystemCall, cost)
+            .await;
+        let from = self.sim.now();
+        errand.begin(from);
+        let body = Body::Call(call);
+        let answer = self
+            .exchange_messages(me, Endpoint::FileServer, errand, body)
+            .await;
+        errand.book(process, from, process.runnable_at());
+        match answer {
+            Body::Reply(reply) => reply,
+            _ => panic!("the file server answers with a reply"),
+        }
+    }
+}
+
 /// Files.
 impl MinixSession {
     pub(crate) async fn open(&mut self, path: &str, how: How) -> Result<usize> {
@@ -130,7 +142,14 @@ impl MinixSession {
     pub(crate) async fn read(&mut self, file: usize, into: &mut [u8]) -> Result<usize> {
         self.memory.borrow_mut().resize(into.len(), 0);
         let memory = Rc::clone(&self.memory);
-        match self.call(Call::Read { file, memory }).await {
+        match self
+            .call(Call::Read {
+                file,
+                at: None,
+                memory,
+            })
+            .await
+        {
             Reply::Done(read) => {
                 let count = read? as usize;
                 into[..count].copy_from_slice(&self.memory.borrow()[..count]);
@@ -150,7 +169,14 @@ impl MinixSession {
             memory.extend_from_slice(&data);
         }
         let memory = Rc::clone(&self.memory);
-        match self.call(Call::Write { file, memory }).await {
+        match self
+            .call(Call::Write {
+                file,
+                at: None,
+                memory,
+            })
+            .await
+        {
             Reply::Done(written) => written.map(|count| count as usize),
             Reply::Pipe(PipeEnd::Write(pipe)) => {
                 self.kernel

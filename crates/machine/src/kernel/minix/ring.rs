@@ -1,0 +1,160 @@
+//! The ring of Minix. A request is a message to a daemon of the program's, which calls the
+//! file server for it and sends word when it has the answer. The server takes one call at
+//! a time, and waits for the drive itself: requests under way wait for the server.
+
+use super::super::errno::{Errno, Result};
+use super::super::process::Context;
+use super::super::ring::{Requests, RingCompletion, RingOperation, RingRequest, RingSize};
+use super::Minix;
+use super::cache::Memory;
+use super::errand::Errand;
+use super::message::{Endpoint, Party, Reply};
+use super::server::Call;
+use super::session::MinixSession;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use std::rc::Rc;
+
+/// The ring of a program.
+pub(crate) struct Ring {
+    requests: Requests,
+    program: Party,
+    /// The numbers of its files.
+    files: Vec<usize>,
+}
+
+/// Several requests under way: as on the other kernels.
+impl MinixSession {
+    pub(crate) async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
+        if self.ring.is_some() {
+            return Err(Errno::Busy);
+        }
+        if size.depth == 0 {
+            return Err(Errno::Invalid);
+        }
+        for file in files {
+            self.length(*file).await?;
+        }
+        let ring = Rc::new(Ring {
+            requests: Requests::new(&self.me.process, size),
+            program: self.me.clone(),
+            files: files.to_vec(),
+        });
+        for slot in 0..size.depth {
+            let daemon = daemon(Rc::clone(&self.kernel), Rc::clone(&ring), slot);
+            let name = format!("daemon {slot} of process {}", self.me.process.pid);
+            self.kernel.sim.spawn(name, false, daemon);
+        }
+        self.kernel.await_daemons(&ring.requests).await;
+        self.ring = Some(ring);
+        self.kernel.back_to_user_mode(&self.me.process).await;
+        Ok(())
+    }
+
+    pub(crate) async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
+        let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
+        let (kernel, process) = (&self.kernel, &self.me.process);
+        process.enter_mode(false);
+        for request in requests {
+            let cost = kernel.config.message;
+            kernel
+                .spend(Context::Process(process), Stage::SystemCall, cost)
+                .await;
+            kernel.hand_over(&ring.requests, *request);
+        }
+        kernel.back_to_user_mode(process).await;
+        Ok(())
+    }
+
+    pub(crate) async fn reap(
+        &mut self,
+        at_least: usize,
+        until: Option<Time>,
+        completions: &mut Vec<RingCompletion>,
+    ) -> Result<()> {
+        let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
+        self.me.process.enter_mode(false);
+        self.kernel
+            .await_completions(&ring.requests, at_least, until)
+            .await;
+        ring.requests.take_done(completions);
+        self.kernel.back_to_user_mode(&self.me.process).await;
+        Ok(())
+    }
+
+    pub(crate) fn under_way(&self) -> usize {
+        let ring = self.ring.as_ref();
+        ring.map_or(0, |ring| ring.requests.under_way())
+    }
+
+    pub(crate) async fn close_ring(&mut self) {
+        let Some(ring) = self.ring.take() else { return };
+        self.me.process.enter_mode(false);
+        self.kernel
+            .await_completions(&ring.requests, usize::MAX, None)
+            .await;
+        self.kernel.dismiss(&ring.requests);
+        self.kernel.back_to_user_mode(&self.me.process).await;
+    }
+}
+
+/// Carries the requests of a slot out, one after the other.
+async fn daemon(kernel: Rc<Minix>, ring: Rc<Ring>, slot: u32) {
+    let program = ring.program.process.pid;
+    let me = Party {
+        endpoint: Endpoint::Daemon { program, slot },
+        process: Rc::clone(ring.requests.daemon(slot)),
+    };
+    me.process.enter_mode(false);
+    kernel.exchange.register(me.endpoint, &me.process);
+    kernel.begin(&me.process).await;
+    let errand = Errand::working_for(&ring.program.process);
+    let memory = Memory::default();
+    while let Some(request) = kernel.next_request(&ring.requests, slot).await {
+        let own = (&me, &errand, &memory);
+        let result = kernel.carry_out(own, &ring, request).await;
+        let word = kernel.config.message;
+        let context = Context::Process(&me.process);
+        kernel.spend(context, Stage::SystemCall, word).await;
+        kernel.complete(&ring.requests, slot, result);
+    }
+    kernel.exchange.leave(me.endpoint);
+    kernel.end(&me.process);
+}
+
+impl Minix {
+    /// Does what a request wants, as the daemon that has it; how many bytes moved.
+    async fn carry_out(
+        &self,
+        (me, errand, memory): (&Party, &Errand, &Memory),
+        ring: &Ring,
+        request: RingRequest,
+    ) -> Result<usize> {
+        let RingRequest { file, offset, .. } = request;
+        if !ring.files.contains(&file) {
+            return Err(Errno::BadFile);
+        }
+        let at = Some(offset);
+        let call = match request.operation {
+            RingOperation::Read => {
+                memory.borrow_mut().resize(request.bytes as usize, 0);
+                let memory = Rc::clone(memory);
+                Call::Read { file, at, memory }
+            }
+            RingOperation::Write => {
+                let mut own = memory.borrow_mut();
+                own.clear();
+                own.extend_from_slice(&ring.requests.data(request));
+                let memory = Rc::clone(memory);
+                Call::Write { file, at, memory }
+            }
+            RingOperation::Fsync => Call::Sync,
+            RingOperation::Discard => return Err(Errno::Invalid),
+        };
+        self.billed.replace(Some(Rc::clone(&ring.program.process)));
+        match self.call(me, errand, call).await {
+            Reply::Done(result) => result.map(|count| count as usize),
+            Reply::Pipe(_) => panic!("a pipe has no offsets"),
+        }
+    }
+}
