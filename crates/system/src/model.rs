@@ -11,6 +11,7 @@ use diskperf_machine::kernel::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
 use measuring::Measuring;
+use ring::Ring;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,6 +41,7 @@ pub struct Model {
     /// By the number of the descriptor.
     files: Vec<Option<OpenFile>>,
     measuring: Measuring,
+    ring: Option<Ring>,
 }
 
 struct OpenFile {
@@ -68,6 +70,7 @@ impl Model {
             stop,
             files: Vec::new(),
             measuring,
+            ring: None,
         }
     }
 
@@ -211,6 +214,8 @@ impl Model {
     }
 
     pub(crate) async fn close_all(&mut self) {
+        self.session.close_ring().await;
+        self.ring = None;
         self.session.close_all().await;
         self.files.clear();
     }

@@ -1,7 +1,8 @@
 //! What a worker on a model measures of itself.
 
 use super::{Model, nanoseconds};
-use crate::Result;
+use crate::ring::record::{Done, LoadRecorder};
+use crate::{Operation, Result};
 use diskperf_machine::Time;
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub(super) struct Measuring {
     read_bytes: u64,
     written_bytes: u64,
     latencies: Option<Box<Latencies>>,
+    /// What the requests of the worker's ring took, if it has one.
+    pub(super) load: Option<LoadRecorder>,
     /// The moment that the worker's start is given from.
     origin: Nanoseconds,
     started: Time,
@@ -47,6 +50,7 @@ impl Measuring {
             read_bytes: 0,
             written_bytes: 0,
             latencies: time_calls.then(Box::default),
+            load: None,
             origin: Nanoseconds::ZERO,
             started: Time::ZERO,
         }
@@ -61,6 +65,9 @@ impl Measuring {
         if let Some(latencies) = &mut self.latencies {
             latencies.read.clear();
             latencies.write.clear();
+        }
+        if let Some(load) = &mut self.load {
+            load.restart();
         }
         self.origin = origin;
         self.started = now;
@@ -79,13 +86,46 @@ impl Measuring {
     #[inline]
     pub(super) fn count_write(&mut self, drive: Option<u32>, bytes: usize, took: Time) {
         self.written_bytes += bytes as u64;
-        if let (true, Some(drive)) = (self.on, drive) {
-            self.written[drive as usize] = true;
-        }
+        self.will_write(drive);
         if let Some(latencies) = &mut self.latencies {
             latencies.write.record(nanoseconds(took));
         }
         self.count_call();
+    }
+
+    /// Something is written to a drive.
+    #[inline]
+    pub(super) fn will_write(&mut self, drive: Option<u32>) {
+        if let (true, Some(drive)) = (self.on, drive) {
+            self.written[drive as usize] = true;
+        }
+    }
+
+    /// What the worker's start is given from.
+    pub(super) fn origin(&self) -> Nanoseconds {
+        self.origin
+    }
+
+    /// Requests are counted from now on as taken at this moment.
+    pub(super) fn advance(&mut self, now: Nanoseconds) {
+        if let (true, Some(load)) = (self.on, &mut self.load) {
+            load.advance(now.since(nanoseconds(self.started)));
+        }
+    }
+
+    /// A request of the worker's ring did what it was to do.
+    pub(super) fn count_request(&mut self, done: Done) {
+        match done.operation {
+            Operation::Read => self.read_bytes += done.bytes,
+            Operation::Write => self.written_bytes += done.bytes,
+            Operation::Fsync | Operation::Fdatasync | Operation::Discard => {}
+        }
+        if let Some(load) = &mut self.load {
+            load.completed(done);
+        }
+        if matches!(done.operation, Operation::Read | Operation::Write) {
+            self.count_call();
+        }
     }
 
     /// Another core reads the progress: a store in every call would cost more
@@ -116,6 +156,7 @@ impl Model {
         self.check()?;
         let account = self.session.account();
         let ended = self.session.now();
+        self.count_unfinished(nanoseconds(ended));
         let counts = &mut self.measuring;
         counts.on = false;
         let started = counts.started;
@@ -137,6 +178,10 @@ impl Model {
             measure.read_latency = latencies.read.histogram();
             measure.write_latency = latencies.write.histogram();
         }
+        if let Some(load) = &mut counts.load {
+            measure.load = Some(load.take(measure.elapsed));
+        }
+        self.drain_ring().await?;
         let mut wrote = false;
         for drive in 0..self.measuring.written.len() {
             if std::mem::take(&mut self.measuring.written[drive]) {

@@ -1,38 +1,216 @@
-//! The ring of a modelled computer.
+//! The ring of a modelled computer: see [`diskperf_machine::kernel::ring`].
 
-use super::Model;
-use crate::{Completion, File, Operation, Result, RingOptions, Submission};
+use super::{Model, nanoseconds};
+use crate::ring::record::{Done, LoadRecorder};
+use crate::{Call, Completion, Error, File, Operation, Result, RingOptions, Submission};
+use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Time};
 use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::load::Engine;
+
+/// What a worker knows of its requests under way.
+pub(super) struct Ring {
+    /// The request of each slot that has one.
+    slots: Vec<Option<Issued>>,
+    /// Room for what is handed to the kernel, and for what comes back.
+    requests: Vec<RingRequest>,
+    completions: Vec<RingCompletion>,
+}
+
+/// A request that was submitted.
+#[derive(Clone, Copy)]
+struct Issued {
+    operation: Operation,
+    /// When the call that submitted it started, and for how long that lasted.
+    started: Nanoseconds,
+    submit: Nanoseconds,
+    intended: Option<Nanoseconds>,
+}
+
+impl Issued {
+    /// What its response counts from.
+    fn counts_from(&self) -> Nanoseconds {
+        self.intended.unwrap_or(self.started)
+    }
+}
+
+/// What the errors of the ring itself name.
+const RING: &str = "ring";
 
 /// Several requests under way.
 impl Model {
-    pub(crate) async fn open_ring(&mut self, _options: RingOptions, _files: &[File]) -> Result<()> {
-        todo!()
+    pub(crate) async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
+        self.check()?;
+        let size = RingSize {
+            depth: options.depth,
+            buffer_bytes: options.buffer_bytes,
+        };
+        let files: Vec<usize> = files.iter().map(|file| file.0).collect();
+        let opened = self.session.open_ring(size, &files).await;
+        opened.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        self.ring = Some(Ring {
+            slots: vec![None; options.depth as usize],
+            requests: Vec::with_capacity(options.depth as usize),
+            completions: Vec::with_capacity(options.depth as usize),
+        });
+        let recorder = LoadRecorder::growing(Engine::Model, options.depth, options.interval);
+        self.measuring.load = Some(recorder);
+        Ok(())
     }
-    pub(crate) fn ring_buffer(&mut self, _slot: u32) -> Option<&mut [u8]> {
-        todo!()
+
+    /// A model has no data.
+    pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
+        let slots = self.ring.as_ref().map(|ring| &ring.slots[..]);
+        let of = slots.and_then(|slots| slots.get(slot as usize));
+        assert!(
+            matches!(of, Some(None)),
+            "slot {slot} is under way, or there is none"
+        );
+        None
     }
-    pub(crate) async fn submit(&mut self, _submissions: &[Submission]) -> Result<()> {
-        todo!()
+
+    pub(crate) async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
+        self.check()?;
+        let started = self.now();
+        let ring = self.ring.as_mut().ok_or_else(no_ring)?;
+        let requests = submissions.iter().map(|submission| RingRequest {
+            operation: operation(submission.operation),
+            file: submission.file.0,
+            offset: submission.offset_bytes,
+            bytes: submission.bytes,
+            slot: submission.slot,
+        });
+        ring.requests.clear();
+        ring.requests.extend(requests);
+        let submitted = self.session.submit(&ring.requests).await;
+        submitted.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        let submit = nanoseconds(self.session.now()).since(started);
+        for submission in submissions {
+            ring.slots[submission.slot as usize] = Some(Issued {
+                operation: submission.operation,
+                started,
+                submit,
+                intended: submission.intended,
+            });
+            if submission.operation == Operation::Write {
+                let open = self.files.get(submission.file.0).and_then(Option::as_ref);
+                self.measuring.will_write(open.and_then(|open| open.drive));
+            }
+            if let (Some(intended), Some(load)) = (submission.intended, &mut self.measuring.load) {
+                load.issued_late_by(started.since(intended));
+            }
+        }
+        Ok(())
     }
+
     pub(crate) async fn reap(
         &mut self,
-        _at_least: usize,
-        _until: Option<Nanoseconds>,
-        _completions: &mut Vec<Completion>,
+        at_least: usize,
+        until: Option<Nanoseconds>,
+        completions: &mut Vec<Completion>,
     ) -> Result<Nanoseconds> {
-        todo!()
+        self.check()?;
+        let until = until.map(|until| Time(until.0));
+        self.take_completions(at_least, until, |completion| completions.push(completion))
+            .await?;
+        self.check()?;
+        Ok(self.now())
     }
-    pub(crate) fn count_commit(&mut self, _bytes: u64, _took: Nanoseconds) {
-        todo!()
+
+    /// Waits as [`Model::reap`] does, counts what is complete, and hands it on.
+    async fn take_completions(
+        &mut self,
+        at_least: usize,
+        until: Option<Time>,
+        mut hand_on: impl FnMut(Completion),
+    ) -> Result<()> {
+        let ring = self.ring.as_mut().ok_or_else(no_ring)?;
+        ring.completions.clear();
+        let reaped = self.session.reap(at_least, until, &mut ring.completions);
+        let reaped = reaped.await;
+        reaped.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        let now = nanoseconds(self.session.now());
+        self.measuring.advance(now);
+        for RingCompletion { slot, result } in ring.completions.drain(..) {
+            let issued = ring.slots[slot as usize].take();
+            let issued = issued.expect("what completes was submitted");
+            let response = now.since(issued.counts_from());
+            if let Ok(bytes) = result {
+                self.measuring.count_request(Done {
+                    operation: issued.operation,
+                    bytes: u64::from(bytes),
+                    response,
+                    submit: issued.submit,
+                });
+            }
+            let result = result.map_err(Into::into);
+            hand_on(Completion {
+                slot,
+                result,
+                response,
+            });
+        }
+        Ok(())
     }
-    pub(crate) fn count_unissued(&mut self, _operation: Operation, _intended: Nanoseconds) {
-        todo!()
+
+    pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
+        if let Some(load) = &mut self.measuring.load {
+            load.committed(bytes, took);
+        }
     }
+
+    pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
+        let waited = self.now().since(intended);
+        if let Some(load) = &mut self.measuring.load {
+            load.unfinished(operation, waited);
+        }
+    }
+
     pub(crate) fn restart_measuring(&mut self) -> Result<()> {
-        todo!()
+        let origin = self.measuring.origin();
+        self.start_measuring(origin)
     }
+
+    /// Waits for what is under way; nobody is told of it any more.
+    pub(super) async fn drain_ring(&mut self) -> Result<()> {
+        while self.session.under_way() > 0 {
+            self.take_completions(usize::MAX, None, |_| ()).await?;
+        }
+        Ok(())
+    }
+
+    /// In open loop, what had arrived and is not complete at the end counts with the time
+    /// that it has waited.
+    pub(super) fn count_unfinished(&mut self, ended: Nanoseconds) {
+        let (Some(ring), Some(load)) = (&self.ring, &mut self.measuring.load) else {
+            return;
+        };
+        for issued in ring.slots.iter().flatten() {
+            if let Some(intended) = issued.intended {
+                load.unfinished(issued.operation, ended.since(intended));
+            }
+        }
+    }
+
     pub(crate) async fn close_ring(&mut self) -> Result<()> {
-        todo!()
+        if self.ring.is_some() {
+            self.drain_ring().await?;
+            self.session.close_ring().await;
+            self.ring = None;
+        }
+        Ok(())
+    }
+}
+
+fn no_ring() -> Error {
+    Error::failed(Call::Ring, RING, crate::Errno::Invalid)
+}
+
+/// These kernels have one way to sync a file.
+fn operation(of: Operation) -> RingOperation {
+    match of {
+        Operation::Read => RingOperation::Read,
+        Operation::Write => RingOperation::Write,
+        Operation::Fsync | Operation::Fdatasync => RingOperation::Fsync,
+        Operation::Discard => RingOperation::Discard,
     }
 }

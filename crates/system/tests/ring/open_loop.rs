@@ -1,0 +1,102 @@
+//! A generator of arrivals that do not wait, on the device of which everything is known.
+
+use crate::bodies::options;
+use crate::modelled;
+use diskperf_machine::{Stream, Streams, Time};
+use diskperf_system::{File, Open, Operation, RingOptions, Submission, System};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrivals {
+    /// So far apart.
+    Constant(Nanoseconds),
+    /// At random moments, so far apart on average.
+    Poisson(Nanoseconds),
+}
+
+impl Arrivals {
+    fn next(self, draws: &mut Stream) -> Nanoseconds {
+        match self {
+            Self::Constant(apart) => apart,
+            Self::Poisson(mean) => Nanoseconds(draws.exponential(Time(mean.0)).0),
+        }
+    }
+}
+
+const SECTOR: u32 = 512;
+
+/// So many requests on `bare-fixed` with these settings, at most so many under way.
+pub(crate) fn offered(
+    settings: &[&str],
+    arrivals: Arrivals,
+    (requests, depth): (u32, u32),
+) -> LoadMeasure {
+    let specification = modelled::specification("bare-fixed", settings);
+    let machine = modelled::machine(&specification);
+    let ran = modelled::run_alone(
+        &machine,
+        modelled::ports_alone(),
+        async move |mut system| {
+            let drive = system.open("/dev/drive0", Open::READ.direct(true)).await;
+            let drive = drive.expect("the device");
+            let ring = RingOptions {
+                buffer_bytes: SECTOR,
+                ..options(depth)
+            };
+            system.open_ring(ring, &[drive]).await.expect("a ring");
+            let measure = generate(&mut system, drive, arrivals, (requests, depth)).await;
+            (system, measure)
+        },
+    );
+    let measure = ran.unwrap_or_else(|standstill| panic!("{standstill}"));
+    assert_eq!(measure.ledger.total(), measure.elapsed);
+    let load = measure.load.expect("there was a ring");
+    assert_eq!(load.read.count(), u64::from(requests));
+    load
+}
+
+async fn generate(
+    system: &mut System,
+    file: File,
+    arrivals: Arrivals,
+    (requests, depth): (u32, u32),
+) -> WorkerMeasure {
+    let mut draws = Streams::new(9).stream("arrivals");
+    system.start_measuring(system.now()).expect("it goes on");
+    let mut free: Vec<u32> = (0..depth).collect();
+    let mut next = system.now() + arrivals.next(&mut draws);
+    let (mut issued, mut batch, mut completions) = (0, Vec::new(), Vec::new());
+    let mut now = system.now();
+    while issued < requests || free.len() < depth as usize {
+        batch.clear();
+        while issued < requests
+            && next <= now
+            && let Some(slot) = free.pop()
+        {
+            batch.push(Submission {
+                operation: Operation::Read,
+                file,
+                offset_bytes: u64::from(issued % 1000 * SECTOR),
+                bytes: SECTOR,
+                slot,
+                intended: Some(next),
+            });
+            issued += 1;
+            next = next + arrivals.next(&mut draws);
+        }
+        if !batch.is_empty() {
+            system.submit(&batch).await.expect("a ring");
+        }
+        let until = (issued < requests && !free.is_empty()).then_some(next);
+        now = system
+            .reap(1, until, &mut completions)
+            .await
+            .expect("a ring");
+        free.extend(completions.drain(..).map(|completion| {
+            assert_eq!(completion.result, Ok(SECTOR));
+            completion.slot
+        }));
+    }
+    system.finish_measuring().await.expect("it goes on")
+}
