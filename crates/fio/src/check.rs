@@ -1,0 +1,223 @@
+//! What one option says about another, and jobs about each other.
+
+use crate::job::{Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode};
+use crate::problem::Problem;
+
+/// Puts jobs in groups, and looks at each.
+pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
+    let mut group = 0;
+    for at in 0..jobs.len() {
+        let opens = jobs[at].order.stonewall || jobs[at].order.new_group;
+        group += u32::from(opens && at > 0);
+        jobs[at].group = group;
+        match waited_for(&jobs[..=at]) {
+            Ok(waits_for) => jobs[at].waits_for = waits_for,
+            Err(problem) => errors.push(problem),
+        }
+        settle(&mut jobs[at], warnings);
+        contradictions(&jobs[at], errors);
+        surprises(&jobs[at], warnings);
+    }
+}
+
+/// The job that the last one waits for.
+fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
+    let (job, above) = jobs.split_last().expect("one at least");
+    let Some(name) = &job.order.wait_for else {
+        return Ok(None);
+    };
+    let found = above.iter().rposition(|other| other.name == *name);
+    found.map(Some).ok_or_else(|| {
+        Problem::error(format!("no job above is called `{name}`"))
+            .at(job.place_of("wait_for"), "this would wait for ever")
+            .help("name a job that stands above this one")
+    })
+}
+
+/// What fio makes of values that do not fit together, without a word or with one.
+fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
+    let engine = &mut job.engine;
+    engine.depth_low = engine.depth_low.filter(|&low| low <= engine.depth);
+    engine.batch = match engine.batch {
+        0 => engine.depth,
+        batch => batch.min(engine.depth),
+    };
+    engine.complete_min = engine.complete_min.min(engine.depth);
+    let least = engine.complete_min;
+    engine.complete_max = engine.complete_max.map(|most| most.max(least));
+    job.files.invalidate &= !job.files.pre_read;
+    job.files.open_at_once = job
+        .files
+        .open_at_once
+        .filter(|&open| open < job.files.count);
+    if job.zones.range_bytes == 0 {
+        job.zones.range_bytes = job.zones.size_bytes;
+    }
+    if job.times.time_based && job.times.runtime_us == 0 {
+        job.times.time_based = false;
+        let warning = Problem::warning("time_based without a runtime does nothing")
+            .at(
+                job.place_of("time_based"),
+                "the job ends after one pass, as fio's does",
+            )
+            .help("add `runtime=`");
+        warnings.push(warning);
+    }
+    if job.steady.is_asked && job.steady.window_us == 0 {
+        job.steady.is_asked = false;
+        let warning = Problem::warning("steadystate without a duration does nothing")
+            .at(job.place_of("steadystate"), "fio never looks")
+            .help("add `ss_dur=`");
+        warnings.push(warning);
+    }
+}
+
+/// What cannot be.
+fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
+    let mut refuse = |key: &str, title: &str, label: &str, help: &str| {
+        let problem = Problem::error(title).at(job.place_of(key), label);
+        errors.push(problem.help(help));
+    };
+    let limits = (&job.rate.bytes_per_s, &job.rate.iops);
+    let both = |&direction: &Direction| {
+        limits.0.get(direction).is_some() && limits.1.get(direction).is_some()
+    };
+    if job.pattern.access.directions().iter().any(both) {
+        let label = "fio takes one of them, and does not say which";
+        refuse(
+            "rate_iops",
+            "rate and rate_iops together",
+            label,
+            "keep one of them",
+        );
+    }
+    let writes = job.pattern.access.does(Direction::Write);
+    if job.verify.kind != Verification::None && job.times.time_based && writes {
+        let label = "blocks are written again before they are read back";
+        refuse(
+            "verify",
+            "verify with time_based writes",
+            label,
+            "remove `time_based`",
+        );
+    }
+    if job.random.generator == Generator::Lfsr && job.pattern.access.is_random() {
+        lfsr(job, &mut refuse);
+    }
+    if job.zones.mode == ZoneMode::Strided && job.zones.size_bytes == 0 {
+        let label = "how much of each zone?";
+        refuse(
+            "zonemode",
+            "zonemode=strided without a zonesize",
+            label,
+            "add `zonesize=`",
+        );
+    }
+    if job.zones.mode == ZoneMode::None && job.zones.size_bytes > 0 {
+        let label = "fio drops the job";
+        refuse(
+            "zonesize",
+            "zonesize without a zonemode",
+            label,
+            "add `zonemode=strided`",
+        );
+    }
+    let size = job.target.size.and_then(|size| size.bytes());
+    for &direction in job.pattern.access.directions() {
+        let (smallest, _) = job.blocks.sizes(direction).bounds();
+        if size.is_some_and(|size| size < smallest) {
+            let label = format!("a block is {smallest} bytes");
+            refuse(
+                "size",
+                "size is less than a block",
+                &label,
+                "raise `size` or lower `bs`",
+            );
+            break;
+        }
+    }
+}
+
+fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+    let direction = job.pattern.access.first();
+    let sizes = |&direction: &Direction| job.blocks.sizes(direction).only();
+    let only = sizes(&direction);
+    let same = job
+        .pattern
+        .access
+        .directions()
+        .iter()
+        .all(|other| sizes(other) == only);
+    let key = "random_generator";
+    if only.is_none() || !same {
+        let label = "a shift register walks over equal blocks";
+        refuse(
+            key,
+            "lfsr needs one block size",
+            label,
+            "use `bs=` with one size",
+        );
+    }
+    if *job.random.distribution.get(direction) != Distribution::Uniform {
+        let label = "a shift register takes each block once";
+        refuse(
+            key,
+            "lfsr with a random_distribution",
+            label,
+            "remove one of them",
+        );
+    }
+}
+
+/// What its author may not expect.
+fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
+    let mut warn = |key: &str, title: String, label: &str| {
+        warnings.push(Problem::warning(title).at(job.place_of(key), label));
+    };
+    let engine = &job.engine;
+    if engine.depth > 1 && engine.depth_reached() == 1 {
+        let title = format!(
+            "{} has depth 1, whatever iodepth says",
+            engine.engine.name()
+        );
+        warn("iodepth", title, "use libaio or io_uring for more");
+    }
+    if engine.engine == Engine::Libaio && !engine.direct && engine.depth > 1 {
+        let title = "libaio waits for each I/O without direct=1".to_owned();
+        warn(
+            "ioengine",
+            title,
+            "though fio reports the depth that it was asked for",
+        );
+    }
+    let access = job.pattern.access;
+    let mixed = access.directions() == [Direction::Read, Direction::Write];
+    let limited = |direction| {
+        job.rate.iops.get(direction).is_some() || job.rate.bytes_per_s.get(direction).is_some()
+    };
+    if mixed && job.says("rwmixread") && limited(Direction::Read) && limited(Direction::Write) {
+        let title = "rwmixread does nothing beside a rate".to_owned();
+        warn(
+            "rwmixread",
+            title,
+            "reads and writes each go at their own rate",
+        );
+    }
+    let many = access
+        .directions()
+        .iter()
+        .any(|&direction| job.blocks.sizes(direction).only().is_none());
+    if many && access.is_random() && job.has_random_map() {
+        let title = "the random map changes the shares of block sizes".to_owned();
+        let key = if job.says("bssplit") {
+            "bssplit"
+        } else {
+            "bsrange"
+        };
+        warn(
+            key,
+            title,
+            "large blocks are cut where a part was taken; `norandommap` keeps them",
+        );
+    }
+}

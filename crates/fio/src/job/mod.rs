@@ -1,0 +1,212 @@
+//! A job: every option that says what is done, with fio's defaults, as fio resolves it.
+
+mod access;
+mod course;
+mod storage;
+
+pub use access::{
+    Access, Blocks, Distribution, FileService, FileServiceOrder, Generator, Pattern, Random,
+    Sequencer, Sizes, Weighted, Zone, ZoneMode, Zones,
+};
+pub use course::{
+    Criterion, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess, Report, Steady,
+    SteadyLimit, Think, ThinkOn, Times, Unified, Verification, Verify,
+};
+pub use storage::{
+    Allocation, Amount, Data, Engine, EngineOptions, Files, RangeSync, SubmitMode, Sync, SyncFlag,
+    Target,
+};
+
+use std::collections::BTreeMap;
+
+use crate::number::Base;
+use crate::source::Place;
+
+/// What is asked for by direction: reads, writes, trims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerDirection<T> {
+    /// Of reads.
+    pub read: T,
+    /// Of writes.
+    pub write: T,
+    /// Of trims.
+    pub trim: T,
+}
+
+/// What an I/O does with data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the target.
+    Read,
+    /// To the target.
+    Write,
+    /// Discards.
+    Trim,
+}
+
+impl Direction {
+    /// All of them, in fio's order.
+    pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
+}
+
+impl<T> PerDirection<T> {
+    /// That of one direction.
+    pub fn get(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+            Direction::Trim => &self.trim,
+        }
+    }
+
+    /// That of one direction, to change it.
+    pub fn get_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Read => &mut self.read,
+            Direction::Write => &mut self.write,
+            Direction::Trim => &mut self.trim,
+        }
+    }
+
+    /// The same for all.
+    pub fn all(value: T) -> PerDirection<T>
+    where
+        T: Clone,
+    {
+        PerDirection {
+            read: value.clone(),
+            write: value.clone(),
+            trim: value,
+        }
+    }
+}
+
+/// An option that changes nothing of what is measured here, and so is not obeyed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// fio's name of the option.
+    pub key: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Why it does nothing here.
+    pub why: &'static str,
+}
+
+/// One section of a job file with all that the globals above it say. `order.clones` of it
+/// run at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// `name=`, or the section's.
+    pub name: String,
+    /// The section's: fio names files after it, whatever `name=` says.
+    pub section: String,
+    /// Where the section begins.
+    pub place: Place,
+    /// `description`.
+    pub description: Option<String>,
+    /// The reporting group, from 0: one more at each `stonewall` or `new_group`.
+    pub group: u32,
+    /// The job of this file, by its index, that `wait_for` names: it ends before this one
+    /// starts.
+    pub waits_for: Option<usize>,
+    /// What the section itself says, globals left out: fio's name of each option, and the
+    /// value after substitution; "" for a bare one.
+    pub options_as_written: Vec<(String, String)>,
+    /// What is not obeyed because it does not matter.
+    pub ignored: Vec<Ignored>,
+    /// `kb_base`.
+    pub base: Base,
+    /// Which files.
+    pub files: Files,
+    /// How much of them.
+    pub target: Target,
+    /// Reads or writes, and where the next one is.
+    pub pattern: Pattern,
+    /// How large they are.
+    pub blocks: Blocks,
+    /// What is random.
+    pub random: Random,
+    /// `zonemode` and its sizes.
+    pub zones: Zones,
+    /// How they are submitted.
+    pub engine: EngineOptions,
+    /// When data must be durable.
+    pub sync: Sync,
+    /// What the written data is.
+    pub data: Data,
+    /// How long.
+    pub times: Times,
+    /// Which jobs before, beside, and after.
+    pub order: Order,
+    /// How fast at most.
+    pub rate: Rate,
+    /// Pauses.
+    pub think: Think,
+    /// The search for the depth that a latency allows.
+    pub latency: Latency,
+    /// When the job is steady, and so ends.
+    pub steady: Steady,
+    /// Whether data are read back and compared.
+    pub verify: Verify,
+    /// What happens on an error.
+    pub errors: ErrorPolicy,
+    /// What is reported.
+    pub report: Report,
+    /// Where the options stand that made it so, globals included.
+    pub(crate) places: BTreeMap<&'static str, Place>,
+}
+
+impl Job {
+    /// A job with fio's defaults.
+    pub(crate) fn new(section: &str, place: &Place) -> Job {
+        Job {
+            name: section.to_owned(),
+            section: section.to_owned(),
+            place: place.clone(),
+            description: None,
+            group: 0,
+            waits_for: None,
+            options_as_written: Vec::new(),
+            ignored: Vec::new(),
+            base: Base::default(),
+            files: Files::default(),
+            target: Target::default(),
+            pattern: Pattern::default(),
+            blocks: Blocks::default(),
+            random: Random::default(),
+            zones: Zones::default(),
+            engine: EngineOptions::default(),
+            sync: Sync::default(),
+            data: Data::default(),
+            times: Times::default(),
+            order: Order::default(),
+            rate: Rate::default(),
+            think: Think::default(),
+            latency: Latency::default(),
+            steady: Steady::default(),
+            verify: Verify::default(),
+            errors: ErrorPolicy::default(),
+            report: Report::default(),
+            places: BTreeMap::new(),
+        }
+    }
+
+    /// Where an option stands, by fio's name of it; where the section begins if it stands
+    /// nowhere.
+    pub fn place_of(&self, key: &str) -> &Place {
+        self.places.get(key).unwrap_or(&self.place)
+    }
+
+    /// Whether an option is given, by fio's name of it.
+    pub fn says(&self, key: &str) -> bool {
+        self.places.contains_key(key)
+    }
+
+    /// Whether each block is taken once before any is taken twice.
+    pub fn has_random_map(&self) -> bool {
+        !self.random.no_map
+            && self.pattern.sequence == 1
+            && self.blocks.align.read == 0
+            && *self.random.distribution.get(self.pattern.access.first()) == Distribution::Uniform
+    }
+}

@@ -1,0 +1,346 @@
+//! Which files, how much of them, and how I/O reaches them.
+
+use std::sync::Arc;
+
+use super::FileService;
+
+/// A size or a share of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// In bytes.
+    Bytes(u64),
+    /// Of the target.
+    Percent(u32),
+}
+
+impl Amount {
+    /// The bytes, if the target need not be known.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            Amount::Bytes(bytes) => Some(bytes),
+            Amount::Percent(_) => None,
+        }
+    }
+
+    /// The bytes of a target of so many.
+    pub fn of(self, target_bytes: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => {
+                let bytes = u128::from(target_bytes) * u128::from(percent) / 100;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+/// `fallocate`: how a new file gets its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocation {
+    /// `none`.
+    None,
+    /// `native`: if the file system can.
+    #[default]
+    Native,
+    /// `posix`.
+    Posix,
+    /// `keep`: without a new size.
+    Keep,
+    /// `truncate`: a new size without blocks.
+    Truncate,
+}
+
+/// Which files a job uses, and what becomes of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Files {
+    /// `filename`: shared by all clones; empty if it is not given.
+    pub names: Arc<[String]>,
+    /// `directory`: clones take them in turn; empty if it is not given.
+    pub directories: Arc<[String]>,
+    /// `filename_format`.
+    pub name_format: String,
+    /// `nrfiles`.
+    pub count: u32,
+    /// `openfiles`: at once; `count` where it is nothing.
+    pub open_at_once: Option<u32>,
+    /// `file_service_type`.
+    pub service: FileService,
+    /// `filesize`, in bytes: of each file, drawn from the range; the ends are equal for
+    /// one size.
+    pub size_bytes: Option<(u64, u64)>,
+    /// `overwrite`: files are laid out before they are written.
+    pub overwrite: bool,
+    /// `fallocate`.
+    pub allocation: Allocation,
+    /// `create_on_open`.
+    pub create_on_open: bool,
+    /// `create_fsync`: after a file is laid out.
+    pub create_fsync: bool,
+    /// `allow_file_create`.
+    pub may_create: bool,
+    /// `pre_read`: read before the job starts.
+    pub pre_read: bool,
+    /// `invalidate`: the cache of the files is dropped before each pass; never with
+    /// `pre_read`.
+    pub invalidate: bool,
+    /// `unlink`: when the job is done.
+    pub unlink: bool,
+    /// `unlink_each_loop`.
+    pub unlink_each_loop: bool,
+    /// `allow_mounted_write`.
+    pub allow_mounted_write: bool,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            names: Arc::from([]),
+            directories: Arc::from([]),
+            name_format: "$jobname.$jobnum.$filenum".to_owned(),
+            count: 1,
+            open_at_once: None,
+            service: FileService::default(),
+            size_bytes: None,
+            overwrite: false,
+            allocation: Allocation::default(),
+            create_on_open: false,
+            create_fsync: true,
+            may_create: true,
+            pre_read: false,
+            invalidate: true,
+            unlink: false,
+            unlink_each_loop: false,
+            allow_mounted_write: false,
+        }
+    }
+}
+
+/// How much of the files is used, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// `size`: of all files of a clone together; all that is there where it is nothing.
+    pub size: Option<Amount>,
+    /// `io_size`: how much is done; `size` where it is nothing.
+    pub io_size: Option<Amount>,
+    /// `number_ios`: at most, in each pass.
+    pub most_ios: Option<u64>,
+    /// `loops`.
+    pub loops: u32,
+    /// `offset`: where the region begins in each file.
+    pub offset: Amount,
+    /// `offset_align`, in bytes: of an offset in percent.
+    pub offset_align_bytes: u64,
+    /// `offset_increment`: how much further each clone begins.
+    pub offset_increment: Amount,
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target {
+            size: None,
+            io_size: None,
+            most_ios: None,
+            loops: 1,
+            offset: Amount::Bytes(0),
+            offset_align_bytes: 0,
+            offset_increment: Amount::Bytes(0),
+        }
+    }
+}
+
+/// `ioengine`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// `sync`: lseek and read or write.
+    Sync,
+    /// `psync`: pread and pwrite, fio's default.
+    #[default]
+    Psync,
+    /// `vsync`.
+    Vsync,
+    /// `pvsync`.
+    Pvsync,
+    /// `pvsync2`.
+    Pvsync2,
+    /// `mmap`.
+    Mmap,
+    /// `libaio`: asynchronous with `direct=1` only.
+    Libaio,
+    /// `posixaio`.
+    Posixaio,
+    /// `io_uring`.
+    IoUring,
+    /// `null`: every I/O is done at once.
+    Null,
+}
+
+impl Engine {
+    /// fio's name of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Sync => "sync",
+            Engine::Psync => "psync",
+            Engine::Vsync => "vsync",
+            Engine::Pvsync => "pvsync",
+            Engine::Pvsync2 => "pvsync2",
+            Engine::Mmap => "mmap",
+            Engine::Libaio => "libaio",
+            Engine::Posixaio => "posixaio",
+            Engine::IoUring => "io_uring",
+            Engine::Null => "null",
+        }
+    }
+
+    /// Whether it does one I/O at a time, whatever `iodepth` says.
+    pub fn is_synchronous(self) -> bool {
+        match self {
+            Engine::Sync
+            | Engine::Psync
+            | Engine::Vsync
+            | Engine::Pvsync
+            | Engine::Pvsync2
+            | Engine::Mmap
+            | Engine::Null => true,
+            Engine::Libaio | Engine::Posixaio | Engine::IoUring => false,
+        }
+    }
+}
+
+/// `io_submit_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitMode {
+    /// The worker submits and waits.
+    #[default]
+    Inline,
+    /// Other threads do.
+    Offload,
+}
+
+/// How I/O is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// `ioengine`.
+    pub engine: Engine,
+    /// `iodepth`, as written: a synchronous engine has depth 1.
+    pub depth: u32,
+    /// `iodepth_batch`: submitted at once; 0 is all that fit.
+    pub batch: u32,
+    /// `iodepth_batch_complete_min`: taken at once, at least.
+    pub complete_min: u32,
+    /// `iodepth_batch_complete_max`: at most.
+    pub complete_max: Option<u32>,
+    /// `iodepth_low`: the depth is filled again when it is here; `depth` where it is
+    /// nothing.
+    pub depth_low: Option<u32>,
+    /// `io_submit_mode`.
+    pub submit: SubmitMode,
+    /// `direct`, or not `buffered`.
+    pub direct: bool,
+    /// `hipri`: completions are polled for.
+    pub polled: bool,
+    /// `fixedbufs` of io_uring.
+    pub fixed_buffers: bool,
+    /// `registerfiles` of io_uring.
+    pub registered_files: bool,
+    /// `sqthread_poll` of io_uring: the kernel takes submissions by itself.
+    pub kernel_polls: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            engine: Engine::default(),
+            depth: 1,
+            batch: 1,
+            complete_min: 1,
+            complete_max: None,
+            depth_low: None,
+            submit: SubmitMode::default(),
+            direct: false,
+            polled: false,
+            fixed_buffers: false,
+            registered_files: false,
+            kernel_polls: false,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// The depth that is reached at most.
+    pub fn depth_reached(&self) -> u32 {
+        if self.engine.is_synchronous() && self.submit == SubmitMode::Inline {
+            1
+        } else {
+            self.depth
+        }
+    }
+}
+
+/// `sync`: how files are opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncFlag {
+    /// Writes may be cached.
+    #[default]
+    None,
+    /// O_SYNC.
+    Sync,
+    /// O_DSYNC.
+    Dsync,
+}
+
+/// `sync_file_range`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RangeSync {
+    /// After each so many writes; 0 is never.
+    pub every_writes: u32,
+    /// `wait_before`.
+    pub wait_before: bool,
+    /// `write`.
+    pub write: bool,
+    /// `wait_after`.
+    pub wait_after: bool,
+}
+
+/// When data must be durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sync {
+    /// `sync`.
+    pub flag: SyncFlag,
+    /// `fsync`: after each so many writes; 0 is never.
+    pub fsync_every: u32,
+    /// `fdatasync`, as `fsync`.
+    pub fdatasync_every: u32,
+    /// `end_fsync`: when the job is done; it counts in the runtime.
+    pub fsync_at_end: bool,
+    /// `fsync_on_close`.
+    pub fsync_on_close: bool,
+    /// `sync_file_range`.
+    pub range: RangeSync,
+}
+
+/// What is written, where the store may compress it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// `zero_buffers`.
+    pub zeroes: bool,
+    /// `refill_buffers`: new data for each write.
+    pub refill: bool,
+    /// `scramble_buffers`: a little of it new.
+    pub scramble: bool,
+    /// `buffer_compress_percentage`.
+    pub compressible_percent: u8,
+    /// `buffer_compress_chunk`, in bytes.
+    pub compress_chunk_bytes: u32,
+}
+
+impl Default for Data {
+    fn default() -> Data {
+        Data {
+            zeroes: false,
+            refill: false,
+            scramble: true,
+            compressible_percent: 0,
+            compress_chunk_bytes: 512,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A job file: its sections, what the globals give them, and their groups.
+
+use std::cell::RefCell;
+
+use crate::check;
+use crate::job::{Engine, Ignored, Job};
+use crate::options::{self, Key, Treatment};
+use crate::problem::{Errors, Problem};
+use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
+use crate::source::Place;
+use crate::substitute::substitute;
+use crate::surroundings::Surroundings;
+use crate::value::Written;
+
+/// As many as fio has room for, clones included.
+const MOST_JOBS: u64 = 4096;
+
+/// What a job file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobFile {
+    /// What it is called.
+    pub name: String,
+    /// In the order of the file: at least one.
+    pub jobs: Vec<Job>,
+    /// What the global sections say: fio's name of each option, and the value after
+    /// substitution; "" for a bare one.
+    pub global_options: Vec<(String, String)>,
+    /// What its author may not expect, with the place.
+    pub warnings: Vec<Problem>,
+    /// What is not obeyed because it does not matter: by globals, then by jobs.
+    pub ignored: Vec<Ignored>,
+}
+
+impl JobFile {
+    /// Reads a job file; `name` is what messages call it, and where files that it
+    /// includes are looked for.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it: what fio refuses, what fio reads as something else
+    /// without a word, and what diskperf does not do.
+    pub fn parse(
+        name: &str,
+        content: &str,
+        surroundings: &Surroundings,
+    ) -> Result<JobFile, Errors> {
+        let mut reader = Reader::new(surroundings);
+        reader.read(name, content);
+        let Reader {
+            entries,
+            errors,
+            warnings,
+            ..
+        } = reader;
+        let mut resolver = Resolver {
+            surroundings,
+            errors,
+            warnings: RefCell::new(warnings),
+            clones: 0,
+        };
+        let mut file = resolver.file(name, entries);
+        if file.jobs.is_empty() && resolver.errors.is_empty() {
+            let problem = Problem::error(format!("`{name}` has no job"));
+            let help = "fio runs nothing: add a section like `[job]` below the globals";
+            resolver.errors.push(problem.help(help));
+        }
+        check::jobs(
+            &mut file.jobs,
+            &mut resolver.errors,
+            resolver.warnings.get_mut(),
+        );
+        file.warnings = resolver.warnings.into_inner();
+        file.warnings.truncate(MOST_PROBLEMS);
+        resolver.errors.truncate(MOST_PROBLEMS);
+        Errors::none_of(resolver.errors)?;
+        Ok(file)
+    }
+}
+
+struct Resolver<'s> {
+    surroundings: &'s Surroundings,
+    errors: Vec<Problem>,
+    warnings: RefCell<Vec<Problem>>,
+    /// So many jobs are there, clones included.
+    clones: u64,
+}
+
+/// An option after substitution, and what is known of it.
+struct Known<'l> {
+    line: &'l Line,
+    key: &'static Key,
+    /// Nothing for a bare key.
+    text: Option<String>,
+}
+
+impl Known<'_> {
+    /// kb_base is read first, whatever stands above it; then the engine, for its own
+    /// options; names of files last.
+    fn turn(&self) -> u8 {
+        match self.key.name {
+            "kb_base" | "unit_base" => 0,
+            "ioengine" => 1,
+            "filename" | "filename_format" => 3,
+            _ => 2,
+        }
+    }
+
+    fn as_written(&self) -> (String, String) {
+        let value = self.text.clone().unwrap_or_default();
+        (self.key.name.to_owned(), value)
+    }
+}
+
+impl Resolver<'_> {
+    fn file(&mut self, name: &str, entries: Vec<Entry>) -> JobFile {
+        let mut file = JobFile {
+            name: name.to_owned(),
+            jobs: Vec::new(),
+            global_options: Vec::new(),
+            warnings: Vec::new(),
+            ignored: Vec::new(),
+        };
+        let mut defaults: Option<Job> = None;
+        let mut entries = entries.into_iter().peekable();
+        while let Some(entry) = entries.next() {
+            let Entry::Section { name, place } = entry else {
+                unreachable!("the reader lets no option stand outside of a section");
+            };
+            let mut lines = Vec::new();
+            while let Some(Entry::Option(line)) =
+                entries.next_if(|entry| matches!(entry, Entry::Option(_)))
+            {
+                lines.push(line);
+            }
+            let mut job = match &defaults {
+                Some(defaults) => defaults.clone(),
+                None => Job::new(&name, &place),
+            };
+            if name.starts_with("global") {
+                let written = self.section(&mut job, &lines);
+                file.global_options.extend(written);
+                file.ignored.append(&mut job.ignored);
+                defaults = Some(job);
+                continue;
+            }
+            (job.name, job.section, job.place) = (name.clone(), name, place);
+            job.options_as_written = self.section(&mut job, &lines);
+            file.ignored.extend(job.ignored.iter().cloned());
+            self.clones += u64::from(job.order.clones);
+            if self.clones > MOST_JOBS {
+                let title = format!("more than {MOST_JOBS} jobs, clones included");
+                let problem = Problem::error(title).at(&job.place, "fio has no room for this one");
+                self.errors.push(problem.help("lower `numjobs`"));
+                break;
+            }
+            file.jobs.push(job);
+        }
+        file
+    }
+
+    /// Reads the options of a section into a job, and gives them as they are written.
+    fn section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
+        let engine = self.engine(job.engine.engine, lines);
+        let mut known: Vec<Known<'_>> = Vec::new();
+        for line in lines {
+            if self.errors.len() >= MOST_PROBLEMS {
+                break;
+            }
+            match self.known(line, engine) {
+                Ok(option) => known.push(option),
+                Err(problem) => self.errors.push(problem),
+            }
+        }
+        known.sort_by_key(Known::turn);
+        for option in &known {
+            let mut place = option.line.key_place.clone();
+            let value = option.line.value.as_ref();
+            let exact = value.map(|(text, _)| text.as_str()) == option.text.as_deref();
+            if let Some((_, value)) = value {
+                place = value.clone();
+            }
+            let written = Written {
+                key: option.key.name,
+                key_place: &option.line.key_place,
+                text: option.text.as_deref(),
+                place: &place,
+                exact,
+                base: job.base,
+                warnings: &self.warnings,
+            };
+            if let Err(problem) = obey(option.key, job, &written) {
+                self.errors.push(problem);
+            }
+        }
+        known.iter().map(Known::as_written).collect()
+    }
+
+    /// The engine that a section will have: its own options are known only under it.
+    fn engine(&mut self, inherited: Engine, lines: &[Line]) -> Engine {
+        let mut engine = inherited;
+        for line in lines.iter().filter(|line| line.key == "ioengine") {
+            // A wrong name is told when its turn comes.
+            let mut scratch = Job::new("", &line.key_place);
+            let Ok(option) = self.known(line, inherited) else {
+                continue;
+            };
+            let written = Written {
+                key: option.key.name,
+                key_place: &line.key_place,
+                text: option.text.as_deref(),
+                place: &line.key_place,
+                exact: false,
+                base: scratch.base,
+                warnings: &RefCell::new(Vec::new()),
+            };
+            if obey(option.key, &mut scratch, &written).is_ok() {
+                engine = scratch.engine.engine;
+            }
+        }
+        engine
+    }
+
+    fn known<'l>(&mut self, line: &'l Line, engine: Engine) -> Result<Known<'l>, Problem> {
+        let key = options::find(&line.key, engine).ok_or_else(|| unknown(line))?;
+        if !key.engines.is_empty() && !key.engines.contains(&engine) {
+            let engines: Vec<&str> = key.engines.iter().map(|engine| engine.name()).collect();
+            let title = format!(
+                "{} is not an option of the engine {}",
+                key.name,
+                engine.name()
+            );
+            let problem = Problem::error(title).at(&line.key_place, "fio drops the job");
+            let help = format!("it belongs to {}", engines.join(" and "));
+            return Err(problem.help(help));
+        }
+        let text = match &line.value {
+            None => None,
+            Some((text, place)) => {
+                let warnings = self.warnings.get_mut();
+                Some(substitute(text, place, self.surroundings, warnings)?)
+            }
+        };
+        Ok(Known { line, key, text })
+    }
+}
+
+fn obey(key: &Key, job: &mut Job, written: &Written<'_>) -> Result<(), Problem> {
+    match key.treatment {
+        Treatment::Honoured(setter) => {
+            job.places.insert(key.name, written.place.clone());
+            setter(job, written)
+        }
+        Treatment::Harmless(why) => {
+            let (key, place) = (key.name.to_owned(), written.key_place.clone());
+            job.ignored.push(Ignored { key, place, why });
+            Ok(())
+        }
+        Treatment::Refused { why, instead } => {
+            Err(Problem::error(format!("{} is not supported", key.name))
+                .at(written.key_place, why)
+                .help(instead))
+        }
+    }
+}
+
+fn unknown(line: &Line) -> Problem {
+    let place: &Place = &line.key_place;
+    let title = format!("fio has no option `{}`", excerpt(&line.key));
+    let blank = line.key.is_empty();
+    match options::similar(&line.key) {
+        _ if blank => Problem::error("a value without a key").at(place, "fio drops the job"),
+        Some(near) => {
+            let problem = Problem::error(title).at(place, "fio drops the job");
+            problem.help(format!("the nearest is `{near}`"))
+        }
+        None => Problem::error(title).at(place, "fio drops the job"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! Options that say where I/O goes and how large it is.
+
+use std::sync::Arc;
+
+use super::{Key, each, harmless, honoured, refused};
+use crate::job::{
+    Access, Distribution, FileService, FileServiceOrder, Generator, Pattern, PerDirection,
+    Sequencer, Weighted, Zone, ZoneMode,
+};
+use crate::problem::Problem;
+use crate::value::{Value, Written};
+
+/// fio keeps as many of a split.
+const MOST_PARTS: usize = 64;
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("rw", |job, w| read_write(&mut job.pattern, w)).or(&["readwrite"]),
+    honoured("rw_sequencer", |job, w| {
+        let choices = [
+            ("sequential", Sequencer::Sequential),
+            ("identical", Sequencer::Identical),
+        ];
+        job.pattern.sequencer = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("rwmixread", |job, w| {
+        job.pattern.read_percent = percent(&w.value()?.single()?)?;
+        Ok(())
+    }),
+    honoured("rwmixwrite", |job, w| {
+        job.pattern.read_percent = 100 - percent(&w.value()?.single()?)?;
+        Ok(())
+    }),
+    honoured("bs", |job, w| {
+        each(&w.value()?.numbers()?, &mut job.blocks.bytes, block)
+    })
+    .or(&["blocksize"]),
+    honoured("ba", |job, w| {
+        each(&w.value()?.numbers()?, &mut job.blocks.align, block)
+    })
+    .or(&["blockalign"]),
+    honoured("bsrange", |job, w| {
+        each(
+            &w.value()?.per_direction()?,
+            &mut job.blocks.range,
+            |part| block_range(part).map(Some),
+        )
+    })
+    .or(&["blocksize_range"]),
+    honoured("bssplit", |job, w| {
+        each(
+            &w.value()?.per_direction()?,
+            &mut job.blocks.split,
+            |part| block_split(part).map(Some),
+        )
+    }),
+    honoured("bs_unaligned", |job, w| {
+        job.blocks.unaligned = w.flag()?;
+        Ok(())
+    })
+    .or(&["blocksize_unaligned"]),
+    honoured("bs_is_seq_rand", |job, w| {
+        job.blocks.by_sequence = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("percentage_random", |job, w| {
+        each(&w.value()?.numbers()?, &mut job.random.percent, percent)
+    }),
+    honoured("norandommap", |job, w| {
+        job.random.no_map = w.flag()?;
+        Ok(())
+    }),
+    honoured("softrandommap", |job, w| {
+        job.random.soft_map = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("random_generator", |job, w| {
+        let choices = [
+            ("tausworthe", Generator::Tausworthe),
+            ("lfsr", Generator::Lfsr),
+            ("tausworthe64", Generator::Tausworthe64),
+        ];
+        job.random.generator = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("random_distribution", |job, w| {
+        distribution(&mut job.random.distribution, &w.value()?)
+    }),
+    honoured("randseed", |job, w| {
+        job.random.seed = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("randrepeat", |job, w| {
+        job.random.repeatable = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("allrandrepeat", |job, w| {
+        job.random.all_repeatable = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("file_service_type", |job, w| {
+        job.files.service = file_service(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("zonemode", |job, w| {
+        let value = w.value()?;
+        if value.text() == "zbd" {
+            let help = "`zonemode=strided` is supported";
+            let problem = value.wrong("zoned block devices are not supported", "this needs one");
+            return Err(problem.help(help));
+        }
+        let choices = [("none", ZoneMode::None), ("strided", ZoneMode::Strided)];
+        job.zones.mode = value.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("zonesize", |job, w| {
+        job.zones.size_bytes = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("zonerange", |job, w| {
+        job.zones.range_bytes = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("zoneskip", |job, w| {
+        job.zones.skip_bytes = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    refused("zonecapacity", "it is of zoned block devices", "remove it"),
+    refused(
+        "read_beyond_wp",
+        "it is of zoned block devices",
+        "remove it",
+    ),
+    refused(
+        "zone_reset_threshold",
+        "it is of zoned block devices",
+        "remove it",
+    ),
+    refused(
+        "zone_reset_frequency",
+        "it is of zoned block devices",
+        "remove it",
+    ),
+    refused(
+        "max_open_zones",
+        "it is of zoned block devices",
+        "remove it",
+    ),
+    refused(
+        "job_max_open_zones",
+        "it is of zoned block devices",
+        "remove it",
+    ),
+    harmless("ignore_zone_limits", "there are no zones"),
+];
+
+fn percent(value: &Value<'_>) -> Result<u8, Problem> {
+    let percent = value.count(0..=100)?;
+    Ok(u8::try_from(percent).expect("at most 100"))
+}
+
+fn block(value: &Value<'_>) -> Result<u64, Problem> {
+    value.number(1..=u64::from(u32::MAX))
+}
+
+const ACCESSES: [(&str, Access); 11] = [
+    ("read", Access::Read),
+    ("write", Access::Write),
+    ("trim", Access::Trim),
+    ("randread", Access::RandomRead),
+    ("randwrite", Access::RandomWrite),
+    ("randtrim", Access::RandomTrim),
+    ("rw", Access::Mixed),
+    ("readwrite", Access::Mixed),
+    ("randrw", Access::RandomMixed),
+    ("trimwrite", Access::TrimWrite),
+    ("randtrimwrite", Access::RandomTrimWrite),
+];
+
+/// `rw=randread:N` and `rw=read:BYTES`.
+fn read_write(pattern: &mut Pattern, written: &Written<'_>) -> Result<(), Problem> {
+    let (word, modifier) = written.value()?.split_once(&[':']);
+    let access = word.choice(&ACCESSES)?;
+    (pattern.access, pattern.sequence, pattern.skip_bytes) = (access, 1, 0);
+    let Some(modifier) = modifier else {
+        return Ok(());
+    };
+    if !access.is_random() {
+        pattern.skip_bytes = modifier.signed()?;
+        return Ok(());
+    }
+    pattern.sequence = plain_count(&modifier)?;
+    Ok(())
+}
+
+/// `4k-16k` or `4k:16k`, in either order.
+fn block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
+    let (low, high) = value.split_once(&['-', ':']);
+    let Some(high) = high else {
+        let problem = value.wrong("bsrange wants two sizes", "fio drops the job");
+        return Err(problem.help("write `LOW-HIGH`, or `bs=` for one size"));
+    };
+    let (low, high) = (block(&low)?, block(&high)?);
+    Ok((low.min(high), low.max(high)))
+}
+
+/// `4k/50:8k/30:16k`: what has no share has an equal one of the rest.
+fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
+    let parts = value.split(&[':']);
+    if parts.len() > MOST_PARTS {
+        let title = format!("bssplit takes at most {MOST_PARTS} sizes");
+        return Err(parts[MOST_PARTS].wrong(title, "fio drops the rest"));
+    }
+    let mut read = Vec::new();
+    for part in &parts {
+        let (size, share) = part.split_once(&['/']);
+        let share = share.filter(|share| !share.text().is_empty());
+        let share = share.map(|share| share.count(0..=100)).transpose()?;
+        read.push((block(&size)?, share));
+    }
+    let sum: u32 = read.iter().filter_map(|(_, share)| *share).sum();
+    let missing = read.iter().filter(|(_, share)| share.is_none()).count() as u32;
+    if sum > 100 || (sum < 100 && missing == 0) {
+        let title = format!("the shares of bssplit are {sum} percent");
+        let label = "fio issues other shares than these, and says nothing";
+        let help = "make them 100, or leave out the share of the last size";
+        return Err(value.wrong(title, label).help(help));
+    }
+    let rest = (100 - sum).checked_div(missing).unwrap_or(0);
+    let weighted = read.into_iter().map(|(bytes, share)| Weighted {
+        bytes,
+        percent: share.unwrap_or(rest),
+    });
+    Ok(weighted.collect())
+}
+
+const DISTRIBUTIONS: [(&str, &str); 6] = [
+    ("random", "random"),
+    ("zipf", "zipf"),
+    ("pareto", "pareto"),
+    ("normal", "normal"),
+    ("zoned", "zoned"),
+    ("zoned_abs", "zoned_abs"),
+];
+
+/// `random_distribution`: only zones differ by direction.
+fn distribution(into: &mut PerDirection<Distribution>, value: &Value<'_>) -> Result<(), Problem> {
+    let (word, rest) = value.split_once(&[':']);
+    let name = word.choice(&DISTRIBUTIONS)?;
+    let all = match name {
+        "random" => match rest {
+            Some(rest) => return Err(rest.wrong("`random` has no parameter", "fio ignores this")),
+            None => Distribution::Uniform,
+        },
+        "zoned" | "zoned_abs" => {
+            let Some(rest) = rest else {
+                let problem = word.wrong(format!("`{name}` wants its zones"), "fio has none");
+                return Err(problem.help(format!("write `{name}:ACCESS/RANGE:ACCESS/RANGE`")));
+            };
+            let absolute = name == "zoned_abs";
+            return each(&rest.per_direction()?, into, |part| zones(part, absolute));
+        }
+        _ => by_rank(name, rest)?,
+    };
+    *into = PerDirection::all(all);
+    Ok(())
+}
+
+fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem> {
+    let (parameter, center) = match rest {
+        Some(rest) => {
+            let (parameter, center) = rest.split_once(&[':']);
+            (Some(parameter), center)
+        }
+        None => (None, None),
+    };
+    let center = center.map(|center| center.float(0.0..=1.0)).transpose()?;
+    let number = |default: f64| match &parameter {
+        Some(parameter) => parameter.float(..),
+        None => Ok(default),
+    };
+    let out_of = |limits: &str| match &parameter {
+        Some(parameter) => parameter.wrong(format!("{name} is {limits}"), "fio drops the job"),
+        None => unreachable!("defaults are in range"),
+    };
+    match name {
+        "zipf" => {
+            let theta = number(1.1)?;
+            let fits = theta > 0.0 && theta != 1.0;
+            fits.then_some(Distribution::Zipf { theta, center })
+                .ok_or_else(|| out_of("above 0, and not 1"))
+        }
+        "pareto" => {
+            let h = number(0.2)?;
+            let fits = h > 0.0 && h < 1.0;
+            fits.then_some(Distribution::Pareto { h, center })
+                .ok_or_else(|| out_of("between 0 and 1"))
+        }
+        _ => {
+            let deviation = number(0.0)?;
+            let fits = (0.0..=100.0).contains(&deviation);
+            fits.then_some(Distribution::Normal { deviation, center })
+                .ok_or_else(|| out_of("from 0 to 100 percent"))
+        }
+    }
+}
+
+/// `50/10:50/90`.
+fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
+    let mut zones = Vec::new();
+    let (mut accesses, mut ranges) = (0, 0);
+    let parts = value.split(&[':']);
+    if parts.len() > 256 {
+        return Err(parts[256].wrong("there are at most 256 zones", "fio drops the rest"));
+    }
+    for part in parts {
+        let (access, extent) = part.split_once(&['/']);
+        let Some(extent) = extent else {
+            let problem = part.wrong("a zone is ACCESS/RANGE", "fio drops the job");
+            return Err(problem);
+        };
+        let extent = match absolute {
+            true => extent.number(1..)?,
+            false => u64::from(extent.count(1..=100)?),
+        };
+        let percent = percent(&access)?;
+        accesses += u32::from(percent);
+        ranges = extent.saturating_add(ranges);
+        zones.push(Zone { percent, extent });
+    }
+    if accesses != 100 {
+        let title = format!("the accesses of the zones are {accesses} percent");
+        let problem = value.wrong(title, "fio drops the job");
+        return Err(problem.help("the first numbers must add up to 100"));
+    }
+    if absolute {
+        return Ok(Distribution::ZonedBytes(Arc::from(zones)));
+    }
+    if ranges > 100 {
+        let title = format!("the ranges of the zones are {ranges} percent");
+        return Err(value.wrong(title, "the second numbers are shares of the file"));
+    }
+    Ok(Distribution::Zoned(Arc::from(zones)))
+}
+
+/// `roundrobin:N`, `zipf:theta`.
+fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
+    let choices = [
+        ("roundrobin", "roundrobin"),
+        ("sequential", "sequential"),
+        ("random", "random"),
+        ("zipf", "zipf"),
+        ("pareto", "pareto"),
+        ("normal", "normal"),
+        ("gauss", "normal"),
+    ];
+    let (word, rest) = value.split_once(&[':']);
+    let name = word.choice(&choices)?;
+    let mut service = FileService::default();
+    match name {
+        "roundrobin" | "sequential" | "random" => {
+            service.order = match name {
+                "roundrobin" => FileServiceOrder::RoundRobin,
+                "sequential" => FileServiceOrder::Sequential,
+                _ => FileServiceOrder::Random,
+            };
+            if let Some(rest) = rest {
+                service.after_ios = plain_count(&rest)?;
+            }
+        }
+        _ => {
+            service.order = match by_rank(name, rest)? {
+                Distribution::Zipf { theta, .. } => FileServiceOrder::Zipf { theta },
+                Distribution::Pareto { h, .. } => FileServiceOrder::Pareto { h },
+                Distribution::Normal { deviation, .. } => FileServiceOrder::Normal { deviation },
+                Distribution::Uniform | Distribution::Zoned(_) | Distribution::ZonedBytes(_) => {
+                    FileServiceOrder::Random
+                }
+            };
+        }
+    }
+    Ok(service)
+}
+
+/// A count that fio reads with `atoi`: no suffix.
+fn plain_count(value: &Value<'_>) -> Result<u32, Problem> {
+    let count = value.count(1..)?;
+    if value.text().bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(count);
+    }
+    let reads = value
+        .text()
+        .trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let title = format!("`{}` is a count, without a suffix", value.text());
+    Err(value.wrong(title, format!("fio reads `{reads}` and says nothing")))
+}

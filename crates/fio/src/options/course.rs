@@ -1,0 +1,359 @@
+//! Options that say when, how fast, beside whom, and until what.
+
+use super::{Key, each, harmless, honoured, refused};
+use crate::job::{
+    Criterion, ErrorPolicy, ExitScope, RateProcess, SteadyLimit, ThinkOn, Verification,
+};
+use crate::problem::Problem;
+use crate::value::{Bare, Value};
+
+/// As many as fio has room for.
+const MOST_CLONES: u32 = 4096;
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("name", |job, w| {
+        job.name = w.value()?.text().to_owned();
+        Ok(())
+    }),
+    honoured("numjobs", |job, w| {
+        job.order.clones = w.value()?.single()?.count(1..=MOST_CLONES)?;
+        Ok(())
+    }),
+    honoured("thread", |job, w| {
+        job.order.threads = w.flag()?;
+        Ok(())
+    }),
+    honoured("stonewall", |job, w| {
+        job.order.stonewall = w.flag()?;
+        Ok(())
+    })
+    .or(&["wait_for_previous"]),
+    honoured("new_group", |job, w| {
+        job.order.new_group = w.flag()?;
+        Ok(())
+    }),
+    honoured("wait_for", |job, w| {
+        job.order.wait_for = Some(w.value()?.text().to_owned());
+        Ok(())
+    }),
+    honoured("exitall", |job, w| {
+        job.order.exit_all = w.flag()?;
+        Ok(())
+    }),
+    honoured("exit_what", |job, w| {
+        let choices = [
+            ("group", ExitScope::Group),
+            ("stonewall", ExitScope::Stonewall),
+            ("all", ExitScope::All),
+        ];
+        job.order.exit_scope = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("exitall_on_error", |job, w| {
+        job.order.exit_all_on_error = w.flag()?;
+        Ok(())
+    }),
+    honoured("flow", |job, w| {
+        job.order.flow = w.value()?.single()?.count(0..=1000)?;
+        Ok(())
+    }),
+    honoured("flow_id", |job, w| {
+        job.order.flow_id = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("flow_sleep", |job, w| {
+        job.order.flow_sleep_us = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("runtime", |job, w| {
+        job.times.runtime_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        Ok(())
+    })
+    .or(&["timeout"]),
+    honoured("time_based", |job, w| {
+        job.times.time_based = w.flag()?;
+        Ok(())
+    }),
+    honoured("ramp_time", |job, w| {
+        job.times.ramp_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        Ok(())
+    }),
+    honoured("startdelay", |job, w| {
+        job.times.start_delay_us = delay(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("rate", |job, w| {
+        each(&w.value()?.numbers()?, &mut job.rate.bytes_per_s, positive)
+    }),
+    honoured("rate_min", |job, w| {
+        each(
+            &w.value()?.numbers()?,
+            &mut job.rate.least_bytes_per_s,
+            positive,
+        )
+    })
+    .or(&["ratemin"]),
+    honoured("rate_iops", |job, w| {
+        each(&w.value()?.numbers()?, &mut job.rate.iops, positive_count)
+    }),
+    honoured("rate_iops_min", |job, w| {
+        each(
+            &w.value()?.numbers()?,
+            &mut job.rate.least_iops,
+            positive_count,
+        )
+    }),
+    honoured("rate_process", |job, w| {
+        let choices = [
+            ("linear", RateProcess::Linear),
+            ("poisson", RateProcess::Poisson),
+        ];
+        job.rate.process = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("rate_cycle", |job, w| {
+        job.rate.cycle_ms = milliseconds(&w.value()?)?;
+        Ok(())
+    })
+    .or(&["ratecycle"]),
+    honoured("rate_ignore_thinktime", |job, w| {
+        job.rate.ignore_think = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("thinktime", |job, w| {
+        job.think.time_us = short_time(&w.value()?, Bare::Microseconds)?;
+        Ok(())
+    }),
+    honoured("thinktime_spin", |job, w| {
+        job.think.spin_us = short_time(&w.value()?, Bare::Microseconds)?;
+        Ok(())
+    }),
+    honoured("thinktime_blocks", |job, w| {
+        job.think.after_ios = w.value()?.single()?.count(1..)?;
+        Ok(())
+    }),
+    honoured("thinktime_blocks_type", |job, w| {
+        let choices = [("complete", ThinkOn::Completion), ("issue", ThinkOn::Issue)];
+        job.think.counts = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("thinktime_iotime", |job, w| {
+        job.think.after_us = short_time(&w.value()?, Bare::Seconds)?.into();
+        Ok(())
+    }),
+    honoured("latency_target", |job, w| {
+        job.latency.target_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        Ok(())
+    }),
+    honoured("latency_window", |job, w| {
+        job.latency.window_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        Ok(())
+    }),
+    honoured("latency_percentile", |job, w| {
+        job.latency.percentile = w.value()?.float(0.0..=100.0)?;
+        Ok(())
+    }),
+    honoured("latency_run", |job, w| {
+        job.latency.keep_running = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("max_latency", |job, w| {
+        job.latency.most_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        Ok(())
+    }),
+    honoured("steadystate", |job, w| {
+        let (criterion, slope, limit) = steady_state(&w.value()?)?;
+        let steady = &mut job.steady;
+        (steady.criterion, steady.slope, steady.limit) = (criterion, slope, limit);
+        steady.is_asked = true;
+        Ok(())
+    })
+    .or(&["ss"]),
+    honoured("steadystate_duration", |job, w| {
+        job.steady.window_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        Ok(())
+    })
+    .or(&["ss_dur"]),
+    honoured("steadystate_ramp_time", |job, w| {
+        job.steady.ramp_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        Ok(())
+    })
+    .or(&["ss_ramp"]),
+    honoured("steadystate_check_interval", |job, w| {
+        job.steady.interval_us = w.value()?.single()?.time_us(Bare::Seconds)?.max(1);
+        Ok(())
+    })
+    .or(&["ss_interval"]),
+    honoured("verify", |job, w| {
+        job.verify.kind = verification(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("do_verify", |job, w| {
+        job.verify.read_back = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("verify_only", |job, w| {
+        job.verify.only = w.flag()?;
+        Ok(())
+    }),
+    honoured("verify_fatal", |job, w| {
+        job.verify.fatal = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("verify_interval", |job, w| {
+        job.verify.interval_bytes = w.value()?.single()?.count(80..)?;
+        Ok(())
+    }),
+    honoured("verify_offset", |job, w| {
+        job.verify.offset_bytes = w.value()?.single()?.count(40..)?;
+        Ok(())
+    }),
+    honoured("verify_backlog", |job, w| {
+        job.verify.backlog = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("verify_backlog_batch", |job, w| {
+        job.verify.backlog_batch = Some(w.value()?.single()?.count(..)?);
+        Ok(())
+    }),
+    honoured("continue_on_error", |job, w| {
+        job.errors = error_policy(&w.value()?)?;
+        Ok(())
+    }),
+    harmless("verify_dump", "a difference is reported with its place"),
+    harmless("verify_async", "the worker compares by itself"),
+    harmless("verify_state_save", "nothing is kept of an interrupted run"),
+    refused(
+        "verify_state_load",
+        "there is no state of an interrupted run",
+        "remove it",
+    ),
+    refused(
+        "verify_pattern",
+        "blocks with a pattern are not compared",
+        "use `verify=crc32c`",
+    ),
+    refused(
+        "experimental_verify",
+        "verification without a record of writes",
+        "remove it",
+    ),
+    refused(
+        "ignore_error",
+        "lists of errors are not supported",
+        "use `continue_on_error=`",
+    ),
+];
+
+fn positive(value: &Value<'_>) -> Result<Option<u64>, Problem> {
+    value.number(..).map(|rate| (rate > 0).then_some(rate))
+}
+
+fn positive_count(value: &Value<'_>) -> Result<Option<u32>, Problem> {
+    value.count(..).map(|rate| (rate > 0).then_some(rate))
+}
+
+/// fio keeps these in 32 bits of microseconds.
+fn short_time(value: &Value<'_>, bare: Bare) -> Result<u32, Problem> {
+    let time_us = value.single()?.time_us(bare)?;
+    u32::try_from(time_us).map_err(|_| {
+        let title = format!("{} is at most 71 minutes", value.key());
+        value.wrong(title, "fio keeps 32 bits of this many microseconds")
+    })
+}
+
+/// A bare number of milliseconds, in which fio reads units of size.
+fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
+    value.single()?.count(1..).map_err(|problem| {
+        problem.help(format!(
+            "{} is in milliseconds, without a unit",
+            value.key()
+        ))
+    })
+}
+
+/// `5` or `1-3`.
+fn delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
+    let (low, high) = value.single()?.split_once(&['-', ':']);
+    let low = low.time_us(Bare::Seconds)?;
+    let high = high.map_or(Ok(low), |high| high.time_us(Bare::Seconds))?;
+    Ok((low.min(high), low.max(high)))
+}
+
+/// `iops_slope:0.3%`.
+fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Problem> {
+    let choices = [
+        ("iops", (Criterion::Iops, false)),
+        ("iops_slope", (Criterion::Iops, true)),
+        ("bw", (Criterion::Bandwidth, false)),
+        ("bw_slope", (Criterion::Bandwidth, true)),
+        ("lat", (Criterion::Latency, false)),
+        ("lat_slope", (Criterion::Latency, true)),
+    ];
+    let (word, limit) = value.split_once(&[':']);
+    let (criterion, slope) = word.choice(&choices)?;
+    let Some(limit) = limit else {
+        let problem = value.wrong("how far from steady?", "fio takes 0");
+        return Err(problem.help(format!("write `{}:LIMIT` or `{0}:LIMIT%`", word.text())));
+    };
+    let limit = match (limit.text().strip_suffix('%'), criterion) {
+        (Some(digits), _) => SteadyLimit::Percent(limit.part(0..digits.len()).float(0.0..=100.0)?),
+        (None, Criterion::Iops) => SteadyLimit::Absolute(limit.float(0.0..)?),
+        (None, Criterion::Bandwidth) => SteadyLimit::Absolute(limit.number(..)? as f64),
+        (None, Criterion::Latency) => {
+            SteadyLimit::Absolute(limit.time_us(Bare::Microseconds)? as f64 * 1000.0)
+        }
+    };
+    Ok((criterion, slope, limit))
+}
+
+const VERIFICATIONS: [(&str, Verification); 19] = [
+    ("0", Verification::None),
+    ("md5", Verification::Checksum("md5")),
+    ("crc64", Verification::Checksum("crc64")),
+    ("crc32", Verification::Checksum("crc32")),
+    ("crc32c", Verification::Checksum("crc32c")),
+    ("crc32c-intel", Verification::Checksum("crc32c")),
+    ("crc16", Verification::Checksum("crc16")),
+    ("crc7", Verification::Checksum("crc7")),
+    ("sha1", Verification::Checksum("sha1")),
+    ("sha256", Verification::Checksum("sha256")),
+    ("sha512", Verification::Checksum("sha512")),
+    ("sha3-224", Verification::Checksum("sha3-224")),
+    ("sha3-256", Verification::Checksum("sha3-256")),
+    ("sha3-384", Verification::Checksum("sha3-384")),
+    ("sha3-512", Verification::Checksum("sha3-512")),
+    ("xxhash", Verification::Checksum("xxhash")),
+    ("meta", Verification::Header),
+    ("null", Verification::Null),
+    ("pattern", Verification::Checksum("pattern")),
+];
+
+fn verification(value: &Value<'_>) -> Result<Verification, Problem> {
+    match value.choice(&VERIFICATIONS)? {
+        Verification::Checksum("pattern") => {
+            let problem = value.wrong("blocks with a pattern are not compared", "not supported");
+            Err(problem.help("use `verify=crc32c`"))
+        }
+        kind => Ok(kind),
+    }
+}
+
+fn error_policy(value: &Value<'_>) -> Result<ErrorPolicy, Problem> {
+    let policy = |read, write, verify| ErrorPolicy {
+        read,
+        write,
+        verify,
+    };
+    let choices = [
+        ("none", policy(false, false, false)),
+        ("0", policy(false, false, false)),
+        ("read", policy(true, false, false)),
+        ("write", policy(false, true, false)),
+        ("io", policy(true, true, false)),
+        ("verify", policy(false, false, true)),
+        ("all", policy(true, true, true)),
+        ("1", policy(true, true, true)),
+    ];
+    value.choice(&choices)
+}

@@ -1,0 +1,172 @@
+//! Options that say how I/O is submitted.
+
+use super::{Key, harmless, honoured, refused};
+use crate::job::{Engine, SubmitMode};
+use crate::problem::Problem;
+use crate::value::Value;
+
+/// The engines whose completions can be polled for.
+const POLLED: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
+/// Those that can refuse to wait.
+const NOWAIT: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
+/// Those that give single I/Os a priority.
+const PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("ioengine", |job, w| {
+        job.engine.engine = engine(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("iodepth", |job, w| {
+        job.engine.depth = w.value()?.single()?.count(1..)?;
+        Ok(())
+    }),
+    honoured("iodepth_batch", |job, w| {
+        job.engine.batch = w.value()?.single()?.count(..)?;
+        Ok(())
+    })
+    .or(&["iodepth_batch_submit"]),
+    honoured("iodepth_batch_complete_min", |job, w| {
+        job.engine.complete_min = w.value()?.single()?.count(..)?;
+        Ok(())
+    })
+    .or(&["iodepth_batch_complete"]),
+    honoured("iodepth_batch_complete_max", |job, w| {
+        let most = w.value()?.single()?.count(..)?;
+        job.engine.complete_max = (most > 0).then_some(most);
+        Ok(())
+    }),
+    honoured("iodepth_low", |job, w| {
+        let low = w.value()?.single()?.count(..)?;
+        job.engine.depth_low = (low > 0).then_some(low);
+        Ok(())
+    }),
+    honoured("io_submit_mode", |job, w| {
+        let choices = [
+            ("inline", SubmitMode::Inline),
+            ("offload", SubmitMode::Offload),
+        ];
+        job.engine.submit = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("direct", |job, w| {
+        job.engine.direct = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("buffered", |job, w| {
+        job.engine.direct = !w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("hipri", |job, w| {
+        job.engine.polled = w.flag()?;
+        Ok(())
+    })
+    .of(POLLED),
+    honoured("fixedbufs", |job, w| {
+        job.engine.fixed_buffers = w.flag()?;
+        Ok(())
+    })
+    .of(&[Engine::IoUring]),
+    honoured("registerfiles", |job, w| {
+        job.engine.registered_files = w.flag()?;
+        Ok(())
+    })
+    .of(&[Engine::IoUring]),
+    honoured("sqthread_poll", |job, w| {
+        job.engine.kernel_polls = w.flag()?;
+        Ok(())
+    })
+    .of(&[Engine::IoUring]),
+    harmless("sqthread_poll_cpu", "the kernel chooses the processor").of(&[Engine::IoUring]),
+    harmless("nonvectored", "I/O is never vectored").of(&[Engine::IoUring]),
+    harmless(
+        "userspace_reap",
+        "completions are taken without a system call",
+    )
+    .of(&[Engine::Libaio]),
+    harmless("thp", "huge pages change no I/O").of(&[Engine::Mmap]),
+    harmless("cmdprio_percentage", "all I/O has one priority").of(PRIORITY),
+    harmless("cmdprio_class", "all I/O has one priority").of(PRIORITY),
+    harmless("cmdprio", "all I/O has one priority").of(PRIORITY),
+    harmless("cmdprio_bssplit", "all I/O has one priority").of(PRIORITY),
+    refused(
+        "hipri_percentage",
+        "a share of polled I/O is not supported",
+        "use `hipri`",
+    )
+    .of(&[Engine::Pvsync2]),
+    refused(
+        "uncached",
+        "RWF_UNCACHED is not supported",
+        "use `direct=1`",
+    )
+    .of(&[Engine::IoUring, Engine::Pvsync2]),
+    refused("nowait", "RWF_NOWAIT is not supported", "remove it").of(NOWAIT),
+    refused("force_async", "IOSQE_ASYNC is not supported", "remove it").of(&[Engine::IoUring]),
+    refused(
+        "serialize_overlap",
+        "I/Os that overlap are not put in order",
+        "remove it",
+    ),
+];
+
+const ENGINES: [Engine; 10] = [
+    Engine::Sync,
+    Engine::Psync,
+    Engine::Vsync,
+    Engine::Pvsync,
+    Engine::Pvsync2,
+    Engine::Mmap,
+    Engine::Libaio,
+    Engine::Posixaio,
+    Engine::IoUring,
+    Engine::Null,
+];
+
+/// fio's others, which move data elsewhere or are no storage at all.
+const OTHERS: [&str; 33] = [
+    "cpuio",
+    "dev-dax",
+    "e4defrag",
+    "exec",
+    "external",
+    "falloc",
+    "filecreate",
+    "filedelete",
+    "filestat",
+    "ftruncate",
+    "gfapi",
+    "gfapi_async",
+    "guasi",
+    "http",
+    "io_uring_cmd",
+    "libblkio",
+    "libcufile",
+    "libhdfs",
+    "libiscsi",
+    "libpmem",
+    "libzbc",
+    "mtd",
+    "nbd",
+    "net",
+    "netsplice",
+    "nfs",
+    "pmemblk",
+    "rados",
+    "rbd",
+    "rdma",
+    "sg",
+    "splice",
+    "xnvme",
+];
+
+fn engine(value: &Value<'_>) -> Result<Engine, Problem> {
+    let name = value.text();
+    if OTHERS.contains(&name) || name.starts_with("external:") {
+        let title = format!("the engine `{name}` is not supported");
+        let names = ENGINES.map(Engine::name).join(", ");
+        let problem = value.wrong(title, "fio has it, diskperf has not");
+        return Err(problem.help(format!("these are: {names}")));
+    }
+    value.choice(&ENGINES.map(|engine| (engine.name(), engine)))
+}

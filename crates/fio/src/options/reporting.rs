@@ -1,0 +1,118 @@
+//! Options that say what is told, and those that only say how it is told or timed.
+
+use std::sync::Arc;
+
+use super::{Key, harmless, honoured};
+use crate::job::Unified;
+use crate::number::Base;
+
+const OWN_CLOCK: &str = "diskperf times every I/O by its own clock";
+const NO_LOGS: &str = "diskperf writes no logs; its store keeps what they would hold";
+const PLACEMENT: &str = "workers run where the kernel puts them";
+const PRIORITY: &str = "workers run at the priority of the command";
+const MEMORY: &str = "buffers are where diskperf puts them";
+
+/// fio keeps as many percentiles.
+const MOST_PERCENTILES: usize = 20;
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("description", |job, w| {
+        job.description = Some(w.value()?.text().to_owned());
+        Ok(())
+    }),
+    honoured("kb_base", |job, w| {
+        let choices = [("1024", Base::Inverted), ("1000", Base::Si)];
+        job.base = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("group_reporting", |job, w| {
+        job.report.by_group = w.flag()?;
+        Ok(())
+    }),
+    honoured("unified_rw_reporting", |job, w| {
+        let choices = [
+            ("none", Unified::Apart),
+            ("0", Unified::Apart),
+            ("mixed", Unified::Mixed),
+            ("1", Unified::Mixed),
+            ("both", Unified::Both),
+            ("2", Unified::Both),
+        ];
+        job.report.unified = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("percentile_list", |job, w| {
+        let parts = w.value()?.split(&[':']);
+        if parts.len() > MOST_PERCENTILES {
+            let title = format!("there are at most {MOST_PERCENTILES} percentiles");
+            return Err(parts[MOST_PERCENTILES].wrong(title, "fio drops the job"));
+        }
+        let read = parts.iter().map(|part| part.float(0.0..=100.0));
+        let mut percentiles = read.collect::<Result<Vec<f64>, _>>()?;
+        percentiles.sort_by(f64::total_cmp);
+        job.report.percentiles = Arc::from(percentiles);
+        Ok(())
+    }),
+    honoured("slat_percentiles", |job, w| {
+        job.report.of_submission = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("clat_percentiles", |job, w| {
+        job.report.of_completion = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("lat_percentiles", |job, w| {
+        job.report.of_both = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("stats", |job, w| {
+        job.report.is_reported = w.value()?.boolean()?;
+        Ok(())
+    }),
+    harmless("unit_base", "the form of the table is diskperf's"),
+    harmless("significant_figures", "the form of the table is diskperf's"),
+    harmless("block_error_percentiles", "errors of blocks are counted"),
+    harmless("clocksource", OWN_CLOCK),
+    harmless("gtod_reduce", OWN_CLOCK),
+    harmless("gtod_cpu", OWN_CLOCK),
+    harmless("disable_lat", OWN_CLOCK),
+    harmless("disable_clat", OWN_CLOCK),
+    harmless("disable_slat", OWN_CLOCK),
+    harmless("disable_bw_measurement", OWN_CLOCK).or(&["disable_bw"]),
+    harmless("disk_util", "diskperf counts what it does itself"),
+    harmless("error_dump", "every error is reported with its place"),
+    harmless("per_job_logs", NO_LOGS),
+    harmless("write_bw_log", NO_LOGS),
+    harmless("write_lat_log", NO_LOGS),
+    harmless("write_iops_log", NO_LOGS),
+    harmless("write_hist_log", NO_LOGS),
+    harmless("bwavgtime", NO_LOGS),
+    harmless("iopsavgtime", NO_LOGS),
+    harmless("log_entries", NO_LOGS),
+    harmless("log_avg_msec", NO_LOGS),
+    harmless("log_hist_msec", NO_LOGS),
+    harmless("log_hist_coarseness", NO_LOGS),
+    harmless("log_max_value", NO_LOGS),
+    harmless("log_window_value", NO_LOGS),
+    harmless("log_offset", NO_LOGS),
+    harmless("log_prio", NO_LOGS),
+    harmless("log_issue_time", NO_LOGS),
+    harmless("log_compression", NO_LOGS),
+    harmless("log_compression_cpus", NO_LOGS),
+    harmless("log_store_compressed", NO_LOGS),
+    harmless("log_unix_epoch", NO_LOGS),
+    harmless("log_alternate_epoch", NO_LOGS),
+    harmless("log_alternate_epoch_clock_id", NO_LOGS),
+    harmless("cpumask", PLACEMENT),
+    harmless("cpus_allowed", PLACEMENT),
+    harmless("cpus_allowed_policy", PLACEMENT),
+    harmless("numa_cpu_nodes", PLACEMENT),
+    harmless("numa_mem_policy", PLACEMENT),
+    harmless("nice", PRIORITY),
+    harmless("prio", PRIORITY),
+    harmless("prioclass", PRIORITY),
+    harmless("mem", MEMORY).or(&["iomem"]),
+    harmless("iomem_align", MEMORY).or(&["mem_align"]),
+    harmless("hugepage-size", MEMORY),
+    harmless("lockmem", MEMORY),
+];

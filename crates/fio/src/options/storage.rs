@@ -1,0 +1,328 @@
+//! Options that say which files, how much of them, and when data must be durable.
+
+use std::sync::Arc;
+
+use super::{Key, harmless, honoured, refused};
+use crate::job::{Allocation, Amount, Files, RangeSync, SyncFlag};
+use crate::problem::Problem;
+use crate::value::{Value, Written};
+
+pub(super) const KEYS: &[Key] = &[
+    honoured("filename", |job, w| {
+        job.files.names = names(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("directory", |job, w| {
+        job.files.directories = names(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("filename_format", |job, w| {
+        job.files.name_format = name_format(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("nrfiles", |job, w| {
+        job.files.count = w.value()?.single()?.count(1..=1 << 20)?;
+        Ok(())
+    })
+    .or(&["nr_files"]),
+    honoured("openfiles", |job, w| {
+        job.files.open_at_once = Some(w.value()?.single()?.count(1..)?);
+        Ok(())
+    }),
+    honoured("filesize", |job, w| file_size(&mut job.files, w)),
+    honoured("overwrite", |job, w| {
+        job.files.overwrite = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("fallocate", |job, w| {
+        let choices = [
+            ("none", Allocation::None),
+            ("native", Allocation::Native),
+            ("posix", Allocation::Posix),
+            ("keep", Allocation::Keep),
+            ("truncate", Allocation::Truncate),
+            ("0", Allocation::None),
+            ("1", Allocation::Posix),
+        ];
+        job.files.allocation = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("create_on_open", |job, w| {
+        job.files.create_on_open = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("create_fsync", |job, w| {
+        job.files.create_fsync = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("allow_file_create", |job, w| {
+        job.files.may_create = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("allow_mounted_write", |job, w| {
+        job.files.allow_mounted_write = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("pre_read", |job, w| {
+        job.files.pre_read = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("invalidate", |job, w| {
+        job.files.invalidate = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("unlink", |job, w| {
+        job.files.unlink = w.value()?.single()?.boolean()?;
+        Ok(())
+    }),
+    honoured("unlink_each_loop", |job, w| {
+        job.files.unlink_each_loop = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("size", |job, w| {
+        let amount = amount(&w.value()?, 100)?;
+        // fio takes all that is there for 0.
+        job.target.size = (amount != Amount::Bytes(0)).then_some(amount);
+        Ok(())
+    }),
+    honoured("io_size", |job, w| {
+        let amount = amount(&w.value()?, 100)?;
+        job.target.io_size = (amount != Amount::Bytes(0)).then_some(amount);
+        Ok(())
+    })
+    .or(&["io_limit"]),
+    honoured("number_ios", |job, w| {
+        let most = w.value()?.single()?.number(..)?;
+        job.target.most_ios = (most > 0).then_some(most);
+        Ok(())
+    }),
+    honoured("loops", |job, w| {
+        job.target.loops = w.value()?.single()?.count(1..)?;
+        Ok(())
+    }),
+    honoured("offset", |job, w| {
+        job.target.offset = amount(&w.value()?, 100)?;
+        Ok(())
+    })
+    .or(&["fileoffset"]),
+    honoured("offset_align", |job, w| {
+        job.target.offset_align_bytes = w.value()?.single()?.number(..)?;
+        Ok(())
+    }),
+    honoured("offset_increment", |job, w| {
+        job.target.offset_increment = amount(&w.value()?, 100)?;
+        Ok(())
+    }),
+    honoured("sync", |job, w| {
+        let choices = [
+            ("none", SyncFlag::None),
+            ("0", SyncFlag::None),
+            ("sync", SyncFlag::Sync),
+            ("1", SyncFlag::Sync),
+            ("dsync", SyncFlag::Dsync),
+        ];
+        job.sync.flag = w.value()?.choice(&choices)?;
+        Ok(())
+    }),
+    honoured("fsync", |job, w| {
+        job.sync.fsync_every = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("fdatasync", |job, w| {
+        job.sync.fdatasync_every = w.value()?.single()?.count(..)?;
+        Ok(())
+    }),
+    honoured("end_fsync", |job, w| {
+        job.sync.fsync_at_end = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("fsync_on_close", |job, w| {
+        job.sync.fsync_on_close = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("sync_file_range", |job, w| {
+        job.sync.range = range_sync(&w.value()?)?;
+        Ok(())
+    }),
+    honoured("zero_buffers", |job, w| {
+        job.data.zeroes = w.flag()?;
+        Ok(())
+    }),
+    honoured("refill_buffers", |job, w| {
+        job.data.refill = w.flag()?;
+        Ok(())
+    }),
+    honoured("scramble_buffers", |job, w| {
+        job.data.scramble = w.value()?.boolean()?;
+        Ok(())
+    }),
+    honoured("buffer_compress_percentage", |job, w| {
+        let percent = w.value()?.single()?.count(0..=100)?;
+        job.data.compressible_percent = u8::try_from(percent).expect("at most 100");
+        Ok(())
+    }),
+    honoured("buffer_compress_chunk", |job, w| {
+        job.data.compress_chunk_bytes = w.value()?.single()?.count(1..)?;
+        Ok(())
+    }),
+    refused("file_append", "appending is not supported", "use `offset=`"),
+    refused(
+        "fill_device",
+        "filling until the space ends is not supported",
+        "give a `size=`",
+    )
+    .or(&["fill_fs"]),
+    refused(
+        "opendir",
+        "it takes whatever is in a folder",
+        "name the files by `filename=`",
+    ),
+    refused("lockfile", "files are not locked here", "remove it"),
+    refused(
+        "create_only",
+        "a job without I/O is not supported",
+        "remove the job",
+    ),
+    refused("atomic", "atomic writes are not supported", "remove it"),
+    refused(
+        "write_barrier",
+        "barriers are not supported",
+        "use `fdatasync=`",
+    ),
+    refused(
+        "write_hint",
+        "lifetimes of writes are not supported",
+        "remove it",
+    ),
+    refused(
+        "dedupe_percentage",
+        "data with duplicates are not made",
+        "remove it",
+    ),
+    refused(
+        "dedupe_mode",
+        "data with duplicates are not made",
+        "remove it",
+    ),
+    refused(
+        "dedupe_working_set_percentage",
+        "data with duplicates are not made",
+        "remove it",
+    ),
+    refused(
+        "dedupe_global",
+        "data with duplicates are not made",
+        "remove it",
+    ),
+    harmless("buffer_pattern", "data are what diskperf writes"),
+    harmless("create_serialize", "files are laid out one after the other"),
+    harmless("fadvise_hint", "no advice is given"),
+    harmless("unique_filename", "there are no clients"),
+];
+
+/// Parted by `:`, where `\:` is a colon.
+fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
+    let mut names = vec![String::new()];
+    let mut letters = value.text().chars().peekable();
+    while let Some(letter) = letters.next() {
+        let last = names.last_mut().expect("one at least");
+        match letter {
+            '\\' if letters.peek() == Some(&':') => {
+                last.push(':');
+                letters.next();
+            }
+            ':' => names.push(String::new()),
+            other => last.push(other),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    if names.is_empty() {
+        return Err(value.wrong("no name is here", "only colons"));
+    }
+    if let Some(name) = names.iter().find(|name| name.starts_with([' ', '\t'])) {
+        let key = value.key();
+        let trimmed = name.trim_start();
+        let problem = value.wrong(
+            "a blank in front of a value",
+            "fio makes it part of the name",
+        );
+        return Err(problem.help(format!("write `{key}={trimmed}` without blanks")));
+    }
+    Ok(Arc::from(names))
+}
+
+fn name_format(value: &Value<'_>) -> Result<String, Problem> {
+    let known = ["$jobname", "$jobnum", "$filenum", "$clientuid"];
+    let mut rest = value.text();
+    while let Some(at) = rest.find('$') {
+        rest = &rest[at..];
+        let Some(word) = known.iter().find(|word| rest.starts_with(*word)) else {
+            let problem = value.wrong(
+                "an unknown word of filename_format",
+                "fio keeps it as it is",
+            );
+            return Err(problem.help(format!("these are known: {}", known.join(", "))));
+        };
+        rest = &rest[word.len()..];
+    }
+    Ok(value.text().to_owned())
+}
+
+/// A size, or a percentage of the target.
+fn amount(value: &Value<'_>, most_percent: u32) -> Result<Amount, Problem> {
+    let value = value.single()?;
+    if let Some(digits) = value.text().strip_suffix('%') {
+        let percent = value.part(0..digits.len());
+        if let Ok(whole) = digits.parse::<u32>() {
+            let problem = match whole {
+                0 => percent.wrong("0 percent is nothing", "fio reads another number"),
+                whole if whole > most_percent => percent.wrong(
+                    format!("more than {most_percent} percent"),
+                    "fio drops the job",
+                ),
+                _ => return Ok(Amount::Percent(whole)),
+            };
+            return Err(problem.help("write a percentage from 1 to 100"));
+        }
+        let whole: String = digits.chars().take_while(char::is_ascii_digit).collect();
+        let title = format!("`{}` is not a whole percentage", value.text());
+        return Err(value.wrong(title, format!("fio reads {whole} and says nothing")));
+    }
+    if value.text().ends_with(['z', 'Z']) {
+        let problem = value.wrong(
+            "sizes in zones are not supported",
+            "this needs a zoned device",
+        );
+        return Err(problem.help("write the size in bytes"));
+    }
+    value.number(..).map(Amount::Bytes)
+}
+
+/// One size, or `low-high`.
+fn file_size(files: &mut Files, written: &Written<'_>) -> Result<(), Problem> {
+    let (low, high) = written.value()?.single()?.split_once(&['-', ':']);
+    let low = low.number(1..)?;
+    let high = high.map_or(Ok(low), |high| high.number(1..))?;
+    files.size_bytes = Some((low.min(high), low.max(high)));
+    Ok(())
+}
+
+/// `write:8,wait_after:8`: the last number counts.
+fn range_sync(value: &Value<'_>) -> Result<RangeSync, Problem> {
+    let choices = [("wait_before", 0), ("write", 1), ("wait_after", 2)];
+    let mut sync = RangeSync::default();
+    for part in value.split(&[',']) {
+        let (word, every) = part.split_once(&[':']);
+        match word.choice(&choices)? {
+            0 => sync.wait_before = true,
+            1 => sync.write = true,
+            _ => sync.wait_after = true,
+        }
+        let Some(every) = every else {
+            let problem = part.wrong("after how many writes?", "fio never does it");
+            return Err(problem.help(format!("write `{}:N`", part.text())));
+        };
+        sync.every_writes = every.count(1..)?;
+    }
+    Ok(sync)
+}

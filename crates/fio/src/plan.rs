@@ -1,0 +1,257 @@
+//! What a job becomes: its files, and how many I/Os it does.
+
+use std::collections::BTreeMap;
+
+use crate::job::{
+    Access, Amount, Direction, Distribution, Job, PerDirection, Verification, ZoneMode,
+};
+use crate::offsets::{Region, Sequential};
+use crate::problem::Problem;
+
+/// A file of one clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Its path, as the job gives it: relative to the working directory unless it begins
+    /// with `/`.
+    pub path: String,
+    /// The part of it that is used, and how long the file must be.
+    pub region: Region,
+}
+
+/// The paths of a clone's files, the first clone being 0: without looking at any.
+pub fn paths(job: &Job, clone: u32) -> Vec<String> {
+    let directories = &job.files.directories;
+    let directory = directories.get(clone as usize % directories.len().max(1));
+    let placed = |name: String| match directory {
+        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        None => name,
+    };
+    if !job.files.names.is_empty() {
+        return job.files.names.iter().cloned().map(placed).collect();
+    }
+    let named = |number: u32| {
+        let name = job.files.name_format.replace("$jobname", &job.section);
+        let name = name.replace("$jobnum", &clone.to_string());
+        let name = name.replace("$filenum", &number.to_string());
+        name.replace("$clientuid", "")
+    };
+    (0..job.files.count).map(named).map(placed).collect()
+}
+
+/// The files of a clone and the part of each that it uses; `existing` has the sizes of
+/// those that are there, in bytes.
+///
+/// # Errors
+///
+/// If a size depends on a file that is not there, or if nothing is left of one.
+pub fn files(
+    job: &Job,
+    clone: u32,
+    existing: &BTreeMap<String, u64>,
+) -> Result<Vec<PlannedFile>, Problem> {
+    let paths = paths(job, clone);
+    let count = paths.len() as u64;
+    let planned = |path: String| {
+        let region = region(job, clone, count, existing.get(&path).copied());
+        region.map(|region| PlannedFile { path, region })
+    };
+    paths.into_iter().map(planned).collect()
+}
+
+/// The part of one of `count` files that a clone uses.
+fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Region, Problem> {
+    let share = match job.target.size {
+        // Without rounding to blocks: 64k over 3 files is 21845 bytes each.
+        Some(Amount::Bytes(bytes)) => Some(bytes / count),
+        Some(Amount::Percent(_)) | None => None,
+    };
+    let fixed = job.files.size_bytes;
+    let file = match (existing, fixed, share) {
+        (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
+        (_, Some((low, _)), _) => low,
+        (Some(bytes), None, _) => bytes,
+        (None, None, Some(bytes)) => bytes,
+        (None, None, None) => {
+            return Err(Problem::error("how large is a file that is not there?")
+                .at(job.place_of("size"), "this is of a file that is there")
+                .help("give a `size` or a `filesize` in bytes"));
+        }
+    };
+    let offset_bytes = start(job, clone, file);
+    let left = file.saturating_sub(offset_bytes);
+    let length_bytes = match (fixed, share, job.target.size) {
+        (None, Some(share), _) => share,
+        (_, _, Some(Amount::Percent(percent))) => {
+            let part = Amount::Percent(percent).of(file).min(left);
+            part - part % smallest_block(job)
+        }
+        _ => left,
+    };
+    if length_bytes == 0 {
+        let label = format!("this begins at byte {offset_bytes} of {file}");
+        let problem = Problem::error("nothing of the file is left");
+        return Err(problem
+            .at(job.place_of("offset"), label)
+            .help("lower the offset"));
+    }
+    Ok(Region {
+        offset_bytes,
+        length_bytes,
+        file_bytes: file.max(offset_bytes.saturating_add(length_bytes)),
+    })
+}
+
+/// Where a clone begins in a file of so many bytes. Percentages are rounded up to a block.
+fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
+    let target = &job.target;
+    let increment = target.offset_increment.of(file_bytes);
+    let offset = target.offset.of(file_bytes);
+    let offset = offset.saturating_add(increment.saturating_mul(clone.into()));
+    let shares = [target.offset, target.offset_increment];
+    if shares.iter().all(|amount| amount.bytes().is_some()) {
+        return offset;
+    }
+    let align = match target.offset_align_bytes {
+        0 => smallest_block(job),
+        align => align,
+    };
+    offset.checked_next_multiple_of(align).unwrap_or(offset)
+}
+
+fn smallest_block(job: &Job) -> u64 {
+    let directions = job.pattern.access.directions().iter();
+    let smallest = directions.map(|&direction| job.blocks.sizes(direction).bounds().0);
+    smallest.min().unwrap_or(4096).max(1)
+}
+
+/// How many I/Os a clone does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ios {
+    /// So many of each direction.
+    Exactly(PerDirection<u64>),
+    /// So many together: what each is, is drawn, and this percentage are reads.
+    Mixed {
+        /// Reads and writes.
+        total: u64,
+        /// Of reads.
+        read_percent: u8,
+    },
+}
+
+impl Ios {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        match self {
+            Ios::Exactly(each) => each.read + each.write + each.trim,
+            Ios::Mixed { total, .. } => *total,
+        }
+    }
+}
+
+/// How many I/Os a clone does on these files, unless time ends it before; nothing where
+/// that cannot be told: a `time_based` job, or blocks of several sizes.
+pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
+    let block = job.blocks.sizes(job.pattern.access.first()).only()?;
+    let mut directions = job.pattern.access.directions().iter();
+    let same = directions.all(|&direction| job.blocks.sizes(direction).only() == Some(block));
+    if job.times.time_based || !same || block == 0 {
+        return None;
+    }
+    let total = total(job, files, block);
+    Some(shared_out(job, total))
+}
+
+fn shared_out(job: &Job, total: u64) -> Ios {
+    let mut each = PerDirection::default();
+    match job.pattern.access {
+        Access::Mixed | Access::RandomMixed => {
+            return Ios::Mixed {
+                total,
+                read_percent: job.pattern.read_percent,
+            };
+        }
+        // Each block is trimmed, then written.
+        Access::TrimWrite | Access::RandomTrimWrite => (each.write, each.trim) = (total, total),
+        access => *each.get_mut(access.first()) = total,
+    }
+    if job.verify.kind != Verification::None && job.verify.read_back && each.write > 0 {
+        each.read = each.write;
+    }
+    Ios::Exactly(each)
+}
+
+/// Passes follow each other until the amount is done: fio's `keep_running`.
+fn total(job: &Job, files: &[PlannedFile], block: u64) -> u64 {
+    let regions = files.iter().map(|file| file.region);
+    let lengths: u64 = regions.clone().map(|region| region.length_bytes).sum();
+    let size = job.target.size.and_then(Amount::bytes);
+    let size = size.map_or(lengths, |size| size.min(lengths));
+    let io_size = job.target.io_size.map(|amount| amount.of(size));
+    let loops = u64::from(job.target.loops);
+    let limit = io_size.unwrap_or(size);
+    let most = limit.saturating_mul(loops).div_ceil(block);
+    let pass = pass(job, regions, block).min(pass_limit(job, size, io_size).div_ceil(block));
+    let pass = job.target.most_ios.map_or(pass, |most| pass.min(most));
+    if pass == 0 {
+        return 0;
+    }
+    let looped = pass.saturating_mul(loops).min(most);
+    if io_size.is_none() {
+        return looped;
+    }
+    // After the loops it goes on as long as a whole block is left.
+    let mut done = looped;
+    let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
+    while done < most
+        && limit.saturating_sub(done.saturating_mul(block)) >= block
+        && done < most_ios
+    {
+        let full = (limit / block - done) / pass;
+        done = match full {
+            0 => (done + pass).min(most),
+            full => done + full * pass,
+        };
+    }
+    done.min(most_ios.max(looped))
+}
+
+/// The bytes after which a pass ends whatever is left of the files.
+fn pass_limit(job: &Job, size: u64, io_size: Option<u64>) -> u64 {
+    let writes = job.pattern.access.does(Direction::Write);
+    let unbounded = writes && job.pattern.access.is_random() && job.random.no_map;
+    if unbounded {
+        return size.max(io_size.unwrap_or(0));
+    }
+    size
+}
+
+/// How many I/Os there are until the files are done.
+fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> u64 {
+    let access = job.pattern.access;
+    let uniform = |direction| *job.random.distribution.get(direction) == Distribution::Uniform;
+    let endless = if access.is_random() {
+        !job.has_random_map() || !uniform(access.first())
+    } else {
+        job.zones.mode == ZoneMode::Strided
+    };
+    if endless {
+        return u64::MAX;
+    }
+    let both = if access == Access::Mixed { 2 } else { 1 };
+    let skip = if access.is_random() {
+        0
+    } else {
+        job.pattern.skip_bytes
+    };
+    let of_file = |region: Region| match skip {
+        0 => region.blocks(block) * both,
+        skip => {
+            let most = region.length_bytes.div_ceil(block) as usize;
+            Sequential::new(region, block, skip).take(most).count() as u64 * both
+        }
+    };
+    regions.map(of_file).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests;

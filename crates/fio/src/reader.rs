@@ -1,0 +1,254 @@
+//! From text to sections and options: lines, comments and `include`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::problem::Problem;
+use crate::source::{Place, Text};
+use crate::surroundings::Surroundings;
+
+/// fio takes longer lines apart in silence.
+pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
+/// A job file with all that it includes.
+const LONGEST_BYTES: usize = 1 << 20;
+/// Files that include one another.
+const DEEPEST_INCLUDE: usize = 16;
+/// Files that are included in all.
+const MOST_INCLUDES: usize = 256;
+/// As many problems are told; whoever has more of them has another kind of file.
+pub(crate) const MOST_PROBLEMS: usize = 50;
+
+/// One line that says something.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// `[name]`.
+    Section { name: String, place: Place },
+    /// `key=value`, or a bare key.
+    Option(Line),
+}
+
+/// `key=value` as it stands in the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) key: String,
+    pub(crate) key_place: Place,
+    pub(crate) value: Option<(String, Place)>,
+}
+
+/// What is read so far.
+pub(crate) struct Reader<'s> {
+    surroundings: &'s Surroundings,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) errors: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+    /// The files that are open, the job file first.
+    chain: Vec<String>,
+    bytes: usize,
+    includes: usize,
+}
+
+impl<'s> Reader<'s> {
+    pub(crate) fn new(surroundings: &'s Surroundings) -> Reader<'s> {
+        Reader {
+            surroundings,
+            entries: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            chain: Vec::new(),
+            bytes: 0,
+            includes: 0,
+        }
+    }
+
+    pub(crate) fn read(&mut self, name: &str, content: &str) {
+        self.bytes += content.len();
+        if self.bytes > LONGEST_BYTES {
+            let title =
+                format!("`{name}` and what includes it are more than {LONGEST_BYTES} bytes");
+            let help = "a job file is a few kilobytes: is this one?";
+            self.errors.push(Problem::error(title).help(help));
+            return;
+        }
+        self.chain.push(name.to_owned());
+        let text = Arc::new(Text {
+            name: name.to_owned(),
+            content: content.to_owned(),
+        });
+        let mut start = 0;
+        for line in content.split_inclusive('\n') {
+            let has_section = self.chain.len() > 1 && line.trim_start().starts_with('[');
+            self.line(&text, start, line.trim_end_matches('\n'));
+            if has_section || self.errors.len() >= MOST_PROBLEMS {
+                break;
+            }
+            start += line.len();
+        }
+        self.chain.pop();
+    }
+
+    /// A line that starts at a byte of the text.
+    fn line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
+        let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
+        if line.len() > LONGEST_LINE_BYTES {
+            let title = format!("a line of {} bytes", line.len());
+            let label = format!("fio takes at most {LONGEST_LINE_BYTES}");
+            self.errors
+                .push(Problem::error(title).at(&place(0..1), label));
+            return;
+        }
+        if start == 0 && line.starts_with('\u{feff}') {
+            let problem = Problem::error("the file begins with a byte order mark")
+                .at(&place(0..3), "fio takes this for an option")
+                .help("save the file as UTF-8 without a byte order mark");
+            self.errors.push(problem);
+            return;
+        }
+        if let Some(nul) = line.find('\0') {
+            let problem = Problem::error("a NUL character").at(&place(nul..nul + 1), "here");
+            self.errors.push(problem.help("is this a text file?"));
+            return;
+        }
+        let comment = line.find([';', '#']);
+        let said = &line[..comment.unwrap_or(line.len())];
+        let from = said.len() - said.trim_start().len();
+        let said = said.trim();
+        let span = from..from + said.len();
+        if said.is_empty() {
+        } else if said.starts_with('[') {
+            self.section(said, &place(span));
+        } else if said.starts_with("include") {
+            self.include(said, &place(span));
+        } else if !self.in_section() {
+            let problem =
+                Problem::error(format!("`{}` stands outside of a section", excerpt(said)))
+                    .at(&place(span), "before the first `[name]`")
+                    .help("put `[global]`, or the name of a job in brackets, above it");
+            self.errors.push(problem);
+        } else {
+            let cut =
+                comment.filter(|&at| !line[..at].ends_with([' ', '\t']) && said.contains('='));
+            if let Some(at) = cut {
+                self.cut_value(said, &line[at..at + 1], &place(at..at + 1));
+            }
+            self.option(said, &place(span));
+        }
+    }
+
+    fn in_section(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    fn cut_value(&mut self, said: &str, mark: &str, place: &Place) {
+        let (key, value) = said.split_once('=').unwrap_or((said, ""));
+        let title = format!("`{mark}` begins a comment inside a value");
+        let label = format!("{} is `{}`", key.trim(), excerpt(value));
+        let warning = Problem::warning(title)
+            .at(place, label)
+            .help("fio has no quotes: a value holds neither `;` nor `#`");
+        self.warnings.push(warning);
+    }
+
+    fn section(&mut self, said: &str, place: &Place) {
+        let inner = said[1..].strip_suffix(']');
+        let problem = if self.chain.len() > 1 {
+            Problem::error("a section in an included file")
+                .at(place, "fio allows options only")
+                .help("include options, and keep the sections in the job file")
+        } else {
+            match inner {
+                Some("") => Problem::error("a section without a name")
+                    .at(place, "a job needs one")
+                    .help("write `[name]`"),
+                Some(name) if name.len() > 255 => {
+                    Problem::error("the name of a section is longer than 255 bytes")
+                        .at(place, "here")
+                }
+                Some(name) => {
+                    let (name, place) = (name.to_owned(), place.clone());
+                    return self.entries.push(Entry::Section { name, place });
+                }
+                None => {
+                    let mut name = said[1..].to_owned();
+                    name.pop();
+                    Problem::error("a section without its closing bracket")
+                        .at(place, format!("fio calls this job `{}`", excerpt(&name)))
+                        .help("end the line with `]`")
+                }
+            }
+        };
+        self.errors.push(problem);
+        // What follows in the job file belongs to it all the same.
+        let (name, place) = (String::from("?"), place.clone());
+        self.entries.push(Entry::Section { name, place });
+    }
+
+    fn include(&mut self, said: &str, place: &Place) {
+        let rest = &said["include".len()..];
+        let name = rest.trim();
+        let refused = if name.is_empty() || !rest.starts_with([' ', '\t']) {
+            let reading = format!("fio reads this as the file `{}`", excerpt(name));
+            let problem = Problem::error("a line that begins with `include` includes a file");
+            Some(problem.at(place, reading).help("write `include FILE`"))
+        } else if !self.in_section() {
+            let problem = Problem::error("`include` stands outside of a section");
+            let problem = problem.at(place, "before the first `[name]`");
+            Some(problem.help("put `[global]` above it"))
+        } else if self.chain.len() >= DEEPEST_INCLUDE {
+            let chain = self.chain.join(" -> ");
+            let title = format!("files include one another more than {DEEPEST_INCLUDE} deep");
+            let problem = Problem::error(title).at(place, "and here comes one more");
+            Some(problem.help(format!("the chain is {chain} -> {name}")))
+        } else if self.includes >= MOST_INCLUDES {
+            let title = format!("more than {MOST_INCLUDES} files are included");
+            Some(Problem::error(title).at(place, "this one is too many"))
+        } else {
+            None
+        };
+        if let Some(problem) = refused {
+            // One way round a loop says it all.
+            self.includes = MOST_INCLUDES.max(self.includes);
+            return self.errors.push(problem);
+        }
+        self.includes += 1;
+        let beside = self.chain.last().map_or("", String::as_str);
+        match self
+            .surroundings
+            .files
+            .open(name, beside, LONGEST_BYTES as u64)
+        {
+            Ok((path, content)) => self.read(&path, &content),
+            Err(why) => {
+                let title = format!("cannot read the included file `{}`", excerpt(name));
+                let help = "it is looked for in the working directory, then beside this file";
+                self.errors
+                    .push(Problem::error(title).at(place, why).help(help));
+            }
+        }
+    }
+
+    fn option(&mut self, said: &str, place: &Place) {
+        let (key, value) = match said.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (said, None),
+        };
+        let value = value.map(|value| {
+            let start = said.len() - value.len();
+            (value.to_owned(), place.part(start..said.len()))
+        });
+        let key = key.trim_end();
+        self.entries.push(Entry::Option(Line {
+            key: key.to_owned(),
+            key_place: place.part(0..key.len().max(1).min(said.len())),
+            value,
+        }));
+    }
+}
+
+/// The start of what somebody wrote, for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(60).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    short
+}

@@ -1,0 +1,91 @@
+//! What a job file may ask of the world: other files, the environment, the machine.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What `include`, `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` stand for.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Where included files are.
+    pub files: Files,
+    /// What `${NAME}` gives; nothing if it is not here.
+    pub variables: BTreeMap<String, String>,
+    /// `$pagesize`, in bytes.
+    pub page_bytes: u64,
+    /// `$mb_memory`: the machine's memory, in MiB.
+    pub memory_mib: u64,
+    /// `$ncpus`.
+    pub processors: u64,
+}
+
+/// Where included files are.
+#[derive(Clone, Debug)]
+pub enum Files {
+    /// In the file system; names that do not begin with `/` are looked for here first,
+    /// then beside the including file.
+    Disk {
+        /// The working directory.
+        working_directory: PathBuf,
+    },
+    /// Name and content: for tests.
+    Memory(BTreeMap<String, String>),
+}
+
+impl Files {
+    /// The name and the text of a file, at most `most_bytes` of it and one byte more.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, in words.
+    pub(crate) fn open(
+        &self,
+        name: &str,
+        beside: &str,
+        most_bytes: u64,
+    ) -> Result<(String, String), String> {
+        match self {
+            Files::Memory(files) => match files.get(name) {
+                Some(content) => Ok((name.to_owned(), content.clone())),
+                None => Err("no such file".to_owned()),
+            },
+            Files::Disk { working_directory } => {
+                let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
+                let path = match working_directory.join(name).exists() {
+                    true => PathBuf::from(name),
+                    false => folder.join(name),
+                };
+                let content = read(&working_directory.join(&path), most_bytes)?;
+                Ok((path.to_string_lossy().into_owned(), content))
+            }
+        }
+    }
+}
+
+fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
+    // A pipe or a device may never end, or never begin.
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    let mut file = file.take(most_bytes.saturating_add(1));
+    file.read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
+}
+
+impl Default for Surroundings {
+    /// No files, no variables, one processor, 4 KiB pages and 1 GiB of memory: nothing
+    /// that depends on the machine.
+    fn default() -> Surroundings {
+        Surroundings {
+            files: Files::Memory(BTreeMap::new()),
+            variables: BTreeMap::new(),
+            page_bytes: 4096,
+            memory_mib: 1024,
+            processors: 1,
+        }
+    }
+}

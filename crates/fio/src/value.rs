@@ -1,0 +1,395 @@
+//! The value of one option, and its readings as a number, a list, a choice.
+
+use std::cell::RefCell;
+use std::ops::{Bound, Range, RangeBounds};
+
+use crate::expression::{self, Grammar};
+use crate::number::{self, Base, Surprise, Unit};
+use crate::problem::Problem;
+use crate::reader::excerpt;
+use crate::source::Place;
+
+/// One option as it is written: its key, and its value after substitution.
+#[derive(Debug)]
+pub(crate) struct Written<'w> {
+    /// fio's name of the option, whatever alias was written.
+    pub(crate) key: &'w str,
+    pub(crate) key_place: &'w Place,
+    /// Nothing for a bare key.
+    pub(crate) text: Option<&'w str>,
+    pub(crate) place: &'w Place,
+    /// Whether the text is that of the file, so that carets can point into it.
+    pub(crate) exact: bool,
+    pub(crate) base: Base,
+    pub(crate) warnings: &'w RefCell<Vec<Problem>>,
+}
+
+/// A value, or a part of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value<'w> {
+    written: &'w Written<'w>,
+    text: &'w str,
+    /// Where the text starts in the value.
+    start: usize,
+}
+
+/// What one stands for where no suffix stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bare {
+    Seconds,
+    Microseconds,
+}
+
+impl Bare {
+    fn us(self) -> u64 {
+        match self {
+            Bare::Seconds => 1_000_000,
+            Bare::Microseconds => 1,
+        }
+    }
+}
+
+impl<'w> Written<'w> {
+    /// The value, which must be there.
+    pub(crate) fn value(&'w self) -> Result<Value<'w>, Problem> {
+        match self.text {
+            Some(text) if !text.is_empty() => Ok(Value {
+                written: self,
+                text,
+                start: 0,
+            }),
+            Some(_) => Err(Problem::error(format!("`{}=` has no value", self.key))
+                .at(self.key_place, "fio drops the job")
+                .help("write the value, or remove the line")),
+            None => Err(Problem::error(format!("`{}` wants a value", self.key))
+                .at(self.key_place, "fio drops the job")
+                .help(format!("write `{}=VALUE`", self.key))),
+        }
+    }
+
+    /// A flag: bare is on, `=0` is off.
+    pub(crate) fn flag(&'w self) -> Result<bool, Problem> {
+        if self.text.is_none() {
+            return Ok(true);
+        }
+        let value = self.value()?;
+        value.zero_or_one("takes it as 1")
+    }
+}
+
+impl<'w> Value<'w> {
+    pub(crate) fn text(&self) -> &'w str {
+        self.text
+    }
+
+    pub(crate) fn key(&self) -> &'w str {
+        self.written.key
+    }
+
+    pub(crate) fn part(&self, part: Range<usize>) -> Value<'w> {
+        Value {
+            written: self.written,
+            text: &self.text[part.clone()],
+            start: self.start + part.start,
+        }
+    }
+
+    /// The parts between separators, which do not count inside of parentheses.
+    pub(crate) fn split(&self, separators: &[char]) -> Vec<Value<'w>> {
+        let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
+        for (at, letter) in self.text.char_indices() {
+            match letter {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ if depth == 0 && separators.contains(&letter) => {
+                    parts.push(self.part(start..at));
+                    start = at + letter.len_utf8();
+                }
+                _ => {}
+            }
+        }
+        parts.push(self.part(start..self.text.len()));
+        parts
+    }
+
+    /// What stands before and after the first of some separators.
+    pub(crate) fn split_once(&self, separators: &[char]) -> (Value<'w>, Option<Value<'w>>) {
+        let first = self.split(separators)[0];
+        if first.text.len() == self.text.len() {
+            return (first, None);
+        }
+        // A separator is a byte.
+        let rest = self.part(first.text.len() + 1..self.text.len());
+        (first, Some(rest))
+    }
+
+    /// What is wrong with it, with a caret under it.
+    pub(crate) fn wrong(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
+        Problem::error(title).at(&self.place(), label)
+    }
+
+    pub(crate) fn warn(&self, title: impl Into<String>, label: impl Into<String>) {
+        let warning = Problem::warning(title).at(&self.place(), label);
+        self.written.warnings.borrow_mut().push(warning);
+    }
+
+    fn place(&self) -> Place {
+        if self.written.exact {
+            let end = self.start + self.text.len();
+            self.written.place.part(self.start..end)
+        } else {
+            self.written.place.clone()
+        }
+    }
+
+    fn bytes_unit(&self) -> Unit {
+        Unit::Bytes {
+            base: self.written.base,
+        }
+    }
+
+    /// A number of bytes, or a plain count: fio takes `k` for both.
+    pub(crate) fn number(&self, range: impl RangeBounds<u64>) -> Result<u64, Problem> {
+        let value = self.read(self.bytes_unit())?;
+        self.bounded(value, range, |value| value.to_string())
+    }
+
+    /// A count that fio keeps in 32 bits.
+    pub(crate) fn count(&self, range: impl RangeBounds<u32>) -> Result<u32, Problem> {
+        let widened = (
+            range.start_bound().map(|&bound| u64::from(bound)),
+            match range.end_bound() {
+                Bound::Unbounded => Bound::Included(u64::from(u32::MAX)),
+                bound => bound.map(|&bound| u64::from(bound)),
+            },
+        );
+        let value = self
+            .number(widened)
+            .map_err(|problem| self.in_32_bits(problem))?;
+        Ok(u32::try_from(value).expect("bounded to 32 bits"))
+    }
+
+    /// Names what fio keeps of a count that is too large.
+    fn in_32_bits(&self, problem: Problem) -> Problem {
+        match number::strict(self.text, self.bytes_unit()) {
+            Some(number) if number.value > i128::from(u32::MAX) => {
+                let kept = number.value % (i128::from(u32::MAX) + 1);
+                problem.help(format!("fio keeps 32 bits of it, which are {kept}"))
+            }
+            _ => problem,
+        }
+    }
+
+    /// A time in microseconds.
+    pub(crate) fn time_us(&self, bare: Bare) -> Result<u64, Problem> {
+        let value = self.read(Unit::Time { bare_us: bare.us() })?;
+        self.bounded(value, .., |value| format!("{value} us"))
+    }
+
+    /// A number with a sign.
+    pub(crate) fn signed(&self) -> Result<i64, Problem> {
+        let value = self.read(self.bytes_unit())?;
+        Ok(i64::try_from(value).expect("a number is in 64 bits"))
+    }
+
+    fn bounded(
+        &self,
+        value: i128,
+        range: impl RangeBounds<u64>,
+        show: impl Fn(u64) -> String,
+    ) -> Result<u64, Problem> {
+        let fits = u64::try_from(value)
+            .ok()
+            .filter(|value| range.contains(value));
+        fits.ok_or_else(|| {
+            let low = match range.start_bound() {
+                Bound::Included(&low) | Bound::Excluded(&low) => low,
+                Bound::Unbounded => 0,
+            };
+            let allowed = match range.end_bound() {
+                Bound::Included(&high) | Bound::Excluded(&high) => {
+                    format!("from {} to {}", show(low), show(high))
+                }
+                Bound::Unbounded => format!("at least {}", show(low)),
+            };
+            let title = format!("{} is {allowed}", self.written.key);
+            self.wrong(title, format!("this is {value}"))
+        })
+    }
+
+    /// A whole number or an expression.
+    fn read(&self, unit: Unit) -> Result<i128, Problem> {
+        if self.text.starts_with('(') {
+            return self.expression(unit);
+        }
+        if let Some(number) = number::strict(self.text, unit) {
+            self.note(number, unit);
+            return Ok(number.value);
+        }
+        Err(self.not_whole(unit))
+    }
+
+    fn expression(&self, unit: Unit) -> Result<i128, Problem> {
+        let value = expression::evaluate(self.text, Grammar::Fio(unit)).map_err(|fault| {
+            let title = format!("`{}` has no value", excerpt(self.text));
+            self.part(fault.at).wrong(title, fault.why)
+        })?;
+        self.warn(
+            "not every fio works out an expression",
+            format!("{value}; Debian's fio is built without this and drops the job"),
+        );
+        Ok(value)
+    }
+
+    fn note(&self, number: number::Number, unit: Unit) {
+        let Some(surprise) = number.surprise else {
+            return;
+        };
+        let text = excerpt(self.text);
+        let digits = self
+            .text
+            .trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let letter = &self.text[digits.len()..digits.len() + 1];
+        let title = match surprise {
+            Surprise::Kibi => format!("fio reads `{text}` as a power of 1000"),
+            Surprise::KiWithoutB => format!("fio reads `{text}` as `{digits}{letter}`"),
+        };
+        let power = number::strict(&format!("{digits}{letter}"), unit);
+        let power = power.map_or(String::new(), |number| {
+            format!("; `{digits}{letter}` is {}", number.value)
+        });
+        self.warn(title, format!("{} bytes{power}", number.value));
+    }
+
+    /// Why a text is no number, and what fio makes of it.
+    fn not_whole(&self, unit: Unit) -> Problem {
+        let text = excerpt(self.text);
+        let title = match unit {
+            _ if self.text.is_empty() => format!("{} has an empty part", self.written.key),
+            Unit::Bytes { .. } => format!("`{text}` is not a number"),
+            Unit::Time { .. } => format!("`{text}` is not a time"),
+        };
+        let label = match (number::fio_reads(self.text, unit), unit) {
+            (Some(value), Unit::Bytes { .. }) => format!("fio reads {value} and says nothing"),
+            (Some(value), Unit::Time { .. }) => format!("fio reads {value} us and says nothing"),
+            (None, _) => "fio drops the job".to_owned(),
+        };
+        let help = match unit {
+            Unit::Bytes { .. } => "write a whole number, with k, m, g, t or p right behind it",
+            Unit::Time { .. } => "write a whole number, with us, ms, s, m, h or d right behind it",
+        };
+        let trimmed = self.text.trim();
+        if trimmed != self.text && number::strict(trimmed, unit).is_some() {
+            let key = self.written.key;
+            return self
+                .wrong("a blank in front of a value", label)
+                .help(format!("write `{key}={trimmed}` without blanks"));
+        }
+        self.wrong(title, label).help(help)
+    }
+
+    /// 0 or 1, and nothing else.
+    pub(crate) fn boolean(&self) -> Result<bool, Problem> {
+        self.zero_or_one("drops the job")
+    }
+
+    /// What fio does with a number beyond 1 is said by the caller; one below 0 is on.
+    fn zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
+        match self.text {
+            "0" | "0x0" => return Ok(false),
+            "1" | "0x1" => return Ok(true),
+            _ => {}
+        }
+        let label = match number::fio_reads(self.text, self.bytes_unit()) {
+            Some(value) if value > 1 => format!("fio reads {value} and {beyond}"),
+            Some(value) => format!("fio reads {value} and says nothing"),
+            None => "fio drops the job".to_owned(),
+        };
+        let key = self.written.key;
+        let help = format!("write `{key}=0` or `{key}=1`");
+        Err(self.wrong(format!("{key} is 0 or 1"), label).help(help))
+    }
+
+    /// A number with a fraction.
+    pub(crate) fn float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
+        // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
+        let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
+        let value = self.text.bytes().all(plain).then(|| self.text.parse().ok());
+        let Some(value) = value.flatten() else {
+            let title = format!("`{}` is not a number", excerpt(self.text));
+            let help = "write digits, with a point before a fraction";
+            return Err(self.wrong(title, "for instance 99.9").help(help));
+        };
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let title = format!("{} is out of range", self.written.key);
+        Err(self.wrong(title, format!("this is {value}")))
+    }
+
+    /// One of some words.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Problem> {
+        let found = choices.iter().find(|(word, _)| *word == self.text);
+        if let Some((_, choice)) = found {
+            return Ok(*choice);
+        }
+        let words = choices.iter().map(|(word, _)| *word);
+        let title = format!("{} is not `{}`", self.written.key, excerpt(self.text));
+        let list: Vec<&str> = words.clone().collect();
+        let problem = match nearest(self.text, words) {
+            Some(near) => self.wrong(title, format!("is `{near}` meant?")),
+            None => self.wrong(title, "not known here"),
+        };
+        Err(problem.help(format!("it is one of {}", list.join(", "))))
+    }
+
+    /// The value of an option that takes only one, though fio ignores what follows.
+    pub(crate) fn single(&self) -> Result<Value<'w>, Problem> {
+        let parts = self.split(&[',']);
+        if parts.len() == 1 {
+            return Ok(*self);
+        }
+        let title = format!("{} takes one value", self.written.key);
+        let first = excerpt(parts[0].text);
+        Err(self.wrong(title, format!("fio takes `{first}` and says nothing")))
+    }
+
+    /// For reads, writes and trims: a missing tail repeats the last, an empty field
+    /// changes nothing.
+    pub(crate) fn per_direction(&self) -> Result<Vec<Value<'w>>, Problem> {
+        let parts = self.split(&[',']);
+        if parts.len() > 3 {
+            let title = format!("{} takes at most three values", self.written.key);
+            return Err(parts[3].wrong(title, "reads, writes, trims, and then?"));
+        }
+        Ok(parts)
+    }
+
+    /// A list of numbers parted by `,`, where fio takes `:` and `-` for commas too.
+    pub(crate) fn numbers(&self) -> Result<Vec<Value<'w>>, Problem> {
+        let parts = self.per_direction()?;
+        let odd = parts.iter().find(|part| {
+            let text = part.text.strip_prefix('-').unwrap_or(part.text);
+            !text.starts_with('(') && text.contains([':', '-'])
+        });
+        let Some(odd) = odd else { return Ok(parts) };
+        let title = format!("{} is a list parted by commas", self.written.key);
+        let listed = odd.text.replace([':', '-'], ",");
+        let label = format!("fio reads `{}`", excerpt(&listed));
+        let problem = odd.wrong(title, label);
+        Err(match self.written.key {
+            "bs" => problem.help("write the commas, or `bsrange=` for a range"),
+            _ => problem.help("write the commas"),
+        })
+    }
+}
+
+/// The most similar of some names, if any is similar at all.
+fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(similarity, _)| *similarity > 0.7)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,102 @@
+//! The same job file by the installed fio and here: values, offsets, counts, results.
+//! Where fio is not installed, these say loudly that they are skipped.
+
+mod options;
+mod readings;
+mod results;
+mod runs;
+
+use diskperf_fio::{Errors, JobFile, Surroundings};
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The version that the tests were written against: another one may differ.
+const VERSION: &str = "fio-3.33";
+
+/// fio, in a folder of its own.
+pub(crate) struct Fio {
+    pub(crate) folder: TempDir,
+}
+
+/// What fio's parser makes of an option.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parsed {
+    /// Each `out=` that it takes, in order.
+    pub(crate) outs: Vec<i128>,
+    /// Whether it takes the job.
+    pub(crate) is_taken: bool,
+}
+
+impl Fio {
+    /// Nothing if there is none.
+    pub(crate) fn installed() -> Option<Fio> {
+        let version = Command::new("fio").arg("--version").output();
+        let Ok(version) = version else {
+            eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+            return None;
+        };
+        let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+        if version != VERSION {
+            eprintln!("{version} is compared, and not {VERSION}: known differences may fail");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Fio { folder })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs fio on a job file with some arguments; its output and whether it went well.
+    pub(crate) fn run(&self, job: &str, arguments: &[&str]) -> (String, bool) {
+        std::fs::write(self.path().join("job.fio"), job).expect("a job file");
+        let output = Command::new("fio")
+            .args(arguments)
+            .arg("job.fio")
+            .current_dir(self.path())
+            .env("LC_ALL", "C")
+            .output()
+            .expect("fio");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        (text + &errors, output.status.success())
+    }
+
+    /// What its parser makes of the last line of a job file.
+    pub(crate) fn parse(&self, job: &str, key: &str) -> Parsed {
+        let (text, is_taken) = self.run(job, &["--parse-only", "--debug=parse"]);
+        Parsed {
+            outs: outs(&text, key),
+            is_taken,
+        }
+    }
+}
+
+/// The values of the last time that an option is handled.
+pub(crate) fn outs(debug: &str, key: &str) -> Vec<i128> {
+    let begins = format!(" handle_option={key},");
+    let Some(start) = debug.rfind(&begins) else {
+        return Vec::new();
+    };
+    let mut values = Vec::new();
+    for line in debug[start..].lines().skip(1) {
+        if line.contains(" handle_option=") {
+            break;
+        }
+        if let Some((_, value)) = line.split_once("ret=0, out=") {
+            values.extend(value.trim().parse::<i128>());
+        } else if let Some((_, value)) = line.split_once(" out=") {
+            // Fractions are compared to a millionth.
+            let value: f64 = value.trim().parse().unwrap_or(f64::NAN);
+            if !line.contains("ret=") {
+                values.push((value * 1e6).round() as i128);
+            }
+        }
+    }
+    values
+}
+
+pub(crate) fn ours(job: &str) -> Result<JobFile, Errors> {
+    JobFile::parse("job.fio", job, &Surroundings::default())
+}

@@ -1,0 +1,1 @@
+//! Offsets, counts and files, against what fio's null engine logs.
