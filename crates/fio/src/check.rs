@@ -122,20 +122,6 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             "add `zonemode=strided`",
         );
     }
-    let size = job.target.size.and_then(|size| size.bytes());
-    for &direction in job.pattern.access.directions() {
-        let (smallest, _) = job.blocks.sizes(direction).bounds();
-        if size.is_some_and(|size| size < smallest) {
-            let label = format!("a block is {smallest} bytes");
-            refuse(
-                "size",
-                "size is less than a block",
-                &label,
-                "raise `size` or lower `bs`",
-            );
-            break;
-        }
-    }
 }
 
 fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {

@@ -81,8 +81,12 @@ pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
         if !hexadecimal.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
+        // fio takes the x for a suffix that it does not know: a microsecond.
+        if bare(unit) != 1 {
+            return None;
+        }
         let value = i128::from_str_radix(hexadecimal, 16).ok()?;
-        return within(plain(value.checked_mul(bare(unit).into())?, None));
+        return within(plain(value, None));
     }
     let end = digits
         .bytes()
@@ -144,6 +148,10 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
 /// What fio makes of a text, however little of it is a number: in 64 bits, with what does
 /// not fit lost as fio loses it. Nothing if fio refuses it too.
 pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
+    // A size in zones, which few options have.
+    if text.ends_with('z') {
+        return None;
+    }
     let hexadecimal = text.contains("0x") || text.contains("0X");
     let value = strtoll(text, if hexadecimal { 16 } else { 10 })?;
     let suffix = fio_suffix(text);

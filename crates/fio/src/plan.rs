@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::{
-    Access, Amount, Direction, Distribution, Job, PerDirection, Verification, ZoneMode,
-};
-use crate::offsets::{Region, Sequential};
+use crate::job::{Access, Amount, Job, PerDirection, Verification, ZoneMode};
+use crate::offsets::{Region, Sequential, Strided};
 use crate::problem::Problem;
+
+/// As many offsets are walked over to count them: those of a file of 256 GiB in 4 KiB.
+const MOST_WALKED: u64 = 1 << 26;
 
 /// A file of one clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub fn paths(job: &Job, clone: u32) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// If a size depends on a file that is not there, or if nothing is left of one.
+/// If a size depends on a file that is not there, if nothing is left of one, or if all of
+/// it is less than a block.
 pub fn files(
     job: &Job,
     clone: u32,
@@ -55,7 +57,22 @@ pub fn files(
         let region = region(job, clone, count, existing.get(&path).copied());
         region.map(|region| PlannedFile { path, region })
     };
-    paths.into_iter().map(planned).collect()
+    let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
+    let all: u64 = files.iter().map(|file| file.region.length_bytes).sum();
+    let all = job
+        .target
+        .size
+        .and_then(Amount::bytes)
+        .map_or(all, |size| size.min(all));
+    let block = smallest_block(job);
+    if all < block {
+        let problem = Problem::error(format!("{all} bytes are less than a block"));
+        let label = format!("a block is {block} bytes");
+        return Err(problem
+            .at(job.place_of("size"), label)
+            .help("raise `size` or lower `bs`"));
+    }
+    Ok(files)
 }
 
 /// The part of one of `count` files that a clone uses.
@@ -149,7 +166,8 @@ impl Ios {
 }
 
 /// How many I/Os a clone does on these files, unless time ends it before; nothing where
-/// that cannot be told: a `time_based` job, or blocks of several sizes.
+/// that cannot be told: a `time_based` job, blocks of several sizes, random zones, or more
+/// than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
@@ -157,8 +175,7 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     if job.times.time_based || !same || block == 0 {
         return None;
     }
-    let total = total(job, files, block);
-    Some(shared_out(job, total))
+    total(job, files, block).map(|total| shared_out(job, total))
 }
 
 fn shared_out(job: &Job, total: u64) -> Ios {
@@ -181,7 +198,7 @@ fn shared_out(job: &Job, total: u64) -> Ios {
 }
 
 /// Passes follow each other until the amount is done: fio's `keep_running`.
-fn total(job: &Job, files: &[PlannedFile], block: u64) -> u64 {
+fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let regions = files.iter().map(|file| file.region);
     let lengths: u64 = regions.clone().map(|region| region.length_bytes).sum();
     let size = job.target.size.and_then(Amount::bytes);
@@ -190,14 +207,14 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> u64 {
     let loops = u64::from(job.target.loops);
     let limit = io_size.unwrap_or(size);
     let most = limit.saturating_mul(loops).div_ceil(block);
-    let pass = pass(job, regions, block).min(pass_limit(job, size, io_size).div_ceil(block));
+    let pass = pass(job, regions, block)?.min(pass_limit(job, size, io_size).div_ceil(block));
     let pass = job.target.most_ios.map_or(pass, |most| pass.min(most));
     if pass == 0 {
-        return 0;
+        return Some(0);
     }
     let looped = pass.saturating_mul(loops).min(most);
     if io_size.is_none() {
-        return looped;
+        return Some(looped);
     }
     // After the loops it goes on as long as a whole block is left.
     let mut done = looped;
@@ -212,45 +229,50 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> u64 {
             full => done + full * pass,
         };
     }
-    done.min(most_ios.max(looped))
+    Some(done.min(most_ios.max(looped)))
 }
 
 /// The bytes after which a pass ends whatever is left of the files.
 fn pass_limit(job: &Job, size: u64, io_size: Option<u64>) -> u64 {
-    let writes = job.pattern.access.does(Direction::Write);
-    let unbounded = writes && job.pattern.access.is_random() && job.random.no_map;
-    if unbounded {
+    if job.pattern.access.is_random() && !job.has_random_map() {
         return size.max(io_size.unwrap_or(0));
     }
     size
 }
 
-/// How many I/Os there are until the files are done.
-fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> u64 {
+/// How many I/Os there are until the files are done, if that can be counted.
+fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<u64> {
     let access = job.pattern.access;
-    let uniform = |direction| *job.random.distribution.get(direction) == Distribution::Uniform;
-    let endless = if access.is_random() {
-        !job.has_random_map() || !uniform(access.first())
-    } else {
-        job.zones.mode == ZoneMode::Strided
-    };
-    if endless {
-        return u64::MAX;
+    let strided = job.zones.mode == ZoneMode::Strided;
+    if access.is_random() {
+        let of_file = |region: Region| region.blocks(block);
+        return match (strided, job.has_random_map()) {
+            (true, _) => None,
+            (false, false) => Some(u64::MAX),
+            (false, true) => Some(regions.map(of_file).fold(0, u64::saturating_add)),
+        };
     }
     let both = if access == Access::Mixed { 2 } else { 1 };
-    let skip = if access.is_random() {
-        0
-    } else {
-        job.pattern.skip_bytes
+    let of_file = |region: Region| {
+        let most = region.length_bytes.div_ceil(block);
+        let skip = job.pattern.skip_bytes;
+        let count = match (strided, skip) {
+            (false, 0) => region.blocks(block),
+            _ if most > MOST_WALKED => return None,
+            (true, _) => Strided::new(region, block, job.zones)?
+                .take(most as usize)
+                .count() as u64,
+            (false, skip) => Sequential::new(region, block, skip)
+                .take(most as usize)
+                .count() as u64,
+        };
+        Some(count.saturating_mul(both))
     };
-    let of_file = |region: Region| match skip {
-        0 => region.blocks(block) * both,
-        skip => {
-            let most = region.length_bytes.div_ceil(block) as usize;
-            Sequential::new(region, block, skip).take(most).count() as u64 * both
-        }
-    };
-    regions.map(of_file).fold(0, u64::saturating_add)
+    let mut all = 0u64;
+    for region in regions {
+        all = all.saturating_add(of_file(region)?);
+    }
+    Some(all)
 }
 
 #[cfg(test)]

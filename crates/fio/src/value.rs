@@ -300,7 +300,8 @@ impl<'w> Value<'w> {
             "1" | "0x1" => return Ok(true),
             _ => {}
         }
-        let label = match number::fio_reads(self.text, self.bytes_unit()) {
+        let digits = self.text.trim_end_matches('z');
+        let label = match number::fio_reads(digits, self.bytes_unit()) {
             Some(value) if value > 1 => format!("fio reads {value} and {beyond}"),
             Some(value) => format!("fio reads {value} and says nothing"),
             None => "fio drops the job".to_owned(),

@@ -7,6 +7,7 @@
 //! seconds with what a property test draws, and tries again what was found before.
 
 mod catalogue;
+mod job_file;
 mod kernel_text;
 mod runs;
 mod sizes;
@@ -35,7 +36,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -45,6 +46,7 @@ pub const TARGETS: [Target; 9] = [
     kernel_text::EVENT_LINES,
     kernel_text::MOUNTS,
     sizes::FRESH,
+    job_file::JOB_FILE,
 ];
 
 /// Bytes as a text, as a parser is given one.

@@ -188,7 +188,8 @@ targets!(
     store_row,
     event_lines,
     mounts,
-    fresh
+    fresh,
+    job_file
 );
 
 /// Each target has a binary of libFuzzer.

@@ -258,6 +258,10 @@ fn distribution(into: &mut PerDirection<Distribution>, value: &Value<'_>) -> Res
                 return Err(problem.help(format!("write `{name}:ACCESS/RANGE:ACCESS/RANGE`")));
             };
             let absolute = name == "zoned_abs";
+            if rest.text().contains(',') {
+                let label = "fio 3.33 drops the job, though its manual has this";
+                rest.warn("not every fio takes zones by direction", label);
+            }
             return each(&rest.per_direction()?, into, |part| zones(part, absolute));
         }
         _ => by_rank(name, rest)?,

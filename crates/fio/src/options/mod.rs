@@ -116,7 +116,8 @@ pub(crate) fn similar(name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
     }
-    let likeness = |known: &&str| (strsim::jaro_winkler(name, known) * 1e6) as u64;
+    let name = name.to_ascii_lowercase();
+    let likeness = |known: &&str| (strsim::jaro_winkler(&name, known) * 1e6) as u64;
     names().max_by_key(likeness)
 }
 

@@ -7,6 +7,7 @@ mod results;
 mod runs;
 
 use diskperf_fio::{Errors, JobFile, Surroundings};
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -63,18 +64,34 @@ impl Fio {
         (text + &errors, output.status.success())
     }
 
-    /// What its parser makes of the last line of a job file.
-    pub(crate) fn parse(&self, job: &str, key: &str) -> Parsed {
-        let (text, is_taken) = self.run(job, &["--parse-only", "--debug=parse"]);
-        Parsed {
-            outs: outs(&text, key),
-            is_taken,
+    /// What its parser makes of an option in each of many sections: lines, and fio's name
+    /// of the option to look at. fio takes half a second to start, and stops at the first
+    /// section that it drops: it is started again for those behind.
+    pub(crate) fn parse(&self, sections: &[(String, &str)]) -> Vec<Parsed> {
+        let mut parsed = Vec::new();
+        while parsed.len() < sections.len() {
+            let rest = &sections[parsed.len()..];
+            let mut job = String::new();
+            for (number, (lines, _)) in rest.iter().enumerate() {
+                write!(job, "[job{number}]\n{lines}\n").expect("a string");
+            }
+            let (text, went_well) = self.run(&job, &["--parse-only", "--debug=parse"]);
+            let blocks: Vec<&str> = text.split("Parsing section [").skip(1).collect();
+            assert!(!blocks.is_empty(), "fio parses nothing of {job}: {text}");
+            for (number, (block, (_, key))) in blocks.iter().zip(rest).enumerate() {
+                let is_last = number + 1 == blocks.len();
+                parsed.push(Parsed {
+                    outs: outs(block, key),
+                    is_taken: went_well || !is_last,
+                });
+            }
         }
+        parsed
     }
 }
 
 /// The values of the last time that an option is handled.
-pub(crate) fn outs(debug: &str, key: &str) -> Vec<i128> {
+fn outs(debug: &str, key: &str) -> Vec<i128> {
     let begins = format!(" handle_option={key},");
     let Some(start) = debug.rfind(&begins) else {
         return Vec::new();

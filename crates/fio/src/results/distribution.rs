@@ -1,0 +1,96 @@
+//! Shares of depths and latencies, in the bins that fio prints.
+
+use super::json::Node;
+
+/// From this depth to below the next.
+const DEPTHS: [(&str, u32); 7] = [
+    ("1", 0),
+    ("2", 2),
+    ("4", 4),
+    ("8", 8),
+    ("16", 16),
+    ("32", 32),
+    (">=64", 64),
+];
+
+/// Up to this many at once.
+const BATCHES: [(&str, u32); 7] = [
+    ("0", 0),
+    ("4", 4),
+    ("8", 8),
+    ("16", 16),
+    ("32", 32),
+    ("64", 64),
+    (">=64", u32::MAX),
+];
+
+/// Below this many of a unit, and not below the label before.
+const BELOW: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// `iodepth_level`: of all I/Os, so that more than 100 may come of syncs.
+pub(super) fn depths(counts: &[(u32, u64)], ios: u64) -> Node {
+    let bin = |depth: u32| DEPTHS.iter().rposition(|(_, from)| depth >= *from);
+    shares(&DEPTHS, counts, ios, bin)
+}
+
+/// `iodepth_submit`, `iodepth_complete`: of all batches.
+pub(super) fn batches(counts: &[(u32, u64)]) -> Node {
+    let all = counts.iter().map(|(_, count)| count).sum();
+    let bin = |batch: u32| BATCHES.iter().position(|(_, most)| batch <= *most);
+    shares(&BATCHES, counts, all, bin)
+}
+
+fn shares(
+    labels: &[(&str, u32); 7],
+    counts: &[(u32, u64)],
+    all: u64,
+    bin: impl Fn(u32) -> Option<usize>,
+) -> Node {
+    let mut bins = [0; 7];
+    for &(value, count) in counts {
+        bins[bin(value).unwrap_or(0)] += count;
+    }
+    let labelled = labels.iter().zip(bins);
+    // fio shows that there is something.
+    let share = |((label, _), count): (&(&str, u32), u64)| {
+        ((*label).to_owned(), Node::Float(percent(count, all, 0.1)))
+    };
+    Node::Object(labelled.map(share).collect())
+}
+
+fn percent(count: u64, all: u64, least: f64) -> f64 {
+    match (count, all) {
+        (0, _) | (_, 0) => 0.0,
+        _ => (count as f64 / all as f64 * 100.0).max(least),
+    }
+}
+
+/// `latency_ns`, `latency_us` and `latency_ms` of completion latencies in ns.
+pub(super) fn latencies(counts: &[(u64, u64)], ios: u64) -> [(&'static str, Node); 3] {
+    let mut bins = [[0u64; 12]; 3];
+    for &(value, count) in counts {
+        let (unit, value) = match value {
+            0..1_000 => (0, value),
+            1_000..1_000_000 => (1, value / 1_000),
+            _ => (2, value / 1_000_000),
+        };
+        let bin = BELOW.iter().chain([&2000]).position(|&below| value < below);
+        bins[unit][bin.unwrap_or(11)] += count;
+    }
+    let labels = BELOW.iter().map(u64::to_string);
+    let labels: Vec<String> = labels
+        .chain(["2000".to_owned(), ">=2000".to_owned()])
+        .collect();
+    let node = |unit: usize, labelled: usize| {
+        let shares = labels.iter().zip(bins[unit]).take(labelled);
+        let share = |(label, count): (&String, u64)| {
+            (label.clone(), Node::Float(percent(count, ios, 0.01)))
+        };
+        Node::Object(shares.map(share).collect())
+    };
+    [
+        ("latency_ns", node(0, 10)),
+        ("latency_us", node(1, 10)),
+        ("latency_ms", node(2, 12)),
+    ]
+}

@@ -1,0 +1,68 @@
+//! fio's job files, and what is planned of them.
+
+use std::collections::BTreeMap;
+
+use diskperf_fio::offsets::Sequential;
+use diskperf_fio::plan;
+use diskperf_fio::{Files, Job, JobFile, Surroundings};
+
+use super::{Body, Target, bytes, text};
+
+pub(super) const JOB_FILE: Target = Target {
+    name: "job_file",
+    prepare: job_file,
+    seeds: || {
+        bytes([
+            "[global]\nioengine=io_uring\ndirect=1\nruntime=60\ntime_based\n[a]\nrw=randrw\n\
+             bssplit=8k/90:16k\nrandom_distribution=zipf:1.2\nnumjobs=4\nrate_iops=500,1k\n",
+            "[x]\nrw=read:-8k\nsize=64k\noffset=25%\nnrfiles=3\nio_size=96k\ninclude common\n\
+             startdelay=1-3\nfilename=a:b\\:c\nss=iops:0.3%\nss_dur=5\n",
+            "[x]\nsize=(2m+4k)\nbs=$pagesize*2\ndescription=${NAME}\nfilesize=4k-8k\n\
+             random_distribution=zoned:50/10:50/90\nzonemode=strided\nzonesize=8k\n",
+        ])
+    },
+    words: &[
+        "[global]", "rw=", "randwrite", "bs=", "bssplit=", "size=", "offset_increment=", "loops=",
+        "number_ios=", "include ", "${NAME}", "$ncpus", "k", "KiB", "%", "-", ":", ",", "(", ")",
+        "*", "^", "stonewall", "wait_for=", "time_based", "kb_base=1000", "nrfiles=", "\\:", "#",
+    ],
+};
+
+/// Reads it, renders what is said of it, and plans each job.
+fn job_file() -> Body {
+    let common = ("common".to_owned(), "bs=8k\ninclude common\n".to_owned());
+    let surroundings = Surroundings {
+        files: Files::Memory([common].into()),
+        variables: [("NAME".to_owned(), "1m".to_owned())].into(),
+        ..Surroundings::default()
+    };
+    Box::new(move |bytes| {
+        match JobFile::parse("job.fio", &text(bytes), &surroundings) {
+            Ok(file) => {
+                for warning in &file.warnings {
+                    warning.render(false);
+                }
+                file.jobs.iter().take(10).for_each(planned);
+            }
+            Err(errors) => assert!(!errors.render(false).is_empty()),
+        }
+    })
+}
+
+fn planned(job: &Job) {
+    let mut small = job.clone();
+    // Names of a million files are what was asked for, and not what is looked for here.
+    small.files.count = small.files.count.min(100);
+    let existing: BTreeMap<String, u64> = [("a".to_owned(), 1 << 20)].into();
+    let Ok(files) = plan::files(&small, job.order.clones - 1, &existing) else {
+        return;
+    };
+    if let Some(ios) = plan::ios(&small, &files) {
+        assert!(ios.total() > 0 || job.target.size.is_none(), "{job:?}");
+    }
+    let region = files[0].region;
+    let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);
+    for offset in offsets.take(100) {
+        assert!(offset >= region.offset_bytes && offset < region.file_bytes, "{job:?}");
+    }
+}
