@@ -7,11 +7,6 @@ pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// The z with P(Z <= z) = `p`, for 0 < `p` < 1.
-pub fn normal_quantile(p: f64) -> f64 {
-    bisect(|z| normal_cdf(z) < p, -40.0, 40.0)
-}
-
 /// The t with P(T <= t) = `p` for `degrees` of freedom, which need not be
 /// whole (Welch's are not). `p` lies between 0.5 and 1.
 pub fn student_quantile(p: f64, degrees: f64) -> f64 {

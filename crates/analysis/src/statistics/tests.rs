@@ -1,7 +1,7 @@
 //! Against scipy 1.17.1 (`scipy.stats.t.ppf`, `norm`, `bootstrap` and
 //! `ttest_ind(equal_var=False)`), whose numbers are written down here.
 
-use super::student::{normal_cdf, normal_quantile, student_quantile};
+use super::student::{normal_cdf, student_quantile};
 use super::*;
 
 fn close(name: &str, got: f64, expected: f64, tolerance: f64) {
@@ -10,7 +10,7 @@ fn close(name: &str, got: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn student_and_normal_quantiles() {
+fn student_quantiles_and_the_normal_distribution() {
     for (degrees, at_975, at_995) in [
         (1.0, 12.706204736174694, 63.656741162871526),
         (1.5, 6.016663104427929, 17.820310514462804),
@@ -24,15 +24,6 @@ fn student_and_normal_quantiles() {
     ] {
         close("t 97.5 %", student_quantile(0.975, degrees), at_975, 1e-11);
         close("t 99.5 %", student_quantile(0.995, degrees), at_995, 1e-11);
-    }
-    for (p, z) in [
-        (0.001, -3.090232306167813),
-        (0.025, -1.9599639845400545),
-        (0.2, -0.8416212335729142),
-        (0.5, 0.0),
-        (0.9, 1.2815515655446004),
-    ] {
-        close("normal quantile", normal_quantile(p), z, 1e-12);
     }
     for (z, p) in [
         (-3.0, 0.0013498980316300933),
