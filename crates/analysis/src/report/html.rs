@@ -18,6 +18,7 @@ mod libraries;
 mod page;
 mod platter;
 mod repeat;
+mod repetitions;
 mod scatter;
 mod still;
 mod throughput;
@@ -83,6 +84,7 @@ pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     let views = View::of_all(&runs);
     let mut charts = throughput::charts(&views, reported);
     charts.extend(views.iter().flat_map(of_run));
+    charts.extend(repetitions::of_pairs(&compare(&runs)));
     charts
 }
 
@@ -94,7 +96,8 @@ pub fn card_charts(card: &Card) -> Vec<Chart> {
 /// The charts of one run by itself.
 fn of_run(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
-    let charts = curves.chain(waterfall::charts(view));
+    let charts = curves.chain(repetitions::of_run(view));
+    let charts = charts.chain(waterfall::charts(view));
     let charts = charts.chain(course::charts(view));
     charts.chain(latency::chart(view)).collect()
 }
@@ -155,6 +158,7 @@ fn compared(page: &mut Page, runs: &[Run]) {
             }
             all => page.blocks(all),
         }
+        page.html(&figures(&repetitions::of_pairs(&comparison)));
     }
 }
 
@@ -185,6 +189,11 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
         .into_iter()
         .collect();
     page.html(&figures(&curves));
+    let shaped = repetitions::of_run(view);
+    if !shaped.is_empty() {
+        page.part("Repetitions about more than one level");
+        page.html(&figures(&shaped));
+    }
     let ledgers = waterfall::charts(view);
     if !ledgers.is_empty() {
         page.part("Where the time went");

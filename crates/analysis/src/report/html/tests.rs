@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::load::today26;
-use crate::fixtures::{ffs83, seqread89};
+use crate::fixtures::{ffs83, read, result, run, seqread89};
 use diskperf_timeline::{Deadline, Ledger, Stage};
 use serde_json::Value;
 
@@ -47,9 +47,26 @@ fn modelled() -> Reported {
     }
 }
 
+/// A run of two programs, of which the first changes between two speeds.
+fn of_two_modes(id: &str) -> Reported {
+    let speed = |number: u32| match number % 3 {
+        0 => 400.0,
+        _ => 800.0 + f64::from(number),
+    };
+    let size_bytes = 1 << 20;
+    let changing = (0..20).map(|number| read(size_bytes, speed(number), 10.0));
+    let steady = (0..20).map(|number| read(size_bytes, 800.0 + f64::from(number), 10.0));
+    let results = vec![
+        result("read_8192", 0, changing.collect()),
+        result("read_512", 1, steady.collect()),
+    ];
+    reported(run(id, "suite", "/mnt", results))
+}
+
 /// A chart of every kind but those of the accuracy card.
 pub(super) fn all_charts() -> Vec<Chart> {
     let mut all = charts(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    all.extend(charts(&[of_two_modes("eeee"), of_two_modes("ffff")]));
     let mut many = modelled();
     many.run.results = [many.run.results.clone(), many.run.results].concat();
     many.run.results.extend_from_within(..1);
@@ -140,6 +157,26 @@ fn runs_of_the_same_programs_have_verdicts() {
     ]);
     assert!(with_other.contains("id=\"comparison\""));
     assert!(!with_other.contains("not compared: seqread"));
+}
+
+#[test]
+fn repetitions_about_two_levels_are_drawn_one_by_one() {
+    let alone = charts(&[of_two_modes("eeee")]);
+    let drawn = named(&alone, "repetitions-");
+    assert_eq!(drawn.len(), 1, "what is steady needs no picture");
+    assert!(drawn[0].title.contains("two modes"), "{}", drawn[0].title);
+    let speeds = rows(drawn[0]).iter().map(|row| row["kb_per_s"].as_f64());
+    let slow = speeds.flatten().filter(|speed| *speed < 600.0);
+    assert_eq!((rows(drawn[0]).len(), slow.count()), (20, 7));
+    assert!(named(&alone, "pair-").is_empty());
+    assert!(page(&[of_two_modes("eeee")]).contains("data-chart=\"repetitions-eeee-0\""));
+
+    let both = [of_two_modes("eeee"), of_two_modes("ffff")];
+    let compared = charts(&both);
+    let pairs = named(&compared, "pair-");
+    assert_eq!(pairs.len(), 1);
+    assert_eq!(rows(pairs[0]).len(), 2 * 20);
+    assert!(page(&both).contains("data-chart=\"pair-1-0\""));
 }
 
 #[test]

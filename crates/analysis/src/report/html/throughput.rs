@@ -21,7 +21,7 @@ const PRINTED: &str = "printed: ";
 
 /// Colours that can be seen on white and on black.
 const OF_PRINTED: &str = "#8b9299";
-const OF_RUNS: [&str; 8] = [
+pub(super) const OF_RUNS: [&str; 8] = [
     "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
 ];
 

@@ -18,6 +18,8 @@ fn every_chart_has_a_mark_for_each_row() {
         "throughput-",
         "call-sizes-",
         "latency-",
+        "repetitions-",
+        "pair-",
         "ledger-",
         "tuning",
     ] {
