@@ -22,9 +22,35 @@ pub(super) const JOB_FILE: Target = Target {
         ])
     },
     words: &[
-        "[global]", "rw=", "randwrite", "bs=", "bssplit=", "size=", "offset_increment=", "loops=",
-        "number_ios=", "include ", "${NAME}", "$ncpus", "k", "KiB", "%", "-", ":", ",", "(", ")",
-        "*", "^", "stonewall", "wait_for=", "time_based", "kb_base=1000", "nrfiles=", "\\:", "#",
+        "[global]",
+        "rw=",
+        "randwrite",
+        "bs=",
+        "bssplit=",
+        "size=",
+        "offset_increment=",
+        "loops=",
+        "number_ios=",
+        "include ",
+        "${NAME}",
+        "$ncpus",
+        "k",
+        "KiB",
+        "%",
+        "-",
+        ":",
+        ",",
+        "(",
+        ")",
+        "*",
+        "^",
+        "stonewall",
+        "wait_for=",
+        "time_based",
+        "kb_base=1000",
+        "nrfiles=",
+        "\\:",
+        "#",
     ],
 };
 
@@ -36,8 +62,8 @@ fn job_file() -> Body {
         variables: [("NAME".to_owned(), "1m".to_owned())].into(),
         ..Surroundings::default()
     };
-    Box::new(move |bytes| {
-        match JobFile::parse("job.fio", &text(bytes), &surroundings) {
+    Box::new(
+        move |bytes| match JobFile::parse("job.fio", &text(bytes), &surroundings) {
             Ok(file) => {
                 for warning in &file.warnings {
                     warning.render(false);
@@ -45,8 +71,8 @@ fn job_file() -> Body {
                 file.jobs.iter().take(10).for_each(planned);
             }
             Err(errors) => assert!(!errors.render(false).is_empty()),
-        }
-    })
+        },
+    )
 }
 
 fn planned(job: &Job) {
@@ -63,6 +89,9 @@ fn planned(job: &Job) {
     let region = files[0].region;
     let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);
     for offset in offsets.take(100) {
-        assert!(offset >= region.offset_bytes && offset < region.file_bytes, "{job:?}");
+        assert!(
+            offset >= region.offset_bytes && offset < region.file_bytes,
+            "{job:?}"
+        );
     }
 }

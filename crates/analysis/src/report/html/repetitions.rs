@@ -5,13 +5,13 @@ use super::chart::{Chart, ROWS, slug};
 use super::throughput::OF_RUNS;
 use crate::comparison::{Comparison, Pair, Quantity};
 use crate::report::view::{Row, View};
-use diskperf_timeline::Repetition;
 use serde_json::{Value, json};
 
 /// Repetitions of one thing.
 struct Series<'a> {
     name: String,
-    kb_per_s: Vec<f64>,
+    /// Of each, in the unit of the quantity.
+    figures: Vec<f64>,
     /// What is to be said of it; empty of one level.
     words: String,
     colour: &'a str,
@@ -19,9 +19,9 @@ struct Series<'a> {
 
 impl Series<'_> {
     fn rows(&self) -> impl Iterator<Item = Value> {
-        let numbered = self.kb_per_s.iter().zip(1..);
-        numbered.map(|(kb_per_s, number)| {
-            json!({ "series": self.name, "repetition": number, "kb_per_s": kb_per_s })
+        let numbered = self.figures.iter().zip(1..);
+        numbered.map(|(figure, number)| {
+            json!({ "series": self.name, "repetition": number, "figure": figure })
         })
     }
 }
@@ -30,16 +30,21 @@ impl Series<'_> {
 pub(super) fn of_run(view: &View<'_>) -> Vec<Chart> {
     let shaped = |(_, row): &(usize, &Row<'_>)| !row.summary.shape.is_steady();
     let rows = view.rows.iter().enumerate().filter(shaped);
-    let drawn = rows.map(|(number, row)| {
+    let drawn = rows.filter_map(|(number, row)| {
+        let mut kept = row.result.kept();
+        let quantity = kept.clone().next().map(Quantity::primary)?;
         let series = Series {
             name: super::titled(view, row),
-            kb_per_s: row.result.kept().map(Repetition::kb_per_s).collect(),
+            figures: kept
+                .by_ref()
+                .filter_map(|one| quantity.figure(one))
+                .collect(),
             words: row.summary.shape.words(),
             colour: OF_RUNS[0],
         };
         let name = format!("repetitions-{}-{number}", slug(&view.run.id));
         let title = format!("{}: {}", series.name, series.words);
-        chart(&name, title, &[series])
+        Some(chart(&name, (title, unit(quantity)), &[series]))
     });
     drawn.collect()
 }
@@ -52,13 +57,16 @@ pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
         .filter(|(_, pair)| !steady(pair))
         .map(|(number, pair)| {
             let durable = match pair.quantity {
-                Quantity::KbPerS => "",
                 Quantity::DurableKbPerS => ", durable",
+                Quantity::KbPerS
+                | Quantity::Iops
+                | Quantity::ResponseP50Us
+                | Quantity::ResponseP99Us => "",
             };
             let sides = [("base", 0, &pair.base), ("other", pair.run, &pair.other)];
             let series = sides.map(|(role, run, side)| Series {
                 name: format!("{role}: {}", comparison.run_name(run)),
-                kb_per_s: side.repetitions_kb_per_s.clone(),
+                figures: side.repetitions.clone(),
                 words: side.shape.words(),
                 colour: OF_RUNS[usize::from(role == "other")],
             });
@@ -66,12 +74,23 @@ pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
             let said = said.map(|one| format!("{} {}", one.name, one.words));
             let said: Vec<String> = said.collect();
             let title = format!("{}{durable}: {}", pair.title, said.join("; "));
-            chart(&format!("pair-{}-{number}", pair.run), title, &series)
+            let name = format!("pair-{}-{number}", pair.run);
+            chart(&name, (title, unit(pair.quantity)), &series)
         });
     drawn.collect()
 }
 
-fn chart(name: &str, title: String, all: &[Series<'_>]) -> Chart {
+/// What the axis of a quantity is called.
+fn unit(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::KbPerS | Quantity::DurableKbPerS => "KB/s",
+        Quantity::Iops => "IOPS",
+        Quantity::ResponseP50Us => "response p50, us",
+        Quantity::ResponseP99Us => "response p99, us",
+    }
+}
+
+fn chart(name: &str, (title, unit): (String, &str), all: &[Series<'_>]) -> Chart {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let colours: Vec<&str> = all.iter().map(|one| one.colour).collect();
     let view = json!({
@@ -82,7 +101,7 @@ fn chart(name: &str, title: String, all: &[Series<'_>]) -> Chart {
                 "axis": { "tickMinStep": 1, "format": "d" },
             },
             "y": {
-                "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
+                "field": "figure", "type": "quantitative", "title": unit,
                 "axis": { "format": "~s", "tickCount": 4 },
             },
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
