@@ -1,6 +1,7 @@
 //! From an experiment to plans: everything that can be found wrong without
 //! changing anything is found here.
 
+mod area;
 mod describe;
 pub mod host;
 pub mod model;

@@ -1,10 +1,8 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
-mod area;
-
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, leave_out};
+use super::{NO_BLOCK_NULL, area, leave_out};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;

@@ -3,8 +3,8 @@
 mod obstacle;
 mod size;
 
-use super::title;
 use super::workload::{named_suite, of_one_run, stated, suite};
+use super::{area, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -145,10 +145,11 @@ fn plan_on(
         }
     };
     let medium = computers[0].medium();
-    let suite = match suite_on(&computers[0], workload)? {
+    let mut suite = match suite_on(&computers[0], workload)? {
         Some(other) => stated(other, experiment)?,
         None => asked,
     };
+    let notes = area::fit_computer(&mut suite, &computers[0], experiment);
     let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], experiment.drives)?;
     let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
@@ -170,7 +171,7 @@ fn plan_on(
         },
         usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
         whole_calls: manner == Manner::Point,
-        notes: Vec::new(),
+        notes,
     };
     plan.made_to_fit(experiment.size)
 }

@@ -1,10 +1,11 @@
 //! How large an area the suites of today's storage work on, and whether they can go past
 //! the page cache.
 
+use crate::model::computer::Computer;
 use crate::target::Target;
 use diskperf_battery::{Medium, Step, Suite};
 use diskperf_timeline::units::{GIB, MIB, format_size};
-use diskperf_timeline::{Device, Experiment, SizeChoice, Workload};
+use diskperf_timeline::{Device, Experiment, Setting, SizeChoice, Workload};
 
 /// The suites whose programs share an area of one size.
 const SUITES: [&str; 1] = ["today26"];
@@ -23,8 +24,7 @@ pub(super) fn fit(
     suite: &mut Suite,
     (targets, experiment): (&[Target], &Experiment),
 ) -> Vec<String> {
-    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    if is_kept || !SUITES.contains(&suite.name.as_str()) {
+    if !is_fitted(suite, experiment) {
         return Vec::new();
     }
     let areas = targets.iter().map(|target| area_bytes(target, experiment));
@@ -62,6 +62,54 @@ pub(super) fn fit(
     }
     notes.extend(targets.iter().filter_map(hidden_cache));
     notes
+}
+
+/// The most that an area takes of a modelled drive: far more than its kernel caches.
+const LARGEST_MODELLED_BYTES: u64 = 64 * MIB;
+
+/// The same on a modelled computer, where the user's settings are in the suite already.
+pub(super) fn fit_computer(
+    suite: &mut Suite,
+    computer: &Computer,
+    experiment: &Experiment,
+) -> Vec<String> {
+    if !is_fitted(suite, experiment) {
+        return Vec::new();
+    }
+    let free = |name: &str| {
+        let mut set = experiment.settings.iter().filter_map(Setting::of_program);
+        !set.any(|path| path == name)
+    };
+    let mut area_bytes = LARGEST_MODELLED_BYTES;
+    while area_bytes > MIB && area_bytes > computer.room_bytes(0) / 4 {
+        area_bytes /= 2;
+    }
+    let with_files = computer.medium() == Medium::Directory;
+    for step in &mut suite.steps {
+        let is_log = step.program.name() == "log_append";
+        if free("area_bytes") {
+            let bytes = if is_log { area_bytes / 4 } else { area_bytes };
+            set(step, "area_bytes", &bytes.to_string());
+        }
+        if with_files && !is_log && free("direct") {
+            set(step, "direct", "no");
+        }
+    }
+    let mut notes = vec![format!(
+        "requests fall into {} of the drive",
+        format_size(area_bytes)
+    )];
+    if with_files {
+        notes
+            .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
+    }
+    notes
+}
+
+/// Whether a suite's area is to be fitted: not that of a run that is made again.
+fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    !is_kept && SUITES.contains(&suite.name.as_str())
 }
 
 fn set(step: &mut Step, name: &str, value: &str) {
