@@ -1,6 +1,8 @@
 //! Job files that are refused, each with its file, line and column.
 
-use diskperf_fio::{Files, JobFile, Surroundings};
+use diskperf_fio::offsets::Sequential;
+use diskperf_fio::plan;
+use diskperf_fio::{Files, Job, JobFile, Surroundings};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::path::{Path, PathBuf};
@@ -108,13 +110,32 @@ fn text() -> impl Strategy<Value = String> {
     lines.prop_map(|lines| format!("[x]\n{}\n", lines.join("\n")))
 }
 
+/// What is planned of a job that was taken, however odd it is.
+fn planned(job: &Job) {
+    let existing = [("a".to_owned(), 1 << 20)].into();
+    let Ok(files) = plan::files(job, job.order.clones - 1, &existing) else {
+        return;
+    };
+    if let Some(ios) = plan::ios(job, &files) {
+        assert!(ios.total() < u64::MAX, "{job:?}");
+    }
+    let region = files[0].region;
+    let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);
+    for offset in offsets.take(100) {
+        assert!(
+            offset >= region.offset_bytes && offset < region.file_bytes,
+            "{job:?}"
+        );
+    }
+}
+
 #[test]
 fn no_text_makes_it_panic() {
     let asked = std::env::var("PROPTEST_RNG_SEED").ok();
     let seed = asked.and_then(|asked| asked.parse().ok()).unwrap_or(9);
     println!("PROPTEST_RNG_SEED={seed}");
     let mut runner = TestRunner::new(Config {
-        cases: 2000,
+        cases: 1000,
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         ..Config::default()
@@ -122,7 +143,10 @@ fn no_text_makes_it_panic() {
     let surroundings = Surroundings::default();
     let outcome = runner.run(&text(), |text| {
         match JobFile::parse("job.fio", &text, &surroundings) {
-            Ok(file) => prop_assert!(!file.jobs.is_empty()),
+            Ok(file) => {
+                prop_assert!(!file.jobs.is_empty());
+                file.jobs.iter().for_each(planned);
+            }
             Err(errors) => prop_assert!(!errors.render(false).is_empty()),
         }
         Ok(())
