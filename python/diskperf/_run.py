@@ -119,6 +119,12 @@ class Run:
         ``cpu_s``, the 95 % interval from ``kb_per_s_low`` to ``kb_per_s_high``,
         ``calls``, ``mean_call_ns``, percentiles of reads and writes (``read_p50_ns``,
         ...), and ``device_share``, the share of the bytes read that storage delivered.
+        Of programs that keep several requests under way also ``iops`` with its 95 %
+        interval from ``iops_low`` to ``iops_high``, ``mb_per_s`` (10^6 bytes),
+        ``depth`` of each of the ``workers``, ``read_share``, percentiles of the response
+        of reads and writes together (``response_p50_us``, ``response_p99_us``,
+        ``response_p99_9_us``, ``response_max_us``) and ``cpu_us_per_io``; `latencies` has
+        each operation, `series` the course over time.
         What nobody can tell is ``None``, as a percentile of too few calls is.
         """
         return self._native.results()
@@ -128,11 +134,35 @@ class Run:
         """One row for each repetition, the discarded ones included: ``program``,
         ``filesystem``, ``repetition``, ``discarded``, ``drives``, ``kb_per_s``,
         ``durable_kb_per_s``, ``cpu_percent``, ``elapsed_ns``, ``durable_ns``,
-        ``cpu_ns``, ``bytes``, ``read_bytes``, ``written_bytes``, ``calls`` and
+        ``cpu_ns``, ``bytes``, ``read_bytes``, ``written_bytes``, ``calls``; of several
+        requests under way ``iops``, ``response_p50_us`` and ``response_p99_us``; and
         ``disturbed``: what else the machine did meanwhile, ``None`` where nothing was
         noticed. Repetitions that were disturbed and run again are ``discarded``.
         """
         return self._native.repetitions()
+
+    @property
+    def latencies(self) -> _native.Columns:
+        """Of programs that keep several requests under way, one row for each operation
+        and part: ``program``, ``filesystem``, ``operation`` (``read``, ``write``,
+        ``sync``, ``discard``, ``commit``), ``part`` (``response``: from a request's
+        start, where requests arrive by the clock the intended one, until its completion
+        was taken; ``submit``: of that, in the call that submitted), ``count``,
+        ``p50_us`` and ``p99_us`` (medians over the repetitions) with their 95 %
+        intervals (``p50_us_low``, ``p50_us_high``, ...), and ``p99_9_us``,
+        ``p99_99_us``, ``max_us`` and ``mean_us`` of the requests of all repetitions
+        together. What too few requests cannot tell is ``None``.
+        """
+        return self._native.latencies()
+
+    @property
+    def series(self) -> _native.Columns:
+        """Of programs that keep several requests under way, one row for each interval of
+        each repetition: ``program``, ``filesystem``, ``repetition``, ``discarded``,
+        ``at_s`` (when the interval began, since the start of the timed part), ``iops``,
+        ``mb_per_s`` (10^6 bytes) and ``p99_us``, ``None`` of fewer than 100 requests.
+        """
+        return self._native.series()
 
     @property
     def ledger(self) -> _native.Columns:

@@ -1,5 +1,7 @@
 """Runs of modelled systems."""
 
+import json
+
 import diskperf
 import pytest
 from conftest import VAX
@@ -133,3 +135,60 @@ def test_suites_and_programs_are_listed(command_line_json):
     paths = [path for path in programs["path"] if path is not None]
     assert paths == [row["path"] for row in parameters]
     assert "read_8192" in programs["program"]
+
+
+def with_requests_under_way(run, tmp_path):
+    """The run as a file, as if its program had kept four requests under way."""
+    document = json.loads(run._native.export())
+    (result,) = [one for one in document["runs"][0]["results"] if one["row"] == 0][:1]
+    document["runs"][0]["results"] = [result]
+    for number, repetition in enumerate(result["repetitions"]):
+        requests = 300 + number
+        point = {"reads": 150, "read_bytes": 150 << 12, "writes": 0, "written_bytes": 0}
+        for worker in repetition["workers"]:
+            worker["load"] = {
+                "engine": "io_uring",
+                "depth": 4,
+                # All of them took 96 us, but two that took ten times as long.
+                "read": {
+                    "bytes": requests << 12,
+                    "response": [64, -96_000, requests - 2, -863_999, 2],
+                    "submit": [64, -1_000, requests],
+                },
+                "series": [{**point, "response": [8, -1_500, 150]}] * 2,
+                "interval": worker["elapsed"] // 2,
+            }
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_several_requests_under_way_have_latencies_and_a_series(tmp_path):
+    made = diskperf.run("read_8192", on=VAX)
+    for columns in (made.latencies, made.series):
+        assert len(columns) == 0
+    assert made.results["iops"] == [None] * len(made.results)
+    path = with_requests_under_way(made, tmp_path)
+    run = diskperf.open_store(tmp_path / "store.sqlite").run(str(path))
+    (row,) = run.results.to_pylist()
+    (result,) = run.to_dict()["results"]
+    for name in ("iops", "mb_per_s", "depth", "workers", "read_share", "cpu_us_per_io"):
+        assert row[name] == result[name], name
+    assert (row["depth"], row["workers"], row["read_share"]) == (4, 1, 1.0)
+    assert (row["iops_low"], row["iops_high"]) == (row["iops"], row["iops"])  # Virtual time.
+    assert row["response_p50_us"] == 96.0 and row["response_max_us"] == 960.0
+    both = run.latencies.to_pylist()
+    assert [(one["operation"], one["part"]) for one in both] == [
+        ("read", "response"),
+        ("read", "submit"),
+    ]
+    response = result["latency"]["read"]["response"]
+    for name in ("count", "p50_us", "p99_us", "p99_9_us", "max_us", "mean_us"):
+        assert both[0][name] == response[name], name
+    assert both[1]["p99_us"] == 1.0
+    series = run.series.to_pylist()
+    assert len(series) == 2 * len(run.repetitions)
+    middle = [one for one in series if one["repetition"] == result["series_of"]]
+    assert [{name: one[name] for name in result["series"][0]} for one in middle] == result["series"]
+    assert run.repetitions["iops"] == [one["iops"] for one in result["repetitions"]]
+    assert "iops-over-time" in " ".join(name for name, *_ in diskperf._native.charts([run._native]))

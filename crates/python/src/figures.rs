@@ -2,7 +2,10 @@
 
 use crate::columns::Columns;
 use crate::table::{Table, whole};
+use diskperf_laboratory::analysis::quantity::Quantity;
+use diskperf_laboratory::analysis::statistics::Interval;
 use diskperf_laboratory::analysis::summary::Summary;
+use diskperf_laboratory::analysis::summary::load::{self, Latency};
 use diskperf_laboratory::timeline::{
     Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure,
 };
@@ -56,6 +59,105 @@ pub(crate) fn results(run: &Run) -> Columns {
             of().map(|one| one.write_latency.and_then(|it| it.p99_ns.map(whole))),
         )
         .number("device_share", of().map(|one| one.device_share))
+        .number("iops", of().map(|one| Some(one.load.as_ref()?.iops)))
+        .number(
+            "iops_low",
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.low)),
+        )
+        .number(
+            "iops_high",
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.high)),
+        )
+        .number(
+            "mb_per_s",
+            of().map(|one| Some(one.load.as_ref()?.mb_per_s)),
+        )
+        .integer(
+            "depth",
+            of().map(|one| Some(i64::from(one.load.as_ref()?.depth))),
+        )
+        .integer(
+            "workers",
+            of().map(|one| Some(i64::from(one.load.as_ref()?.workers))),
+        )
+        .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
+        .number("response_p50_us", of().map(|one| response(one)?.p50_us))
+        .number("response_p99_us", of().map(|one| response(one)?.p99_us))
+        .number("response_p99_9_us", of().map(|one| response(one)?.p99_9_us))
+        .number(
+            "response_max_us",
+            of().map(|one| Some(response(one)?.max_us)),
+        )
+        .number(
+            "cpu_us_per_io",
+            of().map(|one| one.load.as_ref()?.cpu_us_per_io),
+        )
+        .finish()
+}
+
+fn response(summary: &Summary) -> Option<&Latency> {
+    summary.load.as_ref()?.response.as_ref()
+}
+
+/// One row for each operation of each program that had several requests under way: of
+/// the whole response, and of the part of it in the call that submitted.
+pub(crate) fn latencies(run: &Run) -> Columns {
+    let mut rows: Vec<(String, &ProgramResult, &str, &str, Latency)> = Vec::new();
+    for result in &run.results {
+        let summary = Summary::in_world(run.world, result);
+        for one in summary.load.into_iter().flat_map(|load| load.latency) {
+            for (part, latency) in [("response", one.response), ("submit", one.submit)] {
+                let row = |latency| (result.title(), result, one.name, part, latency);
+                rows.extend(latency.map(row));
+            }
+        }
+    }
+    let of = || rows.iter().map(|(.., latency)| latency);
+    let (low, high) = (|it: Interval| it.low, |it: Interval| it.high);
+    Table::default()
+        .text("program", rows.iter().map(|(title, ..)| title.as_str()))
+        .text(
+            "filesystem",
+            rows.iter().map(|(_, one, ..)| one.filesystem.as_str()),
+        )
+        .text("operation", rows.iter().map(|(_, _, name, ..)| *name))
+        .text("part", rows.iter().map(|(_, _, _, part, _)| *part))
+        .integer("count", of().map(|one| whole(one.count)))
+        .number("p50_us", of().map(|one| one.p50_us))
+        .number("p50_us_low", of().map(|one| one.p50_interval.map(low)))
+        .number("p50_us_high", of().map(|one| one.p50_interval.map(high)))
+        .number("p99_us", of().map(|one| one.p99_us))
+        .number("p99_us_low", of().map(|one| one.p99_interval.map(low)))
+        .number("p99_us_high", of().map(|one| one.p99_interval.map(high)))
+        .number("p99_9_us", of().map(|one| one.p99_9_us))
+        .number("p99_99_us", of().map(|one| one.p99_99_us))
+        .number("max_us", of().map(|one| one.max_us))
+        .number("mean_us", of().map(|one| one.mean_us))
+        .finish()
+}
+
+/// One row for each interval of each repetition of a program that had several requests
+/// under way.
+pub(crate) fn series(run: &Run) -> Columns {
+    let repetitions = numbered(run);
+    let mut rows = Vec::new();
+    for one in &repetitions {
+        let intervals = load::series(one.repetition).into_iter();
+        rows.extend(intervals.map(|interval| (one, interval)));
+    }
+    let of = || rows.iter().map(|(_, interval)| interval);
+    Table::default()
+        .text("program", rows.iter().map(|(one, _)| one.title.as_str()))
+        .text("filesystem", rows.iter().map(|(one, _)| one.filesystem))
+        .integer("repetition", rows.iter().map(|(one, _)| one.number))
+        .flag(
+            "discarded",
+            rows.iter().map(|(one, _)| one.repetition.discarded),
+        )
+        .number("at_s", of().map(|one| one.at_s))
+        .number("iops", of().map(|one| one.iops))
+        .number("mb_per_s", of().map(|one| one.mb_per_s))
+        .number("p99_us", of().map(|one| one.p99_us))
         .finish()
 }
 
@@ -112,8 +214,22 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
         .integer("read_bytes", total(|worker| worker.read_bytes))
         .integer("written_bytes", total(|worker| worker.written_bytes))
         .integer("calls", total(|worker| worker.calls))
+        .number("iops", of().map(Repetition::iops))
+        .number(
+            "response_p50_us",
+            of().map(percentile(Quantity::ResponseP50Us)),
+        )
+        .number(
+            "response_p99_us",
+            of().map(percentile(Quantity::ResponseP99Us)),
+        )
         .text("disturbed", disturbed.iter().map(Option::as_deref))
         .finish()
+}
+
+/// Of a repetition with several requests under way.
+fn percentile(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
+    move |one| quantity.figure(one)
 }
 
 /// One row for each stage that a worker's elapsed time went to.

@@ -97,6 +97,16 @@ impl Run {
         figures::repetitions(&self.run)
     }
 
+    /// One row for each operation of each program with several requests under way.
+    fn latencies(&self) -> Columns {
+        figures::latencies(&self.run)
+    }
+
+    /// One row for each interval of each repetition of such a program.
+    fn series(&self) -> Columns {
+        figures::series(&self.run)
+    }
+
     /// One row for each stage of each worker of each repetition.
     fn ledger(&self) -> Columns {
         figures::ledger(&self.run)
