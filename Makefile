@@ -38,6 +38,7 @@ bench:
 	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/explain
+	./bench/events
 	./bench/verdicts
 	./bench/report
 	./bench/tune
