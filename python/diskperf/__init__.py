@@ -16,6 +16,7 @@ the model are whole nanoseconds of virtual time (``_ns``); KB is 1024 bytes.
 from diskperf._ab import AB, ab
 from diskperf._catalogue import Catalogue, Entry
 from diskperf._cluster.fleet import Fleet, measure_fleet
+from diskperf._compare import Comparison, compare
 from diskperf._errors import (
     BudgetError,
     Error,
@@ -52,6 +53,7 @@ __all__ = [
     "Card",
     "Catalogue",
     "Columns",
+    "Comparison",
     "Differences",
     "Entry",
     "Error",
@@ -74,6 +76,7 @@ __all__ = [
     "TooManyPoints",
     "__version__",
     "ab",
+    "compare",
     "describe",
     "explain",
     "fit",

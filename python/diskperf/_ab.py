@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import warnings
 from collections.abc import Mapping
 from typing import Any, Union
 
 from diskperf import _native
-from diskperf._display import COLUMNS, preformatted
+from diskperf._compare import Comparison
 from diskperf._errors import StoreWarning
 from diskperf._run import OPTIONS, SEED, Run, Target, _place, asked
 from diskperf._system import System
@@ -20,45 +18,18 @@ from diskperf._system import System
 Side = Union[Target, Mapping[str, Any], Run]
 
 
-class AB:
+class AB(Comparison):
     """Two runs that were measured in interleaved blocks, and how they compare.
 
     ``a`` and ``b`` are the two `Run` objects.
     """
 
-    __slots__ = ("_native", "a", "b")
+    __slots__ = ("a", "b")
 
     def __init__(self, a: Run, b: Run, native: _native.Compared) -> None:
+        super().__init__(native)
         self.a = a
         self.b = b
-        self._native = native
-
-    @property
-    def pairs(self) -> list[dict[str, Any]]:
-        """One for each program and rate, as the JSON of ``diskperf ab`` has them: among
-        others ``title``, ``quantity``, ``ratio`` (B over A), ``interval`` and
-        ``verdict``.
-        """
-        pairs: list[dict[str, Any]] = self.to_dict()["comparison"]["pairs"]
-        return pairs
-
-    def to_json(self) -> str:
-        """The JSON of ``diskperf ab --format json``."""
-        return self._native.json()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as Python's own."""
-        document: dict[str, Any] = json.loads(self.to_json())
-        return document
-
-    def __str__(self) -> str:
-        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._native.text(COLUMNS))
-
-    def __repr__(self) -> str:
-        return f"<AB {self.a.id}, {self.b.id}: {self.a.suite}>"
 
 
 def ab(
@@ -71,6 +42,7 @@ def ab(
     budget_s: float = 180.0,
     blocks: int | None = None,
     min_effect: float = 0.03,
+    fail_over: float | None = None,
     seed: int = SEED,
     store: bool | str | os.PathLike[str] | None = None,
     label: str | None = None,
@@ -91,6 +63,8 @@ def ab(
         budget_s: how many seconds the blocks of all programs may take.
         blocks: the most blocks of each program.
         min_effect: the smallest change that matters, as a share.
+        fail_over: a loss of speed, as a share, that is to be found or excluded besides:
+            see `Comparison.gate`.
         seed: of the coins, and of both runs.
         store: as `run` has it, of both runs.
         label: names the runs ``LABEL-a`` and ``LABEL-b``.
@@ -117,6 +91,7 @@ def ab(
             "budget_s": budget_s,
             "blocks": blocks,
             "min_effect": min_effect,
+            "fail_over": fail_over,
             "seed": seed,
         },
         _place(store),
@@ -130,6 +105,8 @@ def _side(
     name: str, side: Side, suite: str | None, label: str | None, common: Mapping[str, Any]
 ) -> _native.Run | dict[str, Any]:
     """One side as the core takes it."""
+    if "like" in common:
+        raise TypeError("ab() takes no like: give the run as a or b, and its experiment is repeated")
     if isinstance(side, Run):
         return side._native
     own: Mapping[str, Any] = {"on": side} if isinstance(side, (str, os.PathLike, System)) else side

@@ -13,6 +13,7 @@ __all__ = [
     "__version__",
     "ab",
     "charts",
+    "compare",
     "delete_runs",
     "describe",
     "differences",
@@ -92,10 +93,12 @@ class Run:
 
 @final
 class Compared:
-    """Two runs side by side."""
+    """Two runs or more side by side."""
 
     def json(self) -> str: ...
     def text(self, width: int) -> str: ...
+    def gate(self) -> str | None: ...
+    def failures(self) -> list[str]: ...
 
 @final
 class Explanation:
@@ -138,6 +141,12 @@ def run(
 def ab(
     asked: Mapping[str, Any], store: bool | str | None
 ) -> tuple[Run, Run, Compared, str | None]: ...
+def compare(
+    compared: Sequence[Run],
+    fail_over: float | None,
+    min_effect: float | None,
+    store: bool | str | None,
+) -> Compared: ...
 def describe(options: Mapping[str, Any]) -> str: ...
 def charts(runs: Sequence[Run]) -> list[_Chart]: ...
 def explain(

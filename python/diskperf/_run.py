@@ -48,6 +48,21 @@ OPTIONS = (
     "destroy_data_on",
     "ignore_signature",
     "no_budget",
+    "like",
+)
+
+#: What a run that is like another takes from it.
+TAKEN = (
+    "drives",
+    "seed",
+    "cache",
+    "time_calls",
+    "catalogue",
+    "together",
+    "other",
+    "drop_caches",
+    "fresh",
+    "no_budget",
 )
 
 
@@ -256,7 +271,7 @@ def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
 def asked(
     function: str,
     what: str | None,
-    on: Target | Sequence[Target],
+    on: Target | Sequence[Target] | None,
     settings: Mapping[str, Any] | None,
     keywords: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -264,9 +279,19 @@ def asked(
     """A request as the core takes it.
 
     Raises:
-        TypeError: a target that is none.
+        TypeError: a target that is none, or an option that a run takes from another
+            which it is to be like.
     """
-    several = [on] if isinstance(on, (str, os.PathLike, System)) else list(on)
+    like = options.get("like")
+    if like is not None:
+        usual = {"seed": SEED, "cache": "cold", "time_calls": True}
+        given = [name for name in TAKEN if options.get(name) not in (None, False, usual.get(name))]
+        given += [] if what is None else ["suite"]
+        if given:
+            raise TypeError(f"{function}() takes {given[0]} from the run that it is to be like")
+    elif on is None:
+        raise TypeError(f"{function}() needs a target: on=")
+    several = [on] if isinstance(on, (str, os.PathLike, System)) else list(on or ())
     own: dict[str, str] = {}
     targets: list[str] = []
     catalogue = options.get("catalogue")
@@ -297,6 +322,7 @@ def asked(
         "drop_caches": bool(known["drop_caches"]),
         "ignore_signature": bool(known["ignore_signature"]),
         "no_budget": bool(known["no_budget"]),
+        "like": None if like is None else like._native,
         "destroy_data_on": [os.fspath(device) for device in known["destroy_data_on"] or ()],
     }
 
@@ -317,10 +343,17 @@ def run(
     settings: Mapping[str, Value] | None = ...,
     **options: Any,
 ) -> list[Run]: ...
+@overload
+def run(
+    *,
+    like: Run,
+    settings: Mapping[str, Value] | None = ...,
+    **options: Any,
+) -> Run: ...
 def run(
     suite: str | None = None,
     *,
-    on: Target | Sequence[Target],
+    on: Target | Sequence[Target] | None = None,
     settings: Mapping[str, Value] | None = None,
     drives: int | None = None,
     repetitions: int | None = None,
@@ -338,6 +371,7 @@ def run(
     destroy_data_on: Sequence[str | os.PathLike[str]] = (),
     ignore_signature: bool = False,
     no_budget: bool = False,
+    like: Run | None = None,
     **keywords: Value,
 ) -> Run | list[Run]:
     """Runs a suite or a program on a modelled system or on real storage.
@@ -371,6 +405,9 @@ def run(
         ignore_signature: overwrite them also if they carry a file system or the like.
         no_budget: let a modelled system take as many events, and as much virtual time
             and memory, as it needs.
+        like: a run whose programs, sizes, settings, cache mode and seed are taken, and its
+            target without ``on``; ``settings`` are added to its own, and ``size``,
+            ``repetitions`` and ``label`` are this run's.
         keywords: settings as keywords: ``drive="capricorn"``,
             ``filesystem={"rotdelay_ms": 7}``, ``**{"program.call_bytes": 4096}``.
 
@@ -380,10 +417,11 @@ def run(
     Raises:
         SettingError: a key that there is not, with the nearest, or a value that is
             not allowed, with what is.
-        RequestError: a suite or a target that there is not, or that cannot run so.
+        RequestError: a suite or a target that there is not, or that cannot run so, or a
+            run to be like that does not keep what it was asked to do.
         RunError: a program failed.
         BudgetError: a modelled system took more than it may.
-        TypeError: a keyword that there is not.
+        TypeError: a keyword that there is not, or one that ``like`` decides.
         KeyboardInterrupt: Ctrl-C, within a fraction of a second; what was made on
             real storage is removed first.
 
@@ -396,8 +434,8 @@ def run(
     if failure is not None:
         warnings.warn(failure, StoreWarning, stacklevel=2)
     runs = [Run(native) for native in made]
-    alone = isinstance(on, (str, os.PathLike, System))
-    return runs[0] if alone else runs
+    alone = on is None or isinstance(on, (str, os.PathLike, System))
+    return runs[0] if alone and len(runs) == 1 else runs
 
 
 def _place(store: bool | str | os.PathLike[str] | None) -> bool | str | None:
@@ -407,7 +445,7 @@ def _place(store: bool | str | os.PathLike[str] | None) -> bool | str | None:
 def describe(
     suite: str | None = None,
     *,
-    on: Target | Sequence[Target],
+    on: Target | Sequence[Target] | None = None,
     settings: Mapping[str, Value] | None = None,
     **options: Any,
 ) -> str:

@@ -340,8 +340,9 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
 /// What a comparison goes by beside the runs.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// The smallest change that matters.
-    pub limits: Limits,
+    /// The smallest change that matters. Without one it is that of the A/B measurement
+    /// that the runs are arms of, or the usual one.
+    pub limits: Option<Limits>,
     /// Earlier runs of the same things.
     pub history: History,
 }
@@ -463,11 +464,16 @@ impl<'a> Candidate<'a> {
                 let floor = terms.history.floor(self.runs, self.base, self.quantity);
                 let modes = [&base, &other].map(|side| side.shape);
                 let [base, other] = [self.base, self.other].map(|one| speeds(one, self.quantity));
-                judge((&base, &other), (rows, floor), terms.limits).unless_of_one_mode(modes)
+                let limits = terms.limits.unwrap_or_default();
+                judge((&base, &other), (rows, floor), limits).unless_of_one_mode(modes)
             }
             Basis::MedianBlock => {
                 let blocks = Block::all_of(self.base, self.other, self.quantity);
-                let (judgement, figures) = judge_blocks(&blocks, rows, terms.limits);
+                let asked = self.runs.0.interleaved.as_ref();
+                let asked = asked.and_then(|arm| arm.min_effect);
+                let asked = asked.map(|min_effect| Limits { min_effect });
+                let limits = terms.limits.or(asked).unwrap_or_default();
+                let (judgement, figures) = judge_blocks(&blocks, rows, limits);
                 if let Some((of_base, of_other)) = figures {
                     base.show(self.quantity, self.quantity.turned(of_base));
                     other.show(self.quantity, self.quantity.turned(of_other));

@@ -14,6 +14,7 @@ pub(crate) use list::{ListArguments, Listed};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use diskperf_laboratory::ab::like;
 use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::machine::catalogue::Component;
@@ -107,28 +108,19 @@ pub(crate) struct RunArguments {
 impl RunArguments {
     /// What is asked for; `earlier` is the experiment of the run that it is to be like.
     pub(crate) fn experiment(&self, earlier: Option<Experiment>) -> Experiment {
-        let asked = self.asked.experiment();
-        let Some(earlier) = earlier else {
-            return Experiment {
-                repetitions: self.runs,
-                ..asked
-            };
-        };
-        Experiment {
+        let asked = Experiment {
             repetitions: self.runs,
-            targets: match self.asked.targets.is_empty() {
-                true => earlier.targets,
-                false => asked.targets,
-            },
-            size: match asked.size {
-                SizeChoice::Auto => earlier.size,
-                chosen => chosen,
-            },
-            settings: earlier.settings.into_iter().chain(asked.settings).collect(),
-            destroy_data_on: asked.destroy_data_on,
-            ignore_signature: asked.ignore_signature,
-            label: asked.label,
-            ..earlier
+            ..self.asked.experiment()
+        };
+        match earlier {
+            None => asked,
+            Some(earlier) => like(
+                earlier,
+                Experiment {
+                    targets: self.asked.targets.clone(),
+                    ..asked
+                },
+            ),
         }
     }
 }
@@ -276,16 +268,16 @@ pub(crate) struct GateArguments {
     /// is, 3 if the runs cannot tell, 4 if a row is missing, 2 for other errors
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) fail_over: Option<f64>,
-    /// The smallest difference that matters [default: 3%]
+    /// The smallest difference that matters [default: 3%; of stored arms of `ab`, what they were
+    /// measured with]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) min_effect: Option<f64>,
 }
 
 impl GateArguments {
-    /// The smallest change that matters.
-    pub(crate) fn limits(&self) -> Limits {
-        self.min_effect
-            .map_or_else(Limits::default, |min_effect| Limits { min_effect })
+    /// The smallest change that matters, if the user says it.
+    pub(crate) fn limits(&self) -> Option<Limits> {
+        self.min_effect.map(|min_effect| Limits { min_effect })
     }
 }
 

@@ -21,7 +21,7 @@ use contest::Question;
 use diskperf_analysis::statistics::interleaved::Limits;
 use diskperf_battery::Step;
 use diskperf_system::host::hook::Hook;
-use diskperf_timeline::{Arm, Experiment, Run, World};
+use diskperf_timeline::{Arm, Experiment, Run, SizeChoice, World};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -125,6 +125,30 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
         experiment.other = others.first().cloned();
     }
     Ok(experiment)
+}
+
+/// An earlier experiment, made again: its programs, sizes, settings, cache mode and seed.
+/// What is `asked` for besides are its repetitions and label, settings that are added, and
+/// a size and targets in place of the earlier ones if it has them. Which devices may be
+/// overwritten has to be said again.
+pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
+    let settings = earlier.settings.into_iter().chain(asked.settings);
+    Experiment {
+        repetitions: asked.repetitions,
+        targets: match asked.targets.is_empty() {
+            true => earlier.targets,
+            false => asked.targets,
+        },
+        size: match asked.size {
+            SizeChoice::Auto => earlier.size,
+            chosen => chosen,
+        },
+        settings: settings.collect(),
+        destroy_data_on: asked.destroy_data_on,
+        ignore_signature: asked.ignore_signature,
+        label: asked.label,
+        ..earlier
+    }
 }
 
 /// The name of an arm for its user.

@@ -286,6 +286,7 @@ prop_compose! {
                 arm: Arm::A,
                 seed,
                 places_differ: true,
+                min_effect: Some(0.05),
             }),
             cache: CacheMode::Cold,
             dropped_all_caches: false,

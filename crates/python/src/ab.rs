@@ -1,12 +1,12 @@
 //! A/B measurements.
 
 use crate::arguments::{MOST_REPETITIONS, Options, counted};
+use crate::compare::{Compared, share, shared};
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
 use crate::run::{Keeping, Run, recorder, unstored};
 use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
-use diskperf_laboratory::analysis::comparison::{Comparison, Terms, compare_on};
-use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::analysis::comparison::compare;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
@@ -34,6 +34,7 @@ pub(crate) struct Measurement<'py> {
     budget_s: f64,
     blocks: Option<u32>,
     min_effect: f64,
+    fail_over: Option<f64>,
     seed: u64,
 }
 
@@ -56,13 +57,6 @@ impl Measurement<'_> {
             );
             return Err(request_error(py, text));
         };
-        if !(0.0..1.0).contains(&self.min_effect) {
-            let text = format!(
-                "min_effect={}: give a share below 1, as 0.03",
-                self.min_effect
-            );
-            return Err(request_error(py, text));
-        }
         let side = |asked: Asked<'_>, before| -> PyResult<Side> {
             Ok(Side {
                 experiment: asked.experiment(py)?,
@@ -74,30 +68,11 @@ impl Measurement<'_> {
             budget,
             blocks: counted(py, "blocks", self.blocks, MOST_REPETITIONS)?,
             limits: Limits {
-                min_effect: self.min_effect,
+                min_effect: share(py, "min_effect", self.min_effect)?,
             },
-            fail_over: None,
+            fail_over: shared(py, "fail_over", self.fail_over)?,
             seed: self.seed,
         })
-    }
-}
-
-/// Two runs side by side.
-#[pyclass(frozen, module = "diskperf._native")]
-pub(crate) struct Compared {
-    comparison: Comparison,
-}
-
-#[pymethods]
-impl Compared {
-    /// The JSON of `diskperf ab --format json`.
-    fn json(&self) -> String {
-        report::comparison(&self.comparison, Format::Json, 0)
-    }
-
-    /// The table of `diskperf ab`, as wide as this many columns.
-    fn text(&self, width: u16) -> String {
-        report::comparison(&self.comparison, Format::Table, width)
     }
 }
 
@@ -121,7 +96,7 @@ fn carry_out(
     store: Option<&Keeping>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Made, LaboratoryError> {
-    let limits = request.limits;
+    let fail_over = request.fail_over;
     let plan = plan(request)?;
     prepare_process(plan.plans())?;
     let mut recorders = plan.plans().each_ref().map(|plan| recorder(store, plan));
@@ -129,21 +104,12 @@ fn carry_out(
     if let Some(error) = error {
         return Err(error);
     }
-    let terms = Terms {
-        limits,
-        ..Terms::default()
-    };
-    let comparison = compare_on(&runs, &terms);
+    let compared = Compared::of(compare(&runs), fail_over);
     let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
     let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
         return Err(LaboratoryError::Work(
             "one of the arms was not run".to_owned(),
         ));
     };
-    Ok((
-        a,
-        b,
-        Compared { comparison },
-        recorders.iter().find_map(unstored),
-    ))
+    Ok((a, b, compared, recorders.iter().find_map(unstored)))
 }

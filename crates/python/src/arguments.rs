@@ -1,6 +1,8 @@
 //! What Python asks for, as the laboratory has it.
 
 use crate::errors::{exception, request_error};
+use crate::run::Run;
+use diskperf_laboratory::ab::{like, repeated};
 use diskperf_laboratory::model::settings;
 use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
@@ -45,6 +47,9 @@ pub(crate) struct Options {
     #[pyo3(default)]
     label: Option<String>,
     no_budget: bool,
+    /// A run that it is to be like.
+    #[pyo3(default)]
+    like: Option<Py<Run>>,
 }
 
 /// Bytes, as a number or as the command line has them: `8M`, `auto`.
@@ -62,7 +67,7 @@ impl Options {
     /// A keyword whose value is none that there is.
     pub(crate) fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         let settings = settings(&self.settings).map_err(|error| exception(py, &error))?;
-        Ok(Experiment {
+        let asked = Experiment {
             workload: Workload::of(self.what),
             targets: self.targets,
             drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
@@ -82,7 +87,12 @@ impl Options {
             seed: self.seed,
             label: self.label,
             ..Experiment::default()
-        })
+        };
+        let Some(earlier) = self.like else {
+            return Ok(asked);
+        };
+        let earlier = repeated(&earlier.get().run).map_err(|error| exception(py, &error))?;
+        Ok(like(earlier, asked))
     }
 }
 

@@ -10,6 +10,7 @@ mod card;
 mod catalogue;
 mod columns;
 mod command_line;
+mod compare;
 mod errors;
 mod explanation;
 mod figures;
@@ -35,7 +36,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::ab::{Compared, ab};
+    use crate::ab::ab;
     #[pymodule_export]
     use crate::card::{Card, reproduce};
     #[pymodule_export]
@@ -44,6 +45,8 @@ mod _native {
     use crate::columns::Columns;
     #[pymodule_export]
     use crate::command_line::main;
+    #[pymodule_export]
+    use crate::compare::{Compared, compare};
     #[pymodule_export]
     use crate::explanation::{Explanation, differences, explain};
     #[pymodule_export]

@@ -96,6 +96,11 @@ impl Run {
                 not_negative(&named("wear_percent"), health.wear_percent)?;
             }
         }
+        let interleaved = self.interleaved.as_ref();
+        not_negative(
+            "interleaved.min_effect",
+            interleaved.and_then(|arm| arm.min_effect),
+        )?;
         let mut sums = Sums::default();
         for (number, result) in self.results.iter().enumerate() {
             check_result(result, &mut sums)

@@ -76,7 +76,7 @@ pub enum Arm {
 
 /// What makes a run one arm of an A/B measurement: it was measured in blocks of one
 /// repetition of each arm, in an order that a coin chose.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interleaved {
     /// The id of the run that is the other arm.
     pub partner: String,
@@ -87,6 +87,10 @@ pub struct Interleaved {
     /// Whether the arms' files lie in different places, so that a difference may be
     /// that of the places.
     pub places_differ: bool,
+    /// The smallest change that mattered, as a share, which decided when the blocks
+    /// ended. Runs of early versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_effect: Option<f64>,
 }
 
 /// One program's results within a run.

@@ -127,6 +127,7 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
                 arm,
                 seed: 1983,
                 places_differ: false,
+                min_effect: None,
             }),
             ..run(
                 id,
@@ -178,6 +179,36 @@ fn arms_are_compared_block_by_block() {
             compare(&[run("c", "suite", "c", a.results.clone()), a]).pairs[0].basis,
             Basis::Medians
         );
+    }
+    // What matters is what they were measured for, unless another is asked for.
+    let of_arms = |min_effect| {
+        let mut arms = arms(&drifting(1.0));
+        for (arm, n) in arms.iter_mut().zip([0.0, 0.02]) {
+            arm.interleaved.as_mut().unwrap().min_effect = min_effect;
+            let even = arm.results[0].repetitions.iter_mut().step_by(2);
+            for worker in even.flat_map(|one| &mut one.workers) {
+                worker.elapsed.0 = (worker.elapsed.0 as f64 * (1.0 + n)) as u64;
+            }
+        }
+        arms
+    };
+    let verdict = |min_effect, asked: Option<f64>| {
+        let terms = Terms {
+            limits: asked.map(|min_effect| Limits { min_effect }),
+            ..Terms::default()
+        };
+        compare_on(&of_arms(min_effect), &terms).pairs[0]
+            .judgement
+            .verdict
+    };
+    for (measured_for, asked, found) in [
+        (None, None, Verdict::NoDifferenceSeen),
+        (Some(0.015), None, Verdict::Unsure),
+        (Some(0.03), Some(0.015), Verdict::Unsure),
+        (Some(0.015), Some(0.03), Verdict::NoDifferenceSeen),
+    ] {
+        let verdict = verdict(measured_for, asked);
+        assert_eq!(verdict, found, "{measured_for:?} {asked:?}");
     }
     let [a, b] = arms(&drifting(0.9)[..10]);
     let few = compare(&[a, b]);

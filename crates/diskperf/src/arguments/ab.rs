@@ -131,7 +131,7 @@ impl AbArguments {
             sides,
             budget: self.budget.unwrap_or(USUAL_BUDGET),
             blocks: self.blocks,
-            limits: self.gate.limits(),
+            limits: self.gate.limits().unwrap_or_default(),
             fail_over: self.gate.fail_over,
             seed: common.seed,
         })

@@ -6,7 +6,7 @@ use crate::output::{print, say};
 use crate::progress::Progress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::ab::{AbExecuted, AbPlan, execute, plan};
-use diskperf_laboratory::analysis::comparison::{Terms, compare_on};
+use diskperf_laboratory::analysis::comparison::compare;
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{LaboratoryError, Recorder};
 use std::path::Path;
@@ -31,12 +31,7 @@ pub(crate) fn ab(
     }
     let AbExecuted { runs, error } = carried_out(&plan, arguments.quiet, &mut recorders)?;
     let printed = if runs.len() == 2 && runs.iter().all(has_figures) {
-        let terms = Terms {
-            limits: arguments.gate.limits(),
-            ..Terms::default()
-        };
-        let comparison = compare_on(&runs, &terms);
-        print_comparison(comparison, &arguments.gate, arguments.format)
+        print_comparison(compare(&runs), &arguments.gate, arguments.format)
     } else {
         Ok(DONE)
     };

@@ -1,6 +1,6 @@
 //! One arm while it is measured: its run, and where that is kept.
 
-use super::share_files;
+use super::{AbRequest, share_files};
 use crate::execute::{new_run, state_after};
 use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
@@ -22,7 +22,7 @@ pub(super) struct Measured<'a> {
 /// Both, with nothing measured yet.
 pub(super) fn both<'a>(
     plans: [&'a HostPlan; 2],
-    (hooks, seed): ([Option<Hook>; 2], u64),
+    (hooks, request): ([Option<Hook>; 2], &AbRequest),
     clock: Clock,
     recorders: [&'a mut Recorder; 2],
 ) -> [Measured<'a>; 2] {
@@ -33,8 +33,9 @@ pub(super) fn both<'a>(
         Some(Interleaved {
             partner: partner.id.clone(),
             arm,
-            seed,
+            seed: request.seed,
             places_differ,
+            min_effect: Some(request.limits.min_effect),
         })
     };
     run_a.interleaved = interleaved(&run_b, Arm::A);

@@ -28,7 +28,7 @@ pub(super) fn measure(
     recorders: [&mut Recorder; 2],
 ) -> AbExecuted {
     let clock = Clock::calibrated();
-    let mut arms = both(plans, (plan.hooks(), plan.request.seed), clock, recorders);
+    let mut arms = both(plans, (plan.hooks(), &plan.request), clock, recorders);
     let mut left = Vec::new();
     let outcome = on_storage(plan, (clock, stop), &mut arms, &mut left, observer);
     // A signal also reaches the commands of the user.

@@ -55,6 +55,7 @@ pub(crate) fn empty_run(id: &str, started_unix_ms: u64) -> Run {
             arm: Arm::B,
             seed: u64::MAX,
             places_differ: true,
+            min_effect: Some(0.05),
         }),
         cache: CacheMode::Cold,
         dropped_all_caches: false,

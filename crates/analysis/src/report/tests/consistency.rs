@@ -82,6 +82,7 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
         arm,
         seed: 1983,
         places_differ: false,
+        min_effect: None,
     });
     one
 }
