@@ -66,6 +66,26 @@ impl Kernel {
             Self::Minix(minix) => minix,
         }
     }
+
+    /// What a run with several requests under way has to say of them: that the kernel had
+    /// no call for that, and what they keep each other from. Nothing of a rig, which has no
+    /// software.
+    pub fn ring_note(&self) -> Option<&'static str> {
+        match self {
+            Self::Unix(unix) if unix.costs.is_nothing() => None,
+            Self::Unix(unix) => Some(match unix.on() {
+                On::Ffs(_) => {
+                    "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+                }
+                On::V7(_) => {
+                    "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+                }
+            }),
+            Self::Minix(_) => Some(
+                "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth",
+            ),
+        }
+    }
 }
 
 /// UNIX, on its computer.

@@ -122,13 +122,6 @@ impl Session {
 
 /// Several requests under way, which no kernel of the day had: see [`crate::kernel::ring`].
 impl Session {
-    /// Whether its kernel had calls for that: none had, so that they are an extension.
-    pub fn has_asynchronous_io(&self) -> bool {
-        match self {
-            Self::Bsd(_) | Self::Minix(_) => false,
-        }
-    }
-
     /// Makes a ring for these open files.
     ///
     /// # Errors

@@ -194,10 +194,13 @@ impl Measures {
     }
 }
 
-/// For how long the processor had nothing to do between the first reading of
-/// what was busy and the last.
+/// For how long the processor had nothing to do between the reading of what was busy
+/// when the first timed part began and the last one. Where it began anew, as after a
+/// ramp, there are readings before.
 fn idle(trace: &Trace) -> f64 {
-    let (Some(first), Some(last)) = (trace.busy.first(), trace.busy.last()) else {
+    let opened = trace.processes.iter().map(|process| process.opened).min();
+    let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
+    let (Some(first), Some(last)) = (first, trace.busy.last()) else {
         return 0.0;
     };
     let busy = last.processor.since(first.processor).0 as f64;

@@ -1,10 +1,10 @@
 //! Processes, and which of them has the processor.
 
+mod clock;
 mod working_for;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
-use crate::event::Event;
 use crate::hardware::moment;
 use diskperf_sim::{Level, TaskId, Time, Usage};
 use diskperf_timeline::trace::{Tiling, TracedWork};
@@ -477,64 +477,5 @@ impl Computer {
         let now = self.sim.now();
         process.book(Stage::Think, now, now - from);
         self.regain(process).await;
-    }
-}
-
-/// The clock.
-impl Computer {
-    /// What processes have been at for longest since their accounts were opened, but
-    /// for waiting until another has done what it is at.
-    pub(crate) fn longest_stage(&self) -> Option<Stage> {
-        let processes = self.processes.borrow();
-        let of_others = [
-            Stage::CpuWait,
-            Stage::BufferWait,
-            Stage::DriverQueue,
-            Stage::Think,
-        ];
-        let booked = |stage: Stage| {
-            let of_all = processes.iter().map(|process| process.booked(stage).0);
-            (of_all.sum::<u64>(), stage)
-        };
-        // Of the like, the first.
-        let all = Stage::ALL.into_iter().rev();
-        let own = all.filter(|stage| !of_others.contains(stage)).map(booked);
-        let longest = own
-            .filter(|(time, _)| *time > 0)
-            .max_by_key(|(time, _)| *time);
-        longest.map(|(_, stage)| stage)
-    }
-
-    /// A tick: charges it to the process that has the processor, or to whom that works
-    /// for, and whether as system time in any case, at whatever level it is
-    /// interrupted; while it idles, to nobody.
-    pub(crate) fn tick(&self, charged: impl Fn(&Rc<Process>) -> Option<(Rc<Process>, bool)>) {
-        self.trace_tick();
-        let tick = Time(1_000_000_000 / self.costs.clock_hz);
-        self.sim
-            .schedule_background(self.sim.now() + tick, Event::Tick);
-        if let Some(task) = self.processor.process() {
-            let processes = self.processes.borrow();
-            if let Some(process) = processes.iter().find(|process| process.task() == task)
-                && let Some((charged, for_it)) = charged(process)
-            {
-                let for_it = for_it || charged.works_for.is_some();
-                charged.client().tick(for_it);
-            }
-        }
-        let ticks = self.ticks.get() + 1;
-        self.ticks.set(ticks);
-        // Every tenth of a second the next process of equal rank has its turn.
-        if ticks.is_multiple_of(self.costs.clock_hz / 10) {
-            self.scheduler.borrow_mut().reschedule = true;
-        }
-        // A tick that comes while one is still masked waits behind it: on
-        // these machines a clock's interrupt takes far less than a tick.
-        let interrupts = [
-            (CLOCK, self.costs.clock),
-            (SOFT_CLOCK, self.costs.soft_clock),
-        ];
-        let count = 1 + usize::from(self.costs.soft_clock > Time::ZERO);
-        self.processor.interrupt(&self.sim, &interrupts[..count]);
     }
 }
