@@ -4,8 +4,11 @@
 
 mod support;
 
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::{Buffer, Open, System, Whence, run_ready};
+use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports, Rendezvous};
+use diskperf_system::{
+    Buffer, EngineChoice, Open, Operation, RingOptions, Submission, System, Whence, run_ready,
+};
+use diskperf_timeline::Nanoseconds;
 use rustix::fs::{Mode, OFlags};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::cell::Cell;
@@ -71,8 +74,12 @@ fn host(scratch: &support::Scratch, time_calls: bool) -> System {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
         .expect("the scratch directory is readable");
+    let null = DrivePort::Null {
+        length_bytes: 1 << 20,
+    };
     let ports = Ports {
         directories: vec![directory],
+        drives: vec![null],
         ..Ports::default()
     };
     let control = Control {
@@ -136,5 +143,59 @@ fn reads_and_writes_allocate_nothing() {
                 "in {calls} calls; reading: {reading}, timed: {time_calls}"
             );
         }
+    }
+}
+
+/// Also where intervals of the series begin in between.
+#[test]
+fn requests_under_way_allocate_nothing() {
+    const DEPTH: u32 = 16;
+    let scratch = support::Scratch::new();
+    for path in ["/dev/drive0", "/mnt0/file"] {
+        let mut system = host(&scratch, true);
+        let made = run_ready(async {
+            let how = Open::READ_WRITE.create();
+            let file = system.open(path, how).await.unwrap();
+            let options = RingOptions {
+                depth: DEPTH,
+                buffer_bytes: 4096,
+                seed: 1,
+                compressible_percent: 0,
+                engine: EngineChoice::Best,
+                poll: false,
+                interval: Nanoseconds::from_millis(1),
+            };
+            system.open_ring(options, &[file]).await.unwrap();
+            let request = |slot: u32| Submission {
+                operation: match slot % 3 {
+                    0 => Operation::Write,
+                    _ => Operation::Read,
+                },
+                file,
+                offset_bytes: u64::from(slot) * 4096,
+                bytes: 4096,
+                slot,
+                intended: Some(Nanoseconds(1)),
+            };
+            let batch: Vec<Submission> = (0..DEPTH).map(request).collect();
+            let mut completions = Vec::with_capacity(DEPTH as usize);
+            system.start_measuring(system.now()).unwrap();
+            let mut made = 0;
+            for pass in 0..=PASSES {
+                if pass == 1 {
+                    made = requests();
+                }
+                completions.clear();
+                system.submit(&batch).await.unwrap();
+                let all = batch.len();
+                system.reap(all, None, &mut completions).await.unwrap();
+                assert_eq!(completions.len(), all);
+            }
+            made = requests() - made;
+            let load = system.finish_measuring().await.unwrap().load.unwrap();
+            assert_eq!(load.requests(), (PASSES + 1) * u64::from(DEPTH));
+            made
+        });
+        assert_eq!(made, 0, "{path}");
     }
 }

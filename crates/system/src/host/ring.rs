@@ -265,6 +265,14 @@ impl Ring {
         Ok(now)
     }
 
+    /// Has the engine tell what is complete, where it takes a system call.
+    pub(super) fn poll(&mut self) -> Result<()> {
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.poll().map_err(failed),
+            Engine::Pool(_) | Engine::Null => Ok(()),
+        }
+    }
+
     /// Waits for so many completions that are not taken yet, at most for a slice of time,
     /// and at most until a moment. Everything complete must have been taken.
     pub(super) fn wait(&mut self, at_least: usize, until: Option<Nanoseconds>) -> Result<()> {

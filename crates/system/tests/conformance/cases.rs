@@ -8,6 +8,8 @@ pub(crate) mod measuring;
 pub(crate) mod opening;
 pub(crate) mod piping;
 pub(crate) mod reading;
+pub(crate) mod ringing;
+pub(crate) use ringing as ringing_on_a_small_volume;
 pub(crate) mod running_out_of_space;
 pub(crate) mod seeking;
 mod steps;
@@ -17,7 +19,7 @@ pub(crate) mod writing;
 
 pub(crate) use differences::{Abilities, MINIX, POSIX, XENIX};
 
-use diskperf_system::System;
+use diskperf_system::{EngineChoice, System};
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 
@@ -36,6 +38,8 @@ pub(crate) struct Case {
 pub(crate) struct World {
     pub(crate) system: System,
     pub(crate) can: Abilities,
+    /// How a ring hands requests to the kernel.
+    pub(crate) engine: EngineChoice,
 }
 
 impl Deref for World {
@@ -218,6 +222,33 @@ macro_rules! for_each_case {
                 a_pipeline_breaks_from_its_end,
                 an_exclusive_create_has_one_winner,
                 all_change_the_same_names,
+            }
+        }
+    };
+}
+
+/// The table of what a ring does, handed to a macro like [`for_each_case`].
+macro_rules! for_each_ring_case {
+    ($runner:ident) => {
+        $runner! {
+            alone ringing on Ordinary {
+                the_end_of_a_file_cuts_a_read_short,
+                what_a_ring_wrote_is_read_back,
+                a_ring_has_data_of_its_own,
+                a_failed_request_fails_by_itself,
+                what_the_ring_does_not_know_is_refused,
+                an_impossible_ring_is_refused,
+                each_slot_completes_once,
+                syncs_complete,
+                a_reap_ends_at_its_moment,
+                a_ring_that_is_closed_has_nothing_under_way,
+                a_worker_may_end_with_requests_under_way,
+                what_a_ring_moved_is_counted,
+                a_restart_forgets_the_ramp,
+                a_response_counts_from_the_intended_start,
+            }
+            alone ringing_on_a_small_volume on Small {
+                a_full_volume_fails_the_requests_that_it_must,
             }
         }
     };

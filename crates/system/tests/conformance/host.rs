@@ -3,7 +3,7 @@
 use crate::cases::{Case, POSIX, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END, World};
 use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, run};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-use diskperf_system::{System, run_ready};
+use diskperf_system::{EngineChoice, System, run_ready};
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,26 @@ macro_rules! host_tests {
 
 for_each_case!(host_tests);
 
+macro_rules! ring_tests {
+    ($($kind:ident $module:ident on $volume:ident { $($name:ident,)* })*) => {
+        $(mod $module {
+            $(#[test]
+            fn $name() {
+                super::check_engines(&case!($kind $module::$name on $volume));
+            })*
+        })*
+    };
+}
+
+for_each_ring_case!(ring_tests);
+
+/// The ways to hand requests to the kernel that each case of a ring is run with.
+const ENGINES: [EngineChoice; 3] = [
+    EngineChoice::Best,
+    EngineChoice::SqPoll,
+    EngineChoice::Threads,
+];
+
 /// Held for writing while a command is run, for reading while a case is. A
 /// child has copies of all descriptors of this process until it executes its
 /// command, so that for a moment a pipe would have readers that closed it, an
@@ -36,14 +56,25 @@ const SMALL_VOLUMES: [fn(&Case) -> Option<SmallVolume>; 2] =
     [SmallVolume::tmpfs, SmallVolume::ext4];
 
 fn check(case: &Case) {
+    check_engine(case, EngineChoice::Best);
+}
+
+fn check_engines(case: &Case) {
+    for engine in ENGINES {
+        eprintln!("{engine:?}");
+        check_engine(case, engine);
+    }
+}
+
+fn check_engine(case: &Case, engine: EngineChoice) {
     match case.volume {
         Volume::Ordinary => {
             let scratch = Scratch::new();
-            run_workers(case, &scratch.path());
+            run_workers(case, &scratch.path(), engine);
         }
         Volume::Small => {
             for volume in SMALL_VOLUMES.iter().filter_map(|make| make(case)) {
-                run_workers(case, &volume.mount_point);
+                run_workers(case, &volume.mount_point, engine);
             }
         }
     }
@@ -122,7 +153,7 @@ impl SmallVolume {
 
 /// Runs the body on each worker's own thread. A worker that panics breaks the
 /// barriers and, by its end, the pipes of the others, so that they end too.
-fn run_workers(case: &Case, directory: &Path) {
+fn run_workers(case: &Case, directory: &Path, engine: EngineChoice) {
     let _no_command_runs = COMMANDS.read().unwrap_or_else(PoisonError::into_inner);
     let rendezvous = Arc::new(Rendezvous::new(case.workers));
     let clock = Clock::calibrated();
@@ -147,7 +178,11 @@ fn run_workers(case: &Case, directory: &Path) {
                     clock,
                 };
                 let system = System::Host(Box::new(Host::new(ports, control)));
-                let mut world = World { system, can: POSIX };
+                let mut world = World {
+                    system,
+                    can: POSIX,
+                    engine,
+                };
                 run_ready((case.body)(&mut world, worker));
             }));
         }

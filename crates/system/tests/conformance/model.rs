@@ -2,6 +2,7 @@
 
 use crate::cases::{Abilities, Case, MINIX, POSIX, SMALL_VOLUME_BYTES, Volume, World, XENIX};
 use crate::modelled;
+use diskperf_system::EngineChoice;
 use std::rc::Rc;
 
 macro_rules! model_tests {
@@ -102,7 +103,11 @@ fn run_workers(case: &Case, on: &Modelled, settings: &[&str]) {
         .enumerate()
     {
         modelled::start(&machine, ports, &results, async move |system| {
-            let mut world = World { system, can };
+            let mut world = World {
+                system,
+                can,
+                engine: EngineChoice::Best,
+            };
             body(&mut world, worker).await;
             (world.system, ())
         });

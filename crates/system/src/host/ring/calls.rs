@@ -53,23 +53,26 @@ impl Host {
         completions: &mut Vec<Completion>,
     ) -> Result<Nanoseconds> {
         let had = completions.len();
+        let mut polled = false;
         loop {
             self.control.check()?;
             let now = self.take(completions)?;
             let ring = self.ring.as_mut().ok_or_else(no_ring)?;
-            let wanted = at_least.saturating_sub(completions.len() - had);
+            let taken = completions.len() - had;
             let is_time = until.is_some_and(|until| now >= until);
-            if wanted == 0 || is_time {
-                return Ok(now);
-            }
             let wanted = match until {
-                None => wanted.min(ring.under_way()),
-                Some(_) => wanted,
+                None => at_least.saturating_sub(taken).min(ring.under_way()),
+                Some(_) => at_least.saturating_sub(taken),
             };
-            if wanted == 0 {
+            if wanted > 0 && !is_time {
+                ring.wait(wanted, until)?;
+            } else if taken > 0 || polled || ring.under_way() == 0 {
                 return Ok(now);
+            } else {
+                // Nothing was waited for: what the kernel kept for this thread is complete.
+                ring.poll()?;
+                polled = true;
             }
-            ring.wait(wanted, until)?;
         }
     }
 
