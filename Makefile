@@ -37,6 +37,7 @@ bench:
 	cargo bench --package diskperf-sim --bench engine
 	cargo bench --package diskperf-machine
 	./bench/start
+	./bench/ring
 	./bench/explain
 	./bench/events
 	./bench/verdicts

@@ -1,9 +1,13 @@
-//! A closed loop of random reads of 4 KiB through the ring of real storage, and nothing
-//! else: what the ring costs beside another generator of load. `bench/ring` runs it.
+//! Random reads of 4 KiB through the ring of real storage, and nothing else: what the ring
+//! costs beside another generator of load. `bench/ring` runs it.
 //!
 //! ```text
 //! ring_load PATH|null --depth 32 --seconds 2 [--direct] [--engine best|io_uring|sqpoll|threads]
+//!           [--rate IOPS [--stall SECONDS]]
 //! ```
+//!
+//! It is a closed loop, with a rate an open one of constant arrivals: these do not wait,
+//! also not for a stall in the middle, during which nothing is issued or taken.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +25,7 @@ mod on_linux {
     use diskperf_system::{
         Completion, EngineChoice, Open, Operation, RingOptions, Submission, System, run_ready,
     };
-    use diskperf_timeline::{Nanoseconds, WorkerMeasure};
+    use diskperf_timeline::{Histogram, Nanoseconds, WorkerMeasure};
     use rustix::fs::{Mode, OFlags};
     use std::error::Error;
     use std::path::PathBuf;
@@ -39,6 +43,9 @@ mod on_linux {
         seconds: f64,
         direct: bool,
         engine: EngineChoice,
+        /// Arrivals a second, in open loop.
+        rate: Option<f64>,
+        stall_s: f64,
     }
 
     pub(super) fn main() -> Result<(), Box<dyn Error>> {
@@ -71,6 +78,8 @@ mod on_linux {
             seconds: 1.0,
             direct: false,
             engine: EngineChoice::Best,
+            rate: None,
+            stall_s: 0.0,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word}: which?"));
@@ -78,6 +87,8 @@ mod on_linux {
                 "--depth" => wanted.depth = value()?.parse()?,
                 "--seconds" => wanted.seconds = value()?.parse()?,
                 "--direct" => wanted.direct = true,
+                "--rate" => wanted.rate = Some(value()?.parse()?),
+                "--stall" => wanted.stall_s = value()?.parse()?,
                 "--engine" => wanted.engine = engine(&value()?)?,
                 _ => return Err(format!("what is {word}?").into()),
             }
@@ -118,7 +129,6 @@ mod on_linux {
         Ok((format!("/mnt0/{name}"), ports))
     }
 
-    /// As many requests under way as the depth: one that completes is followed by another.
     async fn load(
         system: &mut System,
         name: &str,
@@ -137,7 +147,7 @@ mod on_linux {
         };
         system.open_ring(options, &[file]).await?;
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let mut next = |slot| Submission {
+        let next = |slot| Submission {
             operation: Operation::Read,
             file,
             offset_bytes: random.below(blocks) * u64::from(BLOCK_BYTES),
@@ -145,23 +155,84 @@ mod on_linux {
             slot,
             intended: None,
         };
-        let mut submissions: Vec<Submission> = (0..wanted.depth).map(&mut next).collect();
-        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
         system.start_measuring(system.now())?;
-        let end = system.now() + Nanoseconds((wanted.seconds * 1e9) as u64);
-        loop {
-            system.submit(&submissions).await?;
-            completions.clear();
-            let now = system.reap(1, None, &mut completions).await?;
-            if now >= end {
-                break;
-            }
-            submissions.clear();
-            submissions.extend(completions.iter().map(|completion| next(completion.slot)));
+        match wanted.rate {
+            None => closed_loop(system, wanted, next).await?,
+            Some(rate) => open_loop(system, wanted, rate, next).await?,
         }
         let measure = system.finish_measuring().await?;
         system.close_ring().await?;
         Ok(measure)
+    }
+
+    fn seconds(seconds: f64) -> Nanoseconds {
+        Nanoseconds((seconds * 1e9) as u64)
+    }
+
+    /// As many requests under way as the depth: one that completes is followed by another.
+    async fn closed_loop(
+        system: &mut System,
+        wanted: &Wanted,
+        mut next: impl FnMut(u32) -> Submission,
+    ) -> diskperf_system::Result<()> {
+        let mut submissions: Vec<Submission> = (0..wanted.depth).map(&mut next).collect();
+        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
+        let end = system.now() + seconds(wanted.seconds);
+        loop {
+            system.submit(&submissions).await?;
+            completions.clear();
+            if system.reap(1, None, &mut completions).await? >= end {
+                return Ok(());
+            }
+            submissions.clear();
+            submissions.extend(completions.iter().map(|completion| next(completion.slot)));
+        }
+    }
+
+    /// Requests arrive at a constant rate, and wait where all slots are under way.
+    async fn open_loop(
+        system: &mut System,
+        wanted: &Wanted,
+        rate: f64,
+        mut next: impl FnMut(u32) -> Submission,
+    ) -> diskperf_system::Result<()> {
+        let mut submissions: Vec<Submission> = Vec::with_capacity(wanted.depth as usize);
+        let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
+        let mut free: Vec<u32> = (0..wanted.depth).collect();
+        let start = system.now();
+        let end = start + seconds(wanted.seconds);
+        let mut stall = (wanted.stall_s > 0.0).then(|| start + seconds(wanted.seconds / 2.0));
+        let mut arrivals = 0_u64;
+        let arrival = |number: u64| start + seconds(number as f64 / rate);
+        let mut now = start;
+        while now < end {
+            if stall.is_some_and(|stall| now >= stall) {
+                stall = None;
+                system.sleep_until(now + seconds(wanted.stall_s)).await?;
+                now = system.now();
+            }
+            submissions.clear();
+            while arrival(arrivals) <= now.min(end)
+                && let Some(slot) = free.pop()
+            {
+                submissions.push(Submission {
+                    intended: Some(arrival(arrivals)),
+                    ..next(slot)
+                });
+                arrivals += 1;
+            }
+            system.submit(&submissions).await?;
+            completions.clear();
+            let until = arrival(arrivals).max(now).min(end);
+            let until = if free.is_empty() { end } else { until };
+            now = system.reap(1, Some(until), &mut completions).await?;
+            free.extend(completions.iter().map(|completion| completion.slot));
+        }
+        while arrival(arrivals) < end {
+            system.count_unissued(Operation::Read, arrival(arrivals));
+            arrivals += 1;
+        }
+        Ok(())
     }
 
     /// A generator of one multiplication (Lehmer's, of 128 bits).
@@ -188,7 +259,22 @@ mod on_linux {
             "p99_us": us(response.percentile(99.0)),
             "max_us": us(response.max()),
             "submit_p50_us": us(load.read.submit.percentile(50.0)),
+            "lag_p50_us": load.lag.as_ref().map(|lag| us(lag.percentile(50.0))),
+            "lag_p99_us": load.lag.as_ref().map(|lag| us(lag.percentile(99.0))),
+            "unfinished": load.unfinished,
+            "shares_over_tenths": shares_over_tenths(response),
         });
         println!("{document}");
+    }
+
+    /// Of all responses, the shares that took longer than 0.1 s, 0.2 s, ... 0.9 s.
+    fn shares_over_tenths(response: &Histogram) -> Vec<f64> {
+        let share = |tenths: u64| {
+            let longer = |(latency_ns, _): &&(u64, u64)| *latency_ns > tenths * 100_000_000;
+            let buckets = response.buckets().iter().filter(longer);
+            let count: u64 = buckets.map(|(_, count)| count).sum();
+            count as f64 / response.count().max(1) as f64
+        };
+        (1..10).map(share).collect()
     }
 }
