@@ -5,8 +5,7 @@ use diskperf_battery::{Medium, Other, PipeEnd, Program, ProgramError, Worker};
 use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
-    CacheMode, Engine, LoadMeasure, Nanoseconds, ProgramResult, Repetition, Residency,
-    WorkerMeasure,
+    CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, WorkerMeasure,
 };
 
 /// A program about to be repeated.
@@ -282,19 +281,6 @@ pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<
             waited.0 / 1_000_000,
             elapsed.0 / 1_000_000
         )
-    })
-}
-
-/// What is to be said of several requests under way on a modelled computer.
-pub(crate) fn extension_note(result: &ProgramResult) -> Option<String> {
-    let mut workers = result.kept().flat_map(|one| &one.workers);
-    let by_a_kernel = |worker: &WorkerMeasure| {
-        let is_modelled = |load: &LoadMeasure| load.engine == Engine::Model;
-        // Without software there is no kernel that lacks a call.
-        worker.load.as_ref().is_some_and(is_modelled) && worker.cpu > Nanoseconds::ZERO
-    };
-    workers.any(by_a_kernel).then(|| {
-        "this kernel had no call that leaves a request under way: an extension of the model carries each out in a process of the kernel's own".to_owned()
     })
 }
 

@@ -29,6 +29,11 @@ pub(crate) trait Rig {
         workers: (&[Assignment], &[Arc<AtomicU64>]),
         observer: &mut dyn Observer,
     ) -> Result<Repetition, LaboratoryError>;
+
+    /// What a reader must know of a result here.
+    fn remark(&self, _result: &ProgramResult) -> Option<String> {
+        None
+    }
 }
 
 /// A program, and how it is repeated.

@@ -269,8 +269,8 @@ fn lists_come_in_all_formats() {
     let user = User::new();
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
-        ("suites", 4, "ffs83"),
-        ("programs", 13, "random_mix"),
+        ("suites", 5, "ffs83"),
+        ("programs", 17, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {

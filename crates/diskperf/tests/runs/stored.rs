@@ -392,10 +392,14 @@ fn a_dry_run_writes_nothing() {
         ),
         ("--on ./other --together --size 1M", &["./target + ./other"]),
         (
-            "--fresh ext4 --size 1M",
+            "ffs83 --fresh ext4 --size 1M",
             &["a fresh ext4 with blocks of 1024 bytes", "image file"],
         ),
         ("seqread89 --size 1M", &["layer=null", "layer=direct"]),
+        (
+            "",
+            &["today26", "random depth=32", "written in all: at most"],
+        ),
         // 64 MiB once, and 11 times 1 MiB.
         (
             "random_mix --size 1M",

@@ -14,7 +14,7 @@ use diskperf_machine::{
 };
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, Repetition, Trace};
+use diskperf_timeline::{ControllerCache, ProgramResult, Repetition, Trace};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -259,6 +259,12 @@ impl Rig for Bench {
         }
         repetition.controller_caches = self.caches_since(&caches);
         Ok(repetition)
+    }
+
+    fn remark(&self, result: &ProgramResult) -> Option<String> {
+        let mut loads = result.kept().flat_map(Repetition::loads);
+        let note = loads.next().and_then(|_| self.machine.kernel().ring_note());
+        note.map(str::to_owned)
     }
 }
 

@@ -165,7 +165,7 @@ fn repetitions_about_two_levels_are_drawn_one_by_one() {
     let drawn = named(&alone, "repetitions-");
     assert_eq!(drawn.len(), 1, "what is steady needs no picture");
     assert!(drawn[0].title.contains("two modes"), "{}", drawn[0].title);
-    let speeds = rows(drawn[0]).iter().map(|row| row["kb_per_s"].as_f64());
+    let speeds = rows(drawn[0]).iter().map(|row| row["figure"].as_f64());
     let slow = speeds.flatten().filter(|speed| *speed < 600.0);
     assert_eq!((rows(drawn[0]).len(), slow.count()), (20, 7));
     assert!(named(&alone, "pair-").is_empty());
