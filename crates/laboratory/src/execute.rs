@@ -17,7 +17,7 @@ use diskperf_analysis::interference;
 use diskperf_battery::{Step, Suite};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
-use diskperf_timeline::{Environment, Experiment, Run, RunState, World};
+use diskperf_timeline::{Environment, Experiment, ProgramResult, Run, RunState, World};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -59,6 +59,23 @@ pub fn execute(
             execution.finished(error)
         }
     }
+}
+
+/// Runs the programs of a plan on its drives, which are open already, and keeps nothing of
+/// it: what comes of each program.
+pub(crate) fn on_open_drives(
+    (plan, drives): (&HostPlan, &Drives),
+    clock: Clock,
+    stop: &Arc<AtomicBool>,
+    observer: &mut dyn Observer,
+) -> Result<Vec<ProgramResult>, LaboratoryError> {
+    let of_nothing = (plan.target_name(), Environment::default());
+    let run = empty_run(&plan.experiment, &plan.suite, of_nothing);
+    let mut recorder = Recorder::of_nothing();
+    let mut execution = Execution::of((&plan.suite, 1), run, observer, &mut recorder);
+    let outcome = execution.on_drives((plan, drives), clock, stop);
+    LaboratoryError::leaving(outcome, execution.left)?;
+    Ok(execution.run.results)
 }
 
 /// Readies the process for these plans. To be called once, before it starts
@@ -250,27 +267,35 @@ impl Execution<'_> {
         let mut drives = Drives::default();
         let opened = drives.open(plan, fresh, self.recorder, &mut self.left);
         self.recorder.tell(self.observer);
-        let result = opened.and_then(|()| {
-            let mut rig = HostRig {
-                plan,
-                clock,
-                stop,
-                opened: drives.all(),
-                block_events: None,
-                before: None,
-                watch: OnceLock::new(),
-            };
-            rig.listen(self.observer);
-            let mut sizes = Sizes::of_run();
-            let done = self.steps(&rig, &rig.stand(), |step, observer| {
-                sizes.of(&rig, step, observer)
-            });
-            rig.close(&mut self.left);
-            done
-        });
+        let result = opened.and_then(|()| self.on_drives((plan, &drives), clock, stop));
         let closed = drives.close(self.recorder, &mut self.left);
         // What ended the programs says more than what was found afterwards.
         result.and(closed)
+    }
+
+    /// All programs on drives that are open.
+    fn on_drives(
+        &mut self,
+        (plan, drives): (&HostPlan, &Drives),
+        clock: Clock,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), LaboratoryError> {
+        let mut rig = HostRig {
+            plan,
+            clock,
+            stop,
+            opened: drives.all(),
+            block_events: None,
+            before: None,
+            watch: OnceLock::new(),
+        };
+        rig.listen(self.observer);
+        let mut sizes = Sizes::of_run();
+        let done = self.steps(&rig, &rig.stand(), |step, observer| {
+            sizes.of(&rig, step, observer)
+        });
+        rig.close(&mut self.left);
+        done
     }
 }
 

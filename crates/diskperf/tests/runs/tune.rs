@@ -1,6 +1,9 @@
 //! Searching for better settings of real storage.
 
 use crate::support::{User, entries, words};
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
 
 const READ: &str = "tune ./target --suite read_8192 --size 1M --runs 4";
 
@@ -35,6 +38,24 @@ fn call_sizes_are_measured_in_turn() {
     )))
     .expect(0, &[])
     .shows(&[said, "against today", "at most 1 %"]);
+}
+
+/// Identical files differ lastingly: a search that made them anew for each point would
+/// compare places.
+#[test]
+fn all_points_share_their_files() {
+    let user = User::new();
+    let line = format!("{READ} --over program.call_bytes=512,8192");
+    let mut search = user.start(&words(&line));
+    // Each folder that is made has a name of its own.
+    let mut seen = BTreeSet::new();
+    while search.is_running() {
+        seen.extend(entries(&user.target()));
+        thread::sleep(Duration::from_millis(1));
+    }
+    search.finish().expect(0, &[]);
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    user.assert_nothing_left(line);
 }
 
 #[test]

@@ -8,10 +8,11 @@ mod keys;
 
 use super::over::Over;
 use super::point::call_p99_ms;
+use crate::drive::Drives;
 use crate::error::LaboratoryError;
-use crate::execute::execute;
+use crate::execute::{execute, on_open_drives};
 use crate::observer::{Event, Observer};
-use crate::plan::{Plan, on_storage};
+use crate::plan::{HostPlan, Plan, on_storage};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::Verdict;
 use diskperf_analysis::interference;
@@ -20,6 +21,7 @@ use diskperf_analysis::tuning::{
     Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
 };
 use diskperf_machine::{Stream, Streams};
+use diskperf_system::host::Clock;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice};
 use keys::{DeviceSettings, Varied};
@@ -82,6 +84,9 @@ pub fn tune_host(
         recorder: Recorder::of_leftovers(store),
         size: search.experiment.size,
         settings: DeviceSettings::default(),
+        clock: Clock::calibrated(),
+        drives: None,
+        left: Vec::new(),
         points: BTreeMap::new(),
         impossible: BTreeMap::new(),
         programs: Vec::new(),
@@ -92,9 +97,8 @@ pub fn tune_host(
         today: None,
     };
     let outcome = rounds.carry_out(&super::search::all(&lengths), progress);
-    let left: Vec<String> = rounds.settings.put_back().err().into_iter().collect();
-    rounds.recorder.tell(&mut Warnings(&mut rounds.warnings));
-    if let Err(error) = outcome {
+    let (closed, left) = rounds.close();
+    if let Err(error) = outcome.and(closed) {
         return LaboratoryError::leaving(Err(error), left);
     }
     let left = LaboratoryError::leaving(Ok(()), left).err();
@@ -117,6 +121,11 @@ struct Rounds<'a> {
     recorder: Recorder,
     size: SizeChoice,
     settings: DeviceSettings,
+    clock: Clock,
+    /// What all points run on, once the first does.
+    drives: Option<Drives>,
+    /// What could not be removed, in words.
+    left: Vec<String>,
     /// By places; the target as it is has none.
     points: BTreeMap<Option<Places>, Measured>,
     impossible: BTreeMap<Places, String>,
@@ -287,13 +296,38 @@ impl Rounds<'_> {
         if self.notes.is_empty() {
             self.notes.clone_from(&plan.notes);
         }
-        let plan = Plan::Host(plan);
+        self.run(plan)
+    }
+
+    /// Runs a plan on the drives of the search. Points share its files: identical files
+    /// differ lastingly, and making them takes time.
+    fn run(&mut self, plan: Box<HostPlan>) -> Result<Vec<ProgramResult>, LaboratoryError> {
         let mut observer = Warnings(&mut self.warnings);
-        let executed = execute(&plan, &self.search.stop, &mut observer, &mut self.recorder);
-        match executed.error {
-            Some(error) => Err(error),
-            None => Ok(executed.run.results),
+        let stop = &self.search.stop;
+        if !plan.fresh.is_empty() {
+            let executed = execute(&Plan::Host(plan), stop, &mut observer, &mut self.recorder);
+            return executed.error.map_or(Ok(executed.run.results), Err);
         }
+        if self.drives.is_none() {
+            let drives = self.drives.insert(Drives::default());
+            drives.open(&plan, None, &mut self.recorder, &mut self.left)?;
+        }
+        let drives = self.drives.as_ref().expect("they were opened");
+        let result = on_open_drives((&plan, drives), self.clock, stop, &mut observer);
+        result.map_err(|error| match stop.load(Ordering::Relaxed) {
+            true => LaboratoryError::Interrupted,
+            false => error,
+        })
+    }
+
+    /// Puts back what was changed, and removes what was made; what could not be is in words.
+    fn close(&mut self) -> (Result<(), LaboratoryError>, Vec<String>) {
+        let mut left: Vec<String> = self.settings.put_back().err().into_iter().collect();
+        left.append(&mut self.left);
+        let drives = self.drives.take().unwrap_or_default();
+        let closed = drives.close(&mut self.recorder, &mut left);
+        self.recorder.tell(&mut Warnings(&mut self.warnings));
+        (closed, left)
     }
 
     /// One run of the target as it is.
