@@ -1,6 +1,7 @@
 //! `ab`: two experiments in interleaved blocks.
 
-use crate::support::{User, mount_tmpfs, words};
+use crate::support::machine::{LoopDevice, Needs, can_run, checksum, fill, mounts_in};
+use crate::support::{MOUNTS, User, entries, mount_tmpfs, words};
 use serde_json::Value;
 use std::fs;
 
@@ -188,6 +189,157 @@ fn a_stored_run_is_repeated_as_it_was() {
     assert_eq!(run["results"][0]["program"], "read_8192");
     assert_eq!(run["results"][0]["size_bytes"], 128 << 10);
     assert_eq!(run["cache"], "warm");
+}
+
+/// What mattered when the blocks were measured also matters when they are compared later.
+#[test]
+fn arms_are_compared_as_they_were_measured() {
+    let user = User::new();
+    let line = "ab ./target ./target read_8192 --size 64K --cache warm --blocks 40 --label x --format json --min-effect";
+    let made = user.run(&[&words(line)[..], &["20%"]].concat());
+    let made = made.expect(0, &[]).json();
+    for arm in arms(&user) {
+        assert_eq!(arm["interleaved"]["min_effect"], 0.2);
+    }
+    let compared = |more: &[&str]| {
+        let line = [&words("compare x-a x-b --format json")[..], more].concat();
+        user.run(&line).expect(0, &[]).json()["comparison"]["pairs"].clone()
+    };
+    assert_eq!(compared(&[]), made["comparison"]["pairs"]);
+    assert_eq!(compared(&["--min-effect", "20%"]), compared(&[]));
+}
+
+/// The blocks that both arms have, of a comparison in JSON: each side's repetitions.
+fn blocks(compared: &Value) -> Vec<(usize, usize)> {
+    let pairs = compared["comparison"]["pairs"].as_array().unwrap();
+    let of = |side: &Value| side["repetitions_kb_per_s"].as_array().unwrap().len();
+    let both = pairs
+        .iter()
+        .map(|pair| (of(&pair["base"]), of(&pair["other"])));
+    both.collect()
+}
+
+#[test]
+fn devices_are_measured_in_blocks() {
+    if !can_run("devices_are_measured_in_blocks", MOUNTS) {
+        return;
+    }
+    let user = User::new();
+    let [a, b] = [0x5a, 0xa5].map(|byte| {
+        let image = user.file(&format!("image-{byte:x}"));
+        fill(&image, 16, byte);
+        LoopDevice::over(&image, &[])
+    });
+    let (on_a, on_b) = (a.text(), b.text());
+    let before = [&a, &b].map(|device| checksum(&device.path));
+    let line = "read_8192 --size 1M --blocks 4 --format json";
+    // Two devices, and two settings of one, which is then opened once.
+    for (arms, more, differ) in [
+        ([on_a.as_str(), &on_b], vec![], true),
+        (["", "--direct"], vec!["--on", &on_a], false),
+    ] {
+        let words = [&["ab"][..], &arms, &words(line), &more].concat();
+        let compared = user.run(&words).expect(0, &[]).json();
+        assert_eq!(blocks(&compared), [(4, 4)]);
+        let newest = &user.stored()[0].id;
+        let shown = user.run(&["show", newest, "--format", "json"]);
+        let run = &shown.expect(0, &[]).json()["runs"][0];
+        assert_eq!(run["interleaved"]["places_differ"], differ);
+    }
+    assert_eq!([&a, &b].map(|device| checksum(&device.path)), before);
+    // Both are written where both are given up; of one that is not, that is said.
+    let write = "write_8192 --size 1M --blocks 3 --format json";
+    let given_up = ["--destroy-data-on", &on_a, "--destroy-data-on", &on_b];
+    let both = [&["ab", &on_a, &on_b][..], &words(write), &given_up].concat();
+    let compared = user.run(&both).expect(0, &[]).json();
+    assert_eq!(blocks(&compared), [(3, 3); 2]);
+    let one = [&["ab", &on_a, &on_b][..], &words(write), &given_up[..2]].concat();
+    let said = format!("--destroy-data-on {on_b}");
+    user.run(&one).expect(2, &[&said]);
+    // The same device for both, given up once.
+    let shared = [
+        &["ab", "", "program.call_bytes=4K", "--on", &on_a][..],
+        &words(write),
+    ];
+    let shared = [&shared.concat()[..], &given_up[..2]].concat();
+    let compared = user.run(&shared).expect(0, &[]).json();
+    assert_eq!(blocks(&compared), [(3, 3); 2]);
+    user.assert_nothing_left("devices");
+}
+
+#[test]
+fn fresh_file_systems_are_measured_in_blocks() {
+    let needs = [MOUNTS, &[Needs::Tool("mkfs.ext4")]].concat();
+    if !can_run("fresh_file_systems_are_measured_in_blocks", &needs) {
+        return;
+    }
+    let user = User::new();
+    let [small, large] = ["1024", "4096"].map(|bytes| format!("--fresh ext4:block_bytes={bytes}"));
+    let line = "write_8192 --on ./target --size 1M --blocks 3 --format json";
+    let words_of = [&["ab", &small, &large][..], &words(line)].concat();
+    let compared = user.run(&words_of).expect(0, &[]).json();
+    assert_eq!(blocks(&compared), [(3, 3); 2]);
+    let filesystems = |side: &str| compared["comparison"]["pairs"][0][side]["filesystem"].clone();
+    assert_eq!(
+        [filesystems("base"), filesystems("other")],
+        ["ext4/1024", "ext4/4096"]
+    );
+    for arm in arms(&user) {
+        assert_eq!(arm["state"], "finished");
+        assert_eq!(arm["interleaved"]["places_differ"], true);
+    }
+    user.assert_nothing_left("fresh");
+    assert_eq!(mounts_in(&user.target()), [""; 0]);
+    // One that cannot be made leaves nothing of the other.
+    let broken = "--fresh ext4:block_bytes=4096,mkfs=--no-such-option";
+    let words_of = [&["ab", &small, broken][..], &words(line)].concat();
+    let outcome = user.run(&words_of);
+    assert_ne!(outcome.code, Some(0), "{outcome:?}");
+    user.assert_nothing_left("a broken one");
+    assert_eq!(mounts_in(&user.target()), [""; 0]);
+}
+
+#[test]
+fn several_targets_at_once_are_one_arm() {
+    let user = User::new();
+    for name in ["other", "third"] {
+        fs::create_dir(user.file(name)).unwrap();
+    }
+    let line = "read_8192 --size 256K --blocks 3 --format json";
+    let both = "--on ./target --on ./other --together";
+    let drives = |compared: &Value| {
+        let pair = &compared["comparison"]["pairs"][0];
+        [
+            pair["base"]["drives"].clone(),
+            pair["other"]["drives"].clone(),
+        ]
+    };
+    // The same two in either arm, and one beside two.
+    let same = [
+        &["ab", "", "program.call_bytes=4K"][..],
+        &words(line),
+        &words(both),
+    ]
+    .concat();
+    let compared = user.run(&same).expect(0, &[]).json();
+    assert_eq!(
+        (blocks(&compared), drives(&compared)),
+        (vec![(3, 3)], [2.into(), 2.into()])
+    );
+    for arm in arms(&user) {
+        assert_eq!(arm["target"], "./target + ./other");
+        assert_eq!(arm["interleaved"]["places_differ"], false);
+    }
+    let more = [&["ab", "./third", both][..], &words(line)].concat();
+    let compared = user.run(&more).expect(0, &[]).json();
+    assert_eq!(
+        (blocks(&compared), drives(&compared)),
+        (vec![(3, 3)], [1.into(), 2.into()])
+    );
+    user.assert_nothing_left("together");
+    for name in ["other", "third"] {
+        assert_eq!(entries(&user.file(name)), [""; 0]);
+    }
 }
 
 /// What cannot be compared in blocks is refused before anything is measured.
