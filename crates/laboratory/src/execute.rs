@@ -3,7 +3,7 @@
 
 use crate::drive::Drives;
 use crate::error::LaboratoryError;
-use crate::measured::{Task, stagger_note};
+use crate::measured::{Task, arrivals_note, stagger_note};
 use crate::model::bench::Bench as ModelRig;
 use crate::model::run::{self as model, stand, usage};
 use crate::observer::{Event, Observer};
@@ -207,6 +207,7 @@ impl<'a> Execution<'a> {
             true
         });
         result.notes.extend(stagger_note(&step.program, &result));
+        result.notes.extend(arrivals_note(&result));
         result.notes.extend(rig.remark(&result));
         result.notes.extend(interference::note(&result));
         self.recorder.finish_result(ordinal, &result);

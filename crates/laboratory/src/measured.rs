@@ -284,6 +284,28 @@ pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<
     })
 }
 
+/// Below this share of the rate that was asked for, arrivals were not kept up with.
+const KEPT_UP: f64 = 0.95;
+
+/// What is to be said of arrivals that were not kept up with.
+pub(crate) fn arrivals_note(result: &ProgramResult) -> Option<String> {
+    let asked: f64 = result.parameters.get("rate_iops")?.parse().ok()?;
+    let short = |one: &Repetition| {
+        let wanted = asked * one.workers.len() as f64;
+        Some((one.iops()?, wanted)).filter(|(iops, wanted)| *iops < KEPT_UP * wanted)
+    };
+    let (iops, wanted) = result.kept().find_map(short)?;
+    let unfinished = result.kept().flat_map(Repetition::loads);
+    let unfinished: u64 = unfinished.map(|load| load.unfinished).sum();
+    let given_up = match unfinished {
+        0 => String::new(),
+        count => format!(", and {count} requests were not complete at the end"),
+    };
+    Some(format!(
+        "arrivals were not kept up with: {iops:.0} requests a second of {wanted:.0} that arrived{given_up}; give a smaller program.rate_iops, or a larger program.depth"
+    ))
+}
+
 /// All outcomes, or the error that came first of those that are not only the
 /// consequence of another worker's.
 pub(crate) fn collect(

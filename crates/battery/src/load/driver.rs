@@ -73,6 +73,7 @@ impl<'a> Driver<'a> {
             let under_way = self.slots.len() - self.free.len();
             let next = self.pace.next_moment(now);
             if under_way == 0 && next.is_none() {
+                self.count_unissued(&mut generate);
                 return Ok(());
             }
             // A full ring can wait for nothing but a completion.
@@ -83,6 +84,16 @@ impl<'a> Driver<'a> {
                 .await?;
             self.take().await?;
             self.pace.span.end_ramp(now, self.system)?;
+        }
+    }
+
+    /// Counts what had arrived and is given up.
+    fn count_unissued(&mut self, generate: &mut impl FnMut() -> Request) {
+        while let Some(intended) = self.pace.given_up() {
+            let request = generate();
+            self.pace.issued(request.bytes);
+            self.system
+                .count_unissued(operation(request.write), intended);
         }
     }
 
@@ -105,10 +116,7 @@ impl<'a> Driver<'a> {
                 let request = generate();
                 self.pace.issued(request.bytes);
                 Submission {
-                    operation: match request.write {
-                        true => Operation::Write,
-                        false => Operation::Read,
-                    },
+                    operation: operation(request.write),
                     file: self.file,
                     offset_bytes: request.offset_bytes,
                     bytes: request.bytes,
@@ -154,6 +162,13 @@ impl<'a> Driver<'a> {
     }
 }
 
+fn operation(write: bool) -> Operation {
+    match write {
+        true => Operation::Write,
+        false => Operation::Read,
+    }
+}
+
 /// When requests may be issued, and until when.
 struct Pace {
     span: Span,
@@ -178,9 +193,17 @@ impl Pace {
         match (self.span.end, &self.arrivals) {
             (None, _) => self.left_bytes == 0,
             (Some(end), None) => now >= end,
-            // What arrived before the end is served after it.
-            (Some(end), Some(arrivals)) => arrivals.next() >= end,
+            // What arrived before the end is served after it, but not for ever.
+            (Some(end), Some(arrivals)) => {
+                arrivals.next() >= end || now >= end + end.since(self.span.start)
+            }
         }
+    }
+
+    /// When the next request had arrived of those that are left when all is over.
+    fn given_up(&self) -> Option<Nanoseconds> {
+        let arrival = self.arrivals.as_ref()?.next();
+        (arrival < self.span.end?).then_some(arrival)
     }
 
     /// Whether a request is to be issued now, and when it arrived where arrivals do not
