@@ -6,6 +6,7 @@ the package; without them both are built with the profile of a release."""
 
 import os
 import pathlib
+import signal
 import subprocess
 import time
 from typing import NamedTuple
@@ -34,6 +35,16 @@ class Taken(NamedTuple):
     cpu_s: float
     peak_mb: float
     output: str
+
+
+def end_in_order():
+    """Has signals end the script so that what it set up is removed."""
+
+    def end(number, _):
+        raise SystemExit(f"ended by {signal.Signals(number).name}")
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, end)
 
 
 def built(*words):
