@@ -187,7 +187,10 @@ fn names() {
         ),
         (
             "run --set iodepth=32",
-            &["no program of ffs83 has a parameter `iodepth`"],
+            &[
+                "no program of today26 has a parameter `iodepth`",
+                "did you mean `program.depth`?",
+            ],
         ),
         (
             "run vme87 --on ./target --set program.reader=2",

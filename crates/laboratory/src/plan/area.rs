@@ -13,6 +13,8 @@ const SUITES: [&str; 1] = ["today26"];
 /// The most that an area takes of a file system: more than four times the cache of any
 /// drive or controller, and made in a minute by a slow one.
 const LARGEST_BYTES: u64 = 4 * GIB;
+/// The longest area that programs take.
+const LONGEST_BYTES: u64 = 1 << 60;
 /// Below this a drive's or a controller's cache may hold a good part of it.
 const SMALL_BYTES: u64 = GIB;
 /// The most that a log takes.
@@ -130,7 +132,8 @@ fn area_bytes(target: &Target, experiment: &Experiment) -> u64 {
         SizeChoice::Bytes(bytes) if target.medium == Medium::Directory => bytes,
         SizeChoice::Bytes(_) | SizeChoice::Auto => there_bytes,
     };
-    (bytes / MIB * MIB).max(bytes.min(MIB))
+    // For a size that no disk has there is no room, which is said where that is looked at.
+    (bytes / MIB * MIB).max(bytes.min(MIB)).min(LONGEST_BYTES)
 }
 
 /// That a device has a cache below it which nobody here can drop.
