@@ -285,7 +285,7 @@ def asked(
     like = options.get("like")
     if like is not None:
         usual = {"seed": SEED, "cache": "cold", "time_calls": True}
-        given = [name for name in TAKEN if options.get(name) not in (None, False, usual.get(name))]
+        given = [name for name in TAKEN if options.get(name) not in (None, usual.get(name, False))]
         given += [] if what is None else ["suite"]
         if given:
             raise TypeError(f"{function}() takes {given[0]} from the run that it is to be like")
