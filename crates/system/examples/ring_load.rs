@@ -2,7 +2,7 @@
 //! costs beside another generator of load. `bench/ring` runs it.
 //!
 //! ```text
-//! ring_load PATH|null --depth 32 --seconds 2 [--direct] [--engine best|io_uring|sqpoll|threads]
+//! ring_load PATH|null --depth 32 --seconds 2 [--batch 8] [--direct] [--engine best|io_uring|sqpoll|threads]
 //!           [--rate IOPS [--stall SECONDS]]
 //! ```
 //!
@@ -40,6 +40,9 @@ mod on_linux {
     struct Wanted {
         path: Option<PathBuf>,
         depth: u32,
+        /// Requests that are handed over at once, at most: a device begins with the first
+        /// while others are still prepared.
+        batch: Option<u32>,
         seconds: f64,
         direct: bool,
         engine: EngineChoice,
@@ -75,6 +78,7 @@ mod on_linux {
         let mut wanted = Wanted {
             path: (path != "null").then(|| path.into()),
             depth: 1,
+            batch: None,
             seconds: 1.0,
             direct: false,
             engine: EngineChoice::Best,
@@ -85,6 +89,7 @@ mod on_linux {
             let mut value = || words.next().ok_or(format!("{word}: which?"));
             match word.as_str() {
                 "--depth" => wanted.depth = value()?.parse()?,
+                "--batch" => wanted.batch = Some(value()?.parse()?),
                 "--seconds" => wanted.seconds = value()?.parse()?,
                 "--direct" => wanted.direct = true,
                 "--rate" => wanted.rate = Some(value()?.parse()?),
@@ -178,8 +183,11 @@ mod on_linux {
         let mut submissions: Vec<Submission> = (0..wanted.depth).map(&mut next).collect();
         let mut completions: Vec<Completion> = Vec::with_capacity(wanted.depth as usize);
         let end = system.now() + seconds(wanted.seconds);
+        let batch = wanted.batch.unwrap_or(wanted.depth.div_ceil(4)).max(1);
         loop {
-            system.submit(&submissions).await?;
+            for some in submissions.chunks(batch as usize) {
+                system.submit(some).await?;
+            }
             completions.clear();
             if system.reap(1, None, &mut completions).await? >= end {
                 return Ok(());
