@@ -85,7 +85,9 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """`to_json` as Python's own: ``programs``, each with ``elapsed_ns``,
-        ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``."""
+        ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``; on real
+        storage ``accounted_cpu_ns``: the processor time by the kernel's accounting, which
+        the events agree with."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 

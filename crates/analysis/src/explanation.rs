@@ -43,6 +43,9 @@ pub struct ProgramExplanation {
     pub drives: u32,
     /// The account.
     pub account: Account,
+    /// On real storage: the processor time of the same repetition by the kernel's
+    /// accounting of its threads, which the events of the account have to agree with.
+    pub accounted: Option<Nanoseconds>,
     /// Its meaning, sentence by sentence.
     pub verdict: Vec<String>,
     /// What it would take with something changed, the best first.

@@ -182,6 +182,7 @@ fn program(
         drives: plan.drives as u32,
         verdict: verdict(&account),
         account,
+        accounted: None,
         counterfactuals,
     }
 }

@@ -262,6 +262,8 @@ struct Program<'e> {
     filesystem: &'e str,
     drives: u32,
     elapsed_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accounted_cpu_ns: Option<u64>,
     ledger: Vec<Line>,
     ledgers: Vec<OwnLedger>,
     missed: &'e [Missed],
@@ -326,6 +328,7 @@ impl<'e> Program<'e> {
             filesystem: &program.filesystem,
             drives: program.drives,
             elapsed_ns: account.elapsed.0,
+            accounted_cpu_ns: program.accounted.map(|time| time.0),
             ledger: lines(account.ledger.entries()),
             ledgers: own.collect(),
             missed: &account.missed,

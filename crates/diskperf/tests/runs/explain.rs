@@ -35,6 +35,20 @@ fn ledger(program: &Value) -> BTreeMap<String, u64> {
     ledger
 }
 
+/// Where events are shown, they agree with the kernel's accounting of the same threads.
+fn agrees_with_accounting(program: &Value) {
+    let elapsed = program["elapsed_ns"].as_u64().expect("ns") as f64;
+    let by_accounting = program["accounted_cpu_ns"].as_u64().expect("ns") as f64 / elapsed;
+    let waits = ["cpu_wait", "driver_queue", "device", "unattributed"];
+    let stages = ledger(program).into_iter();
+    let used = stages.filter(|(stage, _)| !waits.contains(&stage.as_str()));
+    let by_events = used.map(|(_, ns)| ns).sum::<u64>() as f64 / elapsed;
+    assert!(
+        (by_accounting - by_events).abs() < 0.05 + 1e-6,
+        "{by_events} by the events: {program}"
+    );
+}
+
 fn explained(user: &User, line: &str) -> Value {
     let line = format!("explain {line} --format json");
     user.run(&words(&line)).expect(0, &[]).json()
@@ -226,6 +240,7 @@ fn events_of_a_device_are_requests_and_stages() {
     let program = &found["programs"][0];
     let stages = ledger(program);
     assert!(stages["device"] > 0, "{program}");
+    agrees_with_accounting(program);
     // One call of O_DIRECT is one request, and waits for it.
     let read = operation(program, "read");
     assert_eq!(

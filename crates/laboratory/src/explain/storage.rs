@@ -18,7 +18,7 @@ use diskperf_analysis::explanation::{
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_s;
-use diskperf_timeline::{BlockTrace, ProgramResult, Repetition, Run, Trace};
+use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -251,6 +251,7 @@ fn told(
             filesystem: result.filesystem.clone(),
             drives: result.drives,
             verdict: storage_verdict(&account, repetition),
+            accounted: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
             account,
             counterfactuals: Vec::new(),
         });

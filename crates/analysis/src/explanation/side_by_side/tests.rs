@@ -15,6 +15,7 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
             filesystem: of.filesystem.clone(),
             drives: 1,
             account: stored::account(&of, &[]).unwrap(),
+            accounted: None,
             verdict: Vec::new(),
             counterfactuals: Vec::new(),
         }],
