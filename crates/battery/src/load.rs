@@ -1,12 +1,13 @@
 //! What programs with several requests under way have in common: their parameters, and
 //! the loop that keeps requests under way.
 
+pub(crate) mod area;
 pub(crate) mod arrivals;
 pub(crate) mod distribution;
 pub(crate) mod driver;
 pub(crate) mod generator;
 pub(crate) mod permutation;
-pub(crate) mod window;
+pub(crate) mod slots;
 
 use crate::blocks::ensure_file;
 use crate::parameter::{Field, Value, choices};

@@ -108,6 +108,7 @@ pub(crate) struct Facts {
     pub(crate) is_of_block_null: bool,
     pub(crate) names_its_device: bool,
     pub(crate) writes: bool,
+    pub(crate) is_log: bool,
     pub(crate) needs_other: bool,
     pub(crate) touches_target: bool,
     /// The state of the page cache that it needs, whatever the run asks for.
@@ -135,6 +136,7 @@ impl Facts {
             is_of_block_null: false,
             names_its_device: false,
             writes: false,
+            is_log: false,
             needs_other: false,
             touches_target: true,
             cache: None,

@@ -261,6 +261,12 @@ impl Program {
         self.facts().writes
     }
 
+    /// Whether what it writes is a log, as engines write theirs: much smaller than the data
+    /// beside it, and through the page cache.
+    pub fn is_log(&self) -> bool {
+        self.facts().is_log
+    }
+
     /// Whether it needs a directory on another file system.
     pub fn needs_other(&self) -> bool {
         self.facts().needs_other

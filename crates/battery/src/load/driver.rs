@@ -1,12 +1,12 @@
 //! The loop that keeps requests of one file under way.
 
 use super::arrivals::Arrivals;
-use super::window::failed;
+use super::slots::Slots;
 use super::{AREA, Durability, Load, Request, Span};
 use crate::blocks::pause;
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_system::{Completion, File, Operation, Submission, System};
+use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
 /// Keeps requests of one file under way until as much is moved, or as much time has
@@ -17,12 +17,7 @@ pub(crate) struct Driver<'a> {
     file: File,
     durability: Durability,
     pace: Pace,
-    /// Slots that are not under way.
-    free: Vec<u32>,
-    /// What each slot is doing.
-    slots: Vec<Submission>,
-    batch: Vec<Submission>,
-    done: Vec<Completion>,
+    slots: Slots,
     /// Writes that completed since the last sync was issued.
     unsynced: u64,
 }
@@ -35,25 +30,13 @@ impl<'a> Driver<'a> {
         durability: Durability,
     ) -> Self {
         let pace = Pace::new(load, worker, system.now());
-        let depth = load.depth as u32;
-        let idle = |slot| Submission {
-            operation: Operation::Read,
-            file,
-            offset_bytes: 0,
-            bytes: 0,
-            slot,
-            intended: None,
-        };
         Self {
             system,
             worker,
             file,
             durability,
             pace,
-            free: (0..depth).rev().collect(),
-            slots: (0..depth).map(idle).collect(),
-            batch: Vec::with_capacity(depth as usize),
-            done: Vec::with_capacity(depth as usize),
+            slots: Slots::new(load.depth),
             unsynced: 0,
         }
     }
@@ -66,21 +49,18 @@ impl<'a> Driver<'a> {
         let mut now = self.pace.span.start;
         loop {
             self.fill(now, &mut generate);
-            if !self.batch.is_empty() {
-                self.system.submit(&self.batch).await?;
-                self.batch.clear();
-            }
-            let under_way = self.slots.len() - self.free.len();
+            self.slots.submit(self.system).await?;
+            let under_way = self.slots.under_way();
             let next = self.pace.next_moment(now);
             if under_way == 0 && next.is_none() {
                 self.count_unissued(&mut generate);
                 return Ok(());
             }
             // A full ring can wait for nothing but a completion.
-            let until = next.filter(|_| !self.free.is_empty() || self.pace.span.ramp.is_some());
+            let until = next.filter(|_| !self.slots.are_full() || self.pace.span.ramp.is_some());
             now = self
-                .system
-                .reap(under_way.min(1), until, &mut self.done)
+                .slots
+                .reap(self.system, under_way.min(1), until)
                 .await?;
             self.take().await?;
             self.pace.span.end_ramp(now, self.system)?;
@@ -100,7 +80,7 @@ impl<'a> Driver<'a> {
     /// Fills free slots with what is to be issued now.
     #[inline]
     fn fill(&mut self, now: Nanoseconds, generate: &mut impl FnMut() -> Request) {
-        while let Some(slot) = self.free.last().copied() {
+        while !self.slots.are_full() {
             let every = self.durability.every_writes;
             let submission = if every > 0 && self.unsynced >= every && !self.pace.is_over(now) {
                 self.unsynced -= every;
@@ -109,7 +89,7 @@ impl<'a> Driver<'a> {
                     file: self.file,
                     offset_bytes: 0,
                     bytes: 0,
-                    slot,
+                    slot: 0,
                     intended: None,
                 }
             } else if let Some(intended) = self.pace.arrival(now) {
@@ -120,44 +100,23 @@ impl<'a> Driver<'a> {
                     file: self.file,
                     offset_bytes: request.offset_bytes,
                     bytes: request.bytes,
-                    slot,
+                    slot: 0,
                     intended,
                 }
             } else {
                 break;
             };
-            self.free.pop();
-            self.slots[slot as usize] = submission;
-            self.batch.push(submission);
+            self.slots.put(submission);
         }
     }
 
     /// Takes what completed.
     #[inline]
     async fn take(&mut self) -> Result<(), ProgramError> {
-        for number in 0..self.done.len() {
-            let Completion { slot, result, .. } = self.done[number];
-            let submission = &mut self.slots[slot as usize];
-            let moved = result
-                .map_err(|errno| failed(&self.worker.file(AREA), submission.operation, errno))?;
-            if moved < submission.bytes {
-                if submission.operation == Operation::Read {
-                    return Err(ProgramError::ShortFile);
-                }
-                if moved == 0 {
-                    return Err(ProgramError::NothingTaken);
-                }
-                // The rest of a short write.
-                submission.offset_bytes += u64::from(moved);
-                submission.bytes -= moved;
-                self.batch.push(*submission);
-                continue;
-            }
-            self.unsynced += u64::from(submission.operation == Operation::Write);
-            self.free.push(slot);
+        while let Some(done) = self.slots.take(|_| self.worker.file(AREA))? {
+            self.unsynced += u64::from(done.operation == Operation::Write);
             pause(self.system, self.worker.think).await?;
         }
-        self.done.clear();
         Ok(())
     }
 }

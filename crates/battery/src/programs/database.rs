@@ -3,7 +3,7 @@
 //! while the next ones read; now and then a checkpoint makes the data file durable.
 
 use crate::load::distribution::{Blocks, Distribution};
-use crate::load::window::Window;
+use crate::load::slots::Slots;
 use crate::load::{AREA, Load, Span, SyncCall, field};
 use crate::parameter::{Field, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
@@ -201,7 +201,7 @@ impl Pattern for Database {
             let files = [file, log_file];
             ring.open_ring((system, worker), &files, self.largest_bytes())
                 .await?;
-            let mut window = Window::new(self.slots());
+            let mut slots = Slots::new(self.slots());
             let mut log = Log::new((log_file, log.path), log.bytes, self.sync_call);
             let mut pages = Pages::new(self, file, worker);
             let mut span = Span::new(&self.load, system.now());
@@ -210,15 +210,15 @@ impl Pattern for Database {
             while !span.is_over(system.now(), moved_bytes >= worker.size_bytes) {
                 pages.next_group();
                 let path = &worker.file(AREA);
-                window.carry_out((system, path), &pages.requests).await?;
+                slots.carry_out((system, path), &pages.requests).await?;
                 for _ in 0..self.clients {
                     log.append(self.log_record_bytes as u32);
                 }
-                log.commit((system, worker), &mut window).await?;
+                log.commit((system, worker), &mut slots).await?;
                 groups += 1;
                 if self.checkpoint_every > 0 && groups % self.checkpoint_every == 0 {
                     let checkpoint = pages.checkpoint();
-                    window.carry_out((system, path), &[checkpoint]).await?;
+                    slots.carry_out((system, path), &[checkpoint]).await?;
                 }
                 moved_bytes += self.group_bytes();
                 span.end_ramp(system.now(), system)?;

@@ -2,7 +2,7 @@
 //! before anybody is told that they are: that is a commit, and its latency is what a
 //! database's client waits for.
 
-use crate::load::window::Window;
+use crate::load::slots::Slots;
 use crate::load::{Load, Span, SyncCall, YesNo, field};
 use crate::parameter::{Field, SizeMix, Value};
 use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
@@ -90,6 +90,7 @@ impl Pattern for LogAppend {
     fn facts(&self) -> Facts {
         Facts {
             media: &[Medium::Directory],
+            is_log: true,
             ..self.load.facts(self.record_bytes.largest(), true)
         }
     }
@@ -154,7 +155,7 @@ impl Pattern for LogAppend {
             let largest = self.record_bytes.largest();
             ring.open_ring((system, worker), &[file], largest).await?;
             let mut log = Log::new((file, path), self.load.area_bytes, self.sync_call);
-            let mut window = Window::new(self.group);
+            let mut slots = Slots::new(self.group);
             let mut random = Draws::new(worker.seed, RECORD_STREAM);
             let weight = self.record_bytes.total_weight();
             let mut span = Span::new(&self.load, system.now());
@@ -165,7 +166,7 @@ impl Pattern for LogAppend {
                     log.append(bytes as u32);
                     moved_bytes += bytes;
                 }
-                log.commit((system, worker), &mut window).await?;
+                log.commit((system, worker), &mut slots).await?;
                 span.end_ramp(system.now(), system)?;
             }
             Ok(())

@@ -2,7 +2,7 @@
 
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
-use crate::load::window::Window;
+use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::{File, Operation, Submission, System};
@@ -72,7 +72,7 @@ impl Log {
     pub(crate) async fn commit(
         &mut self,
         (system, worker): (&mut System, &Worker),
-        window: &mut Window,
+        slots: &mut Slots,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let sync = Submission {
@@ -81,10 +81,8 @@ impl Log {
             bytes: 0,
             ..self.records[0]
         };
-        window
-            .carry_out((system, &self.path), &self.records)
-            .await?;
-        window.carry_out((system, &self.path), &[sync]).await?;
+        slots.carry_out((system, &self.path), &self.records).await?;
+        slots.carry_out((system, &self.path), &[sync]).await?;
         let bytes = self.records.iter().map(|record| u64::from(record.bytes));
         system.count_commit(bytes.sum(), system.now().since(begin));
         self.records.clear();

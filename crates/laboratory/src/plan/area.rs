@@ -5,7 +5,7 @@ use crate::model::computer::Computer;
 use crate::target::Target;
 use diskperf_battery::{Medium, Step, Suite};
 use diskperf_timeline::units::{GIB, MIB, format_size};
-use diskperf_timeline::{Device, Experiment, Setting, SizeChoice, Workload};
+use diskperf_timeline::{Device, Experiment, SizeChoice, Workload};
 
 /// The suites whose programs share an area of one size.
 const SUITES: [&str; 1] = ["today26"];
@@ -20,8 +20,8 @@ const SMALL_BYTES: u64 = GIB;
 /// The most that a log takes.
 const LOG_BYTES: u64 = 64 * MIB;
 
-/// Gives the programs of a suite of today's storage an area that fits the targets; what a
-/// reader must know.
+/// Gives the programs of a suite of today's storage an area that fits the targets, before
+/// the user's settings are made; what a reader must know.
 pub(super) fn fit(
     suite: &mut Suite,
     (targets, experiment): (&[Target], &Experiment),
@@ -33,9 +33,9 @@ pub(super) fn fit(
     let area_bytes = areas.min().unwrap_or(0);
     let log_bytes = (area_bytes / 4).clamp(MIB, LOG_BYTES);
     for step in &mut suite.steps {
-        let bytes = match step.program.name() {
-            "log_append" => log_bytes,
-            _ => area_bytes.max(step.program.call_bytes()),
+        let bytes = match step.program.is_log() {
+            true => log_bytes,
+            false => area_bytes.max(step.program.call_bytes()),
         };
         set(step, "area_bytes", &bytes.to_string());
     }
@@ -45,11 +45,8 @@ pub(super) fn fit(
         .iter()
         .find_map(|target| target.direct_obstacle(4096))
     {
-        for step in suite
-            .steps
-            .iter_mut()
-            .filter(|step| step.program.name() != "log_append")
-        {
+        let past_the_cache = |step: &&mut Step| !step.program.is_log();
+        for step in suite.steps.iter_mut().filter(past_the_cache) {
             set(step, "direct", "no");
         }
         notes.push(format!(
@@ -69,7 +66,7 @@ pub(super) fn fit(
 /// The most that an area takes of a modelled drive: far more than its kernel caches.
 const LARGEST_MODELLED_BYTES: u64 = 64 * MIB;
 
-/// The same on a modelled computer, where the user's settings are in the suite already.
+/// The same on a modelled computer.
 pub(super) fn fit_computer(
     suite: &mut Suite,
     computer: &Computer,
@@ -78,22 +75,16 @@ pub(super) fn fit_computer(
     if !is_fitted(suite, experiment) {
         return Vec::new();
     }
-    let free = |name: &str| {
-        let mut set = experiment.settings.iter().filter_map(Setting::of_program);
-        !set.any(|path| path == name)
-    };
     let mut area_bytes = LARGEST_MODELLED_BYTES;
     while area_bytes > MIB && area_bytes > computer.room_bytes(0) / 4 {
         area_bytes /= 2;
     }
     let with_files = computer.medium() == Medium::Directory;
     for step in &mut suite.steps {
-        let is_log = step.program.name() == "log_append";
-        if free("area_bytes") {
-            let bytes = if is_log { area_bytes / 4 } else { area_bytes };
-            set(step, "area_bytes", &bytes.to_string());
-        }
-        if with_files && !is_log && free("direct") {
+        let is_log = step.program.is_log();
+        let bytes = if is_log { area_bytes / 4 } else { area_bytes };
+        set(step, "area_bytes", &bytes.to_string());
+        if with_files && !is_log {
             set(step, "direct", "no");
         }
     }

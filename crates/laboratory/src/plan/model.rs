@@ -128,7 +128,7 @@ fn plan_on(
         .filter(of_system)
         .cloned()
         .collect();
-    let asked = match workload {
+    let plain = match workload {
         // What Piziali and Zam 1991 read their drives with.
         Workload::Usual if Computer::v7_by_itself(catalogue, &name, &settings).is_some() => {
             named_suite(RAW_SUITE, Medium::Directory)?
@@ -136,7 +136,7 @@ fn plan_on(
         Workload::Usual => named_suite(FILE_SUITE, Medium::Directory)?,
         _ => suite(workload, Medium::Directory)?,
     };
-    let asked = stated(asked, experiment)?;
+    let asked = stated(plain.clone(), experiment)?;
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
@@ -145,11 +145,9 @@ fn plan_on(
         }
     };
     let medium = computers[0].medium();
-    let mut suite = match suite_on(&computers[0], workload)? {
-        Some(other) => stated(other, experiment)?,
-        None => asked,
-    };
+    let mut suite = suite_on(&computers[0], workload)?.unwrap_or(plain);
     let notes = area::fit_computer(&mut suite, &computers[0], experiment);
+    let suite = stated(suite, experiment)?;
     let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], experiment.drives)?;
     let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);

@@ -1,0 +1,172 @@
+//! Programs of one area of a file: what requests at random places and requests one behind
+//! the other have in common.
+
+use super::driver::Driver;
+use super::{AREA, Durability, Load, Request, field};
+use crate::parameter::{Field, SizeMix, Value};
+use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::program::{Input, gcd};
+use crate::worker::Worker;
+use diskperf_system::{Buffer, Open, System};
+use diskperf_timeline::WorkerMeasure;
+use std::fmt::Debug;
+
+/// An area of a file, and what is asked of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Area {
+    pub(crate) load: Load,
+    pub(crate) block_bytes: SizeMix,
+    pub(crate) write_share: f64,
+    pub(crate) start_bytes: u64,
+    durability: Durability,
+}
+
+/// Where the requests of a program fall in its area.
+pub(crate) trait Places: Clone + Debug + Send + Sync + 'static {
+    /// What `write_share` and `start_bytes` are for these.
+    const MEANINGS: [&'static str; 2];
+
+    /// Its own parameters.
+    fn fields(&mut self) -> Vec<Field<'_>>;
+
+    /// What offsets are multiples of, but for the area's start; 0: of the sizes alone.
+    fn step_bytes(&self, sizes: &SizeMix) -> u64;
+
+    /// Why the parameters do not fit together, if they do not.
+    fn unfit(&self, area: &Area) -> Option<String>;
+
+    /// The requests of a worker in so many bytes from the area's start.
+    fn requests<'a>(
+        &'a self,
+        area: &'a Area,
+        bytes: u64,
+        worker: &Worker,
+    ) -> impl FnMut() -> Request + 'a;
+}
+
+/// A program of an area.
+#[derive(Clone, Debug)]
+pub(crate) struct AreaProgram<P> {
+    area: Area,
+    places: P,
+}
+
+impl Area {
+    /// What offsets and sizes are multiples of, with offsets of this step.
+    pub(crate) fn unit_bytes(&self, step_bytes: u64) -> u64 {
+        let step_bytes = gcd(step_bytes, self.start_bytes);
+        self.block_bytes.sizes().fold(step_bytes, gcd)
+    }
+
+    /// The sizes of requests, and the share of them that write.
+    pub(crate) fn mix(&self) -> (&SizeMix, f64) {
+        (&self.block_bytes, self.write_share)
+    }
+
+    fn writes(&self) -> bool {
+        self.write_share > 0.0
+    }
+
+    fn end_bytes(&self) -> u64 {
+        self.start_bytes + self.load.area_bytes
+    }
+}
+
+impl<P: Places + Default> AreaProgram<P> {
+    /// One that reads blocks of so many bytes.
+    pub(crate) fn of(block_bytes: u64) -> Self {
+        Self {
+            area: Area {
+                load: Load::default(),
+                block_bytes: SizeMix::new(&[(block_bytes, 1)]),
+                write_share: 0.0,
+                start_bytes: 0,
+                durability: Durability::default(),
+            },
+            places: P::default(),
+        }
+    }
+}
+
+impl<P: Places> Pattern for AreaProgram<P> {
+    fn fields(&mut self) -> Vec<Field<'_>> {
+        let area = &mut self.area;
+        let [of_share, of_start] = P::MEANINGS;
+        let mut fields = vec![
+            field(
+                "block_bytes",
+                "bytes of a request, or a distribution of sizes, each with its weight",
+                Value::Mix(&mut area.block_bytes),
+            ),
+            field("write_share", of_share, Value::Share(&mut area.write_share)),
+        ];
+        fields.extend(self.places.fields());
+        fields.push(field(
+            "start_bytes",
+            of_start,
+            Value::Bytes(&mut area.start_bytes, 0, 1 << 60),
+        ));
+        fields.extend(area.durability.fields());
+        fields.extend(area.load.fields());
+        fields
+    }
+
+    fn facts(&self) -> Facts {
+        let largest = self.area.block_bytes.largest();
+        self.area.load.facts(largest, self.area.writes())
+    }
+
+    fn unit_bytes(&self, _size_bytes: u64) -> u64 {
+        let step_bytes = self.places.step_bytes(&self.area.block_bytes);
+        self.area.unit_bytes(step_bytes)
+    }
+
+    fn unfit(&self) -> Option<String> {
+        let unfit = self.places.unfit(&self.area);
+        unfit.or_else(|| self.area.load.unfit(self.area.block_bytes.largest()))
+    }
+
+    fn file_bytes(&self, _size_bytes: u64) -> u64 {
+        self.area.end_bytes()
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input {
+            path: worker.file(AREA),
+            length_bytes: self.area.end_bytes(),
+            read: self.area.write_share < 1.0,
+        }]
+    }
+
+    fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
+        measure.read_bytes + measure.written_bytes
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            let bytes = self.area.end_bytes();
+            self.area.load.prepare((system, worker), bytes).await
+        })
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let area = &self.area;
+            let how = match area.writes() {
+                true => area.durability.open(),
+                false => Open::READ,
+            };
+            let bytes = area.end_bytes();
+            let (file, end_bytes) = area.load.open((system, worker), how, bytes).await?;
+            let largest = area.block_bytes.largest();
+            area.load
+                .open_ring((system, worker), &[file], largest)
+                .await?;
+            let there_bytes = end_bytes.saturating_sub(area.start_bytes);
+            let requests = self.places.requests(area, there_bytes, worker);
+            Driver::new((system, worker), &area.load, file, area.durability)
+                .run(requests)
+                .await
+        })
+    }
+}

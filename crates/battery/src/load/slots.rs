@@ -1,0 +1,153 @@
+//! The slots of a ring: which are free, what each of the others does, and what becomes of
+//! a request that did less than it was to do.
+
+use crate::program::ProgramError;
+use diskperf_system::{Call, Completion, Errno, Error, Operation, Submission, System};
+use diskperf_timeline::Nanoseconds;
+
+/// The slots of a ring.
+pub(crate) struct Slots {
+    free: Vec<u32>,
+    /// What each slot does; of a free one, what it did last.
+    doing: Vec<Option<Submission>>,
+    /// What is to be submitted.
+    batch: Vec<Submission>,
+    /// What completed, and how many of them were taken.
+    done: Vec<Completion>,
+    taken: usize,
+}
+
+impl Slots {
+    /// Of a ring of so many slots.
+    pub(crate) fn new(depth: u64) -> Self {
+        let depth = depth as usize;
+        Self {
+            free: (0..depth as u32).rev().collect(),
+            doing: vec![None; depth],
+            batch: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            taken: 0,
+        }
+    }
+
+    /// Whether no slot is free.
+    #[inline]
+    pub(crate) fn are_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// How many are not free.
+    #[inline]
+    pub(crate) fn under_way(&self) -> usize {
+        self.doing.len() - self.free.len()
+    }
+
+    /// Gives a request a free slot, whatever slot it names; it is submitted with the next
+    /// batch.
+    ///
+    /// # Panics
+    ///
+    /// If no slot is free.
+    #[inline]
+    pub(crate) fn put(&mut self, request: Submission) {
+        let slot = self.free.pop().expect("a slot is free");
+        let request = Submission { slot, ..request };
+        self.doing[slot as usize] = Some(request);
+        self.batch.push(request);
+    }
+
+    /// Submits what has a slot and is not submitted.
+    #[inline]
+    pub(crate) async fn submit(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        if !self.batch.is_empty() {
+            system.submit(&self.batch).await?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits as [`System::reap`] does. What completed is there to be [taken](Self::take).
+    #[inline]
+    pub(crate) async fn reap(
+        &mut self,
+        system: &mut System,
+        at_least: usize,
+        until: Option<Nanoseconds>,
+    ) -> Result<Nanoseconds, ProgramError> {
+        Ok(system.reap(at_least, until, &mut self.done).await?)
+    }
+
+    /// Takes the next request that did all that it was to do, if there is one. The rest of
+    /// a short write is in the next batch, in the same slot.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        path: impl Fn(&Submission) -> String,
+    ) -> Result<Option<Submission>, ProgramError> {
+        while let Some(Completion { slot, result, .. }) = self.done.get(self.taken).copied() {
+            self.taken += 1;
+            let doing = self.doing[slot as usize].as_mut();
+            let request = doing.expect("a slot that completes was under way");
+            let moved = match result {
+                Ok(moved) => moved,
+                Err(errno) => return Err(failed(&path(request), request.operation, errno)),
+            };
+            if moved >= request.bytes || is_of_no_bytes(request.operation) {
+                self.free.push(slot);
+                return Ok(Some(*request));
+            }
+            if request.operation == Operation::Read {
+                return Err(ProgramError::ShortFile);
+            }
+            if moved == 0 {
+                return Err(ProgramError::NothingTaken);
+            }
+            request.offset_bytes += u64::from(moved);
+            request.bytes -= moved;
+            self.batch.push(*request);
+        }
+        self.done.clear();
+        self.taken = 0;
+        Ok(None)
+    }
+
+    /// Submits all requests in order, and waits for all. Nothing else may be under way.
+    pub(crate) async fn carry_out(
+        &mut self,
+        (system, path): (&mut System, &str),
+        requests: &[Submission],
+    ) -> Result<(), ProgramError> {
+        let mut next = 0;
+        while next < requests.len() || self.under_way() > 0 {
+            while let Some(request) = requests.get(next).filter(|_| !self.are_full()) {
+                self.put(*request);
+                next += 1;
+            }
+            self.submit(system).await?;
+            self.reap(system, 1, None).await?;
+            while self.take(|_| path.to_owned())?.is_some() {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether an operation's result is no number of bytes.
+fn is_of_no_bytes(operation: Operation) -> bool {
+    match operation {
+        Operation::Fsync | Operation::Fdatasync | Operation::Discard => true,
+        Operation::Read | Operation::Write => false,
+    }
+}
+
+/// The error of a request.
+#[cold]
+fn failed(path: &str, operation: Operation, errno: Errno) -> ProgramError {
+    let call = match operation {
+        Operation::Read => Call::Read,
+        Operation::Write => Call::Write,
+        Operation::Fsync => Call::Fsync,
+        Operation::Fdatasync => Call::Fdatasync,
+        Operation::Discard => Call::Discard,
+    };
+    Error::failed(call, path, errno).into()
+}
