@@ -23,5 +23,5 @@ mod workload;
 
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
-pub use suite::{Needs, Step, Suite};
+pub use suite::{Job, Needs, Step, Suite};
 pub use worker::{Medium, Other, PipeEnd, Worker};

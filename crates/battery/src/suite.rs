@@ -1,36 +1,43 @@
-//! Suites: programs in order, with the protocol that repeats them.
+//! Suites: steps in order, with the protocol that repeats them.
 
 use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
 use diskperf_timeline::{Protocol, Statistic};
 
-/// Programs in order, with a protocol.
+/// Steps in order, with a protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
     /// Its name; of a program run by itself, the program's.
     pub name: String,
-    /// How each program is repeated.
+    /// How each step is repeated.
     pub protocol: Protocol,
-    /// The programs, in the order of running.
+    /// In the order of running.
     pub steps: Vec<Step>,
 }
 
-/// One program of a suite.
+/// What runs at the same time; of most suites, one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
+    /// At least one. They begin together, and the step ends with the last of them.
+    pub jobs: Vec<Job>,
+}
+
+/// One program of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
     /// The program with its parameters.
     pub program: Program,
     /// The parameters that tell it from its siblings.
     pub distinguishing: Vec<String>,
     /// Its place in the table.
     pub row: u32,
-    /// Steps of one group move the same number of bytes: where the size is
-    /// found by a pilot, that of the step in the group's middle serves all.
+    /// Jobs of one group move the same number of bytes: where the size is
+    /// found by a pilot, that of the job in the group's middle serves all.
     pub size_group: u32,
 }
 
-/// What a step cannot do without.
+/// What a job cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing special.
@@ -150,7 +157,7 @@ impl Suite {
     /// One program by itself.
     pub fn of_program(program: Program) -> Self {
         let name = program.name().to_owned();
-        let step = Step {
+        let job = Job {
             program,
             distinguishing: Vec::new(),
             row: 0,
@@ -159,8 +166,30 @@ impl Suite {
         Self {
             name,
             protocol: UNTIL_SURE,
-            steps: vec![step],
+            steps: vec![job.into()],
         }
+    }
+
+    /// The jobs of all steps, in the order of running: a result is kept of each.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> + Clone {
+        self.steps.iter().flat_map(|step| &step.jobs)
+    }
+
+    /// The same, to change them.
+    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
+        self.steps.iter_mut().flat_map(|step| &mut step.jobs)
+    }
+
+    /// The programs of all jobs.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> + Clone {
+        self.jobs().map(|job| &job.program)
+    }
+}
+
+impl From<Job> for Step {
+    /// A step that does nothing else.
+    fn from(job: Job) -> Self {
+        Self { jobs: vec![job] }
     }
 }
 
@@ -173,14 +202,17 @@ impl Step {
                 .expect("suites set parameters that exist");
         }
         let distinguishing = settings.iter().map(|(key, _)| (*key).to_owned()).collect();
-        Self {
+        let job = Job {
             program,
             distinguishing,
             row,
             size_group,
-        }
+        };
+        job.into()
     }
+}
 
+impl Job {
     /// What it needs on this medium.
     pub fn needs(&self, medium: Medium) -> Needs {
         if !self.program.is_of(medium) {
@@ -213,8 +245,9 @@ fn today26() -> Vec<Step> {
         .map(|(row, (name, settings))| Step::new(name, row as u32, row as u32, settings))
         .collect();
     // A log goes through the page cache, as engines write theirs.
-    for step in steps.iter_mut().filter(|step| !step.program.is_log()) {
-        let set = step.program.set("direct", "yes");
+    let jobs = steps.iter_mut().flat_map(|step| &mut step.jobs);
+    for job in jobs.filter(|job| !job.program.is_log()) {
+        let set = job.program.set("direct", "yes");
         set.expect("programs of the area can go past the page cache");
     }
     steps
@@ -325,7 +358,7 @@ mod tests {
             for medium in [Medium::Directory, Medium::Device, Medium::File] {
                 let suite = Suite::named(name, medium).unwrap_or_else(|| panic!("{name}"));
                 assert!(suite.protocol.repetitions > suite.protocol.discarded);
-                let mut rows: Vec<_> = suite.steps.iter().map(|step| step.row).collect();
+                let mut rows: Vec<_> = suite.jobs().map(|job| job.row).collect();
                 rows.sort_unstable();
                 assert_eq!(
                     rows,
@@ -339,6 +372,6 @@ mod tests {
     #[test]
     fn on_a_device_the_default_suite_only_reads() {
         let suite = Suite::named("seqread89", Medium::Device).unwrap();
-        assert!(suite.steps.iter().all(|step| !step.program.writes()));
+        assert!(suite.programs().all(|program| !program.writes()));
     }
 }

@@ -273,7 +273,7 @@ fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing
         return Ok(parameters([program]));
     }
     if let Some(suite) = Suite::named(name, Medium::Directory) {
-        return Ok(parameters(suite.steps.into_iter().map(|step| step.program)));
+        return Ok(parameters(suite.programs().cloned()));
     }
     // A name of none is told the nearest of what it looks like.
     let systems = known.system_names();
@@ -353,14 +353,14 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
 
 /// A suite's programs, in order, each with its parameters.
 fn suite_steps(suite: &Suite) -> Listing {
-    let row = |step: &diskperf_laboratory::battery::Step| {
-        let parameters = step.program.parameters();
+    let row = |program: &Program| {
+        let parameters = program.parameters();
         let values: Vec<_> = parameters
             .iter()
             .map(|parameter| format!("{}={}", parameter.name, parameter.value))
             .collect();
         vec![
-            step.program.name().to_owned(),
+            program.name().to_owned(),
             values.join(" "),
             suite.protocol.repetitions.to_string(),
         ]
@@ -368,7 +368,7 @@ fn suite_steps(suite: &Suite) -> Listing {
     Listing {
         name: "steps",
         heading: vec!["program", "parameters", "repetitions"],
-        rows: suite.steps.iter().map(row).collect(),
+        rows: suite.programs().map(row).collect(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The progress bar: on standard error, only on a terminal.
 
 use crate::output::say;
-use diskperf_laboratory::timeline::printable_line;
 use diskperf_laboratory::timeline::units::{KIB, format_size};
+use diskperf_laboratory::timeline::{Repetition, printable_line};
 use diskperf_laboratory::{Event, Observer};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -121,8 +121,9 @@ impl Observer for Progress {
                     },
                 };
             }
-            Event::RepetitionFinished(repetition) => {
-                let bytes_per_s = repetition.kb_per_s() * KIB as f64;
+            Event::RepetitionFinished(made) => {
+                let kb_per_s: f64 = made.iter().map(Repetition::kb_per_s).sum();
+                let bytes_per_s = kb_per_s * KIB as f64;
                 bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
             Event::BlockFinished {

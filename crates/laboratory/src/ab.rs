@@ -15,7 +15,7 @@ mod measurement;
 use crate::error::LaboratoryError;
 use crate::execute::{Executed, execute as execute_plan};
 use crate::observer::Observer;
-use crate::plan::{HostPlan, Plan, plan as plan_run, title};
+use crate::plan::{HostPlan, Plan, plan as plan_run, step_title};
 use crate::recorder::Recorder;
 use contest::Question;
 use diskperf_analysis::statistics::interleaved::Limits;
@@ -208,12 +208,15 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
 /// What has the same programs in the same order can be compared step by step.
 fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     let [a, b] = plans.each_ref().map(|plan| plan.suite().steps.as_slice());
-    let same = |(a, b): (&Step, &Step)| a.program.name() == b.program.name();
+    let names = |step: &Step| -> Vec<&'static str> {
+        step.jobs.iter().map(|job| job.program.name()).collect()
+    };
+    let same = |(a, b): (&Step, &Step)| names(a) == names(b);
     let alike = a.iter().zip(b).take_while(|pair| same(*pair)).count();
     if alike == a.len() && alike == b.len() {
         return Ok(());
     }
-    let at = |steps: &[Step]| steps.get(alike).map_or("nothing".to_owned(), title);
+    let at = |steps: &[Step]| steps.get(alike).map_or("nothing".to_owned(), step_title);
     let notes = plans.iter().flat_map(|plan| plan.notes());
     let notes: Vec<String> = notes.map(|note| format!("; {note}")).collect();
     Err(LaboratoryError::Request(format!(

@@ -126,7 +126,7 @@ pub(crate) fn check_elapsed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::run::{new_run, stand, work};
+    use crate::model::run::{new_run, stand, task};
     use diskperf_timeline::Workload;
 
     /// A run of another build of the model, whose version is another.
@@ -154,10 +154,11 @@ mod tests {
         assert_eq!(again.experiment.workload, workload);
         assert_eq!(again.suite.protocol.repetitions, 2);
         // Whether it does the same is told by what it makes.
-        let step = &again.suite.steps[0];
+        let job = again.suite.jobs().next().unwrap();
         let stand = stand(&again, &again.computers[0]);
+        let task = task(&again, job, "");
         run.results
-            .push(work(&again, step, "").result(step, &stand));
+            .push(stand.result(job, task, again.suite.protocol));
         let wrong = check_elapsed(&run, [(0, Nanoseconds(1))].into_iter());
         let words = wrong.unwrap_err().to_string();
         assert!(words.contains("made by model 0.1.0+feed"), "{words}");

@@ -9,12 +9,12 @@ use crate::model::run::{self as model, stand, usage};
 use crate::observer::{Event, Observer};
 use crate::overhead;
 use crate::pilot::Sizes;
-use crate::plan::{HostPlan, ModelPlan, Plan, title};
+use crate::plan::{HostPlan, ModelPlan, Plan, step_title, titles};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use crate::rig::{Rig, Stand, Work, repeat};
 use diskperf_analysis::interference;
-use diskperf_battery::{Step, Suite};
+use diskperf_battery::{Job, Step, Suite};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
 use diskperf_timeline::{Environment, Experiment, ProgramResult, Run, RunState, World};
@@ -96,6 +96,8 @@ struct Execution<'a> {
     suite: &'a Suite,
     /// Steps on all rigs together.
     steps: usize,
+    /// How many of them were begun.
+    begun: usize,
     /// What could not be removed, in words.
     left: Vec<String>,
     run: Run,
@@ -113,6 +115,7 @@ impl<'a> Execution<'a> {
         Self {
             suite,
             steps: suite.steps.len() * rigs,
+            begun: 0,
             left: Vec::new(),
             run: Run {
                 command_line: recorder.command_line().to_vec(),
@@ -142,7 +145,7 @@ impl<'a> Execution<'a> {
         self.begin();
         for computer in &plan.computers {
             let rig = ModelRig::build(&computer.specification, usage(plan, stop))?;
-            self.steps(&rig, &stand(plan, computer), |step, _| Ok(plan.size(step)))?;
+            self.steps(&rig, &stand(plan, computer), |job, _| Ok(plan.size(job)))?;
             rig.check()?;
         }
         for (number, setting) in plan.experiment.settings.iter().enumerate() {
@@ -163,58 +166,82 @@ impl<'a> Execution<'a> {
         &mut self,
         rig: &impl Rig,
         stand: &Stand,
-        mut size: impl FnMut(&Step, &mut dyn Observer) -> Result<u64, LaboratoryError>,
+        mut size: impl FnMut(&Job, &mut dyn Observer) -> Result<u64, LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         let suite = self.suite;
         for step in &suite.steps {
             self.observer.event(Event::StepStarted {
-                title: &title(step),
-                number: self.run.results.len(),
+                title: &step_title(step),
+                number: self.begun,
                 of: self.steps,
             });
-            let size_bytes = size(step, self.observer)?;
-            self.step(rig, stand, (step, size_bytes))?;
+            self.begun += 1;
+            let mut sizes_bytes = Vec::new();
+            for job in &step.jobs {
+                sizes_bytes.push(size(job, self.observer)?);
+            }
+            self.step(rig, stand, (step, &sizes_bytes))?;
         }
         Ok(())
     }
 
+    /// What runs at the same time, and a result of each of its jobs.
     fn step(
         &mut self,
         rig: &impl Rig,
         stand: &Stand,
-        (step, size_bytes): (&Step, u64),
+        (step, sizes_bytes): (&Step, &[u64]),
     ) -> Result<(), LaboratoryError> {
-        let title = title(step);
+        let titles = titles(step);
         let work = Work {
-            title: &title,
-            task: Task {
-                program: &step.program,
-                cache: step.program.cache_mode(self.run.cache),
-                size_bytes,
-            },
+            tasks: Task::of_step(step, (&titles, sizes_bytes), self.run.cache),
             protocol: self.suite.protocol,
         };
-        let mut result = work.result(step, stand);
-        self.recorder.begin_result(&result);
-        self.recorder.tell(self.observer);
-        let ordinal = self.run.results.len();
+        let first = self.run.results.len();
+        let mut results = Vec::new();
+        for (job, task) in step.jobs.iter().zip(&work.tasks) {
+            let result = stand.result(job, *task, work.protocol);
+            self.recorder.begin_result(&result);
+            self.recorder.tell(self.observer);
+            results.push(result);
+        }
         let recorder = &mut *self.recorder;
-        let repetitions = &mut result.repetitions;
-        let outcome = repeat(rig, &work, repetitions, self.observer, |one, observer| {
-            recorder.add_repetition(ordinal, one);
-            recorder.tell(observer);
-            observer.event(Event::RepetitionFinished(one));
-            true
-        });
-        result.notes.extend(stagger_note(&step.program, &result));
+        let mut repetitions = vec![Vec::new(); results.len()];
+        let outcome = repeat(
+            rig,
+            &work,
+            &mut repetitions,
+            self.observer,
+            |made, observer| {
+                for (ordinal, one) in (first..).zip(made) {
+                    recorder.add_repetition(ordinal, one);
+                }
+                recorder.tell(observer);
+                observer.event(Event::RepetitionFinished(made));
+                true
+            },
+        );
+        for ((result, repetitions), job) in results.into_iter().zip(repetitions).zip(&step.jobs) {
+            let result = ProgramResult {
+                repetitions,
+                ..result
+            };
+            self.finish_result(rig, job, result);
+        }
+        outcome
+    }
+
+    /// Ends a result with what a reader must know of it.
+    fn finish_result(&mut self, rig: &impl Rig, job: &Job, mut result: ProgramResult) {
+        result.notes.extend(stagger_note(&job.program, &result));
         result.notes.extend(arrivals_note(&result));
         result.notes.extend(rig.remark(&result));
         result.notes.extend(interference::note(&result));
+        let ordinal = self.run.results.len();
         self.recorder.finish_result(ordinal, &result);
         self.recorder.tell(self.observer);
         self.observer.event(Event::StepFinished(&result));
         self.run.results.push(result);
-        outcome
     }
 
     /// The run at its end, well or not.
@@ -292,8 +319,8 @@ impl Execution<'_> {
         };
         rig.listen(self.observer);
         let mut sizes = Sizes::of_run();
-        let done = self.steps(&rig, &rig.stand(), |step, observer| {
-            sizes.of(&rig, step, observer)
+        let done = self.steps(&rig, &rig.stand(), |job, observer| {
+            sizes.of(&rig, job, observer)
         });
         rig.close(&mut self.left);
         done

@@ -14,11 +14,11 @@ use crate::again::{check_elapsed, plan_of};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::parallel::Threads;
-use crate::plan::{self, ModelPlan, Plan, title};
+use crate::plan::{self, ModelPlan, Plan, step_title, title};
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
-use diskperf_battery::Step;
+use diskperf_battery::{Job, Suite};
 use diskperf_machine::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Trace};
 use rerun::{Outcome, Variant};
@@ -110,6 +110,7 @@ pub fn explain(
     means: &Means<'_>,
 ) -> Result<(Explanation, Vec<Trace>), LaboratoryError> {
     let plan = &subject.plan;
+    check_apart(&plan.suite)?;
     let mut programs = Vec::new();
     let mut traces = Vec::new();
     let bases = bases(subject, means)?;
@@ -122,9 +123,9 @@ pub fn explain(
                 all => found = all?,
             }
         }
-        for ((step, outcome), counterfactuals) in plan.suite.steps.iter().zip(base).zip(found) {
+        for ((job, outcome), counterfactuals) in plan.suite.jobs().zip(base).zip(found) {
             let trace = outcome.trace.expect("it was recorded");
-            programs.push(program(plan, (step, computer), &trace, counterfactuals));
+            programs.push(program(plan, (job, computer), &trace, counterfactuals));
             traces.push(trace);
         }
     }
@@ -154,6 +155,7 @@ pub fn supposing(
     means: &Means<'_>,
 ) -> Result<Vec<Trace>, LaboratoryError> {
     let plan = &subject.plan;
+    check_apart(&plan.suite)?;
     let found = means.machines().each(plan.computers.len(), |number| {
         let variant = Variant {
             trace: true,
@@ -169,15 +171,31 @@ pub fn supposing(
     Ok(traces.collect())
 }
 
+/// Where programs ran at the same time, what happens is not told apart.
+///
+/// # Errors
+///
+/// The programs that did.
+pub(crate) fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
+    let mut steps = suite.steps.iter();
+    match steps.find(|step| step.jobs.len() > 1) {
+        None => Ok(()),
+        Some(step) => Err(LaboratoryError::Request(format!(
+            "{} run at the same time, and the time of one is not told from that of another: explain a run of one of them",
+            step_title(step)
+        ))),
+    }
+}
+
 fn program(
     plan: &ModelPlan,
-    (step, computer): (&Step, &Computer),
+    (job, computer): (&Job, &Computer),
     trace: &Trace,
     counterfactuals: Vec<Counterfactual>,
 ) -> ProgramExplanation {
     let account = Account::of(trace).expect("every program is timed");
     ProgramExplanation {
-        program: title(step),
+        program: title(job),
         filesystem: computer.filesystem(),
         drives: plan.drives as u32,
         verdict: verdict(&account),

@@ -1,19 +1,48 @@
 //! What one worker does in one repetition: the same body on both worlds.
 
 use diskperf_battery::program::Input;
-use diskperf_battery::{Medium, Other, PipeEnd, Program, ProgramError, Worker};
+use diskperf_battery::{Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker};
 use diskperf_system::{Buffer, Errno, Error, Open, System, Whence, sum_residency};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
     CacheMode, Nanoseconds, ProgramResult, Repetition, Residency, WorkerMeasure,
 };
+use std::borrow::Cow;
 
 /// A program about to be repeated.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
+    /// The program with the parameters that tell it from its siblings.
+    pub(crate) title: &'a str,
     pub(crate) program: &'a Program,
     pub(crate) cache: CacheMode,
     pub(crate) size_bytes: u64,
+    /// The one drive that it runs on; none: on all.
+    pub(crate) drive: Option<u32>,
+}
+
+impl<'a> Task<'a> {
+    /// A job of a run that asks for this of the page cache.
+    pub(crate) fn of(job: &'a Job, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
+        Self {
+            title,
+            program: &job.program,
+            cache: job.program.cache_mode(asked),
+            size_bytes,
+            drive: None,
+        }
+    }
+
+    /// All jobs of a step, each with its title and its size.
+    pub(crate) fn of_step(
+        step: &'a Step,
+        (titles, sizes_bytes): (&'a [String], &[u64]),
+        asked: CacheMode,
+    ) -> Vec<Self> {
+        let jobs = step.jobs.iter().zip(titles).zip(sizes_bytes);
+        jobs.map(|((job, title), size_bytes)| Self::of(job, title, asked, *size_bytes))
+            .collect()
+    }
 }
 
 /// The ground that a program's workers stand on.
@@ -33,6 +62,10 @@ pub(crate) struct Ground {
 /// What one worker has to do.
 #[derive(Clone)]
 pub(crate) struct Assignment {
+    /// Which of the tasks that run at the same time it is a part of.
+    pub(crate) task: usize,
+    /// That task's.
+    pub(crate) title: String,
     pub(crate) program: Program,
     cache: CacheMode,
     pub(crate) worker: Worker,
@@ -64,33 +97,55 @@ impl Outcome {
 }
 
 impl Ground {
-    /// The workers of a program on all drives.
-    pub(crate) fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+    /// The workers of tasks that run at the same time, on all their drives.
+    pub(crate) fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
         let mut assignments: Vec<Assignment> = Vec::new();
-        for (number, medium) in self.drives.iter().enumerate() {
-            for index in 0..task.program.workers() {
-                let worker = self.worker(task, (number as u32, *medium), index);
-                let taken = |input: &Input| {
-                    assignments
-                        .iter()
-                        .any(|earlier| earlier.inputs.contains(input))
-                };
-                let mut inputs = task.program.inputs(&worker);
-                inputs.retain(|input| !taken(input));
-                let drop_all_caches = self.drop_all_caches && assignments.is_empty();
-                assignments.push(Assignment {
-                    program: task.program.clone(),
-                    cache: task.cache,
-                    worker,
-                    inputs,
-                    drop_all_caches,
-                });
+        for (number, task) in tasks.iter().enumerate() {
+            for (drive, medium) in (0..).zip(&self.drives) {
+                if task.drive.is_some_and(|only| only != drive) {
+                    continue;
+                }
+                for index in 0..task.program.workers() {
+                    let place = (drive, *medium);
+                    let one = self.assignment((number, *task), place, index, &assignments);
+                    assignments.push(one);
+                }
             }
         }
         assignments
     }
 
-    fn worker(&self, task: Task<'_>, (drive, medium): (u32, Medium), index: u32) -> Worker {
+    fn assignment(
+        &self,
+        (number, task): (usize, Task<'_>),
+        (drive, medium): (u32, Medium),
+        index: u32,
+        earlier: &[Assignment],
+    ) -> Assignment {
+        let on_drive = earlier.iter().filter(|one| one.worker.drive == drive);
+        let worker = self.worker(task, (drive, medium), (index, on_drive.count() as u64));
+        let taken = |input: &Input| earlier.iter().any(|one| one.inputs.contains(input));
+        let mut inputs = task.program.inputs(&worker);
+        inputs.retain(|input| !taken(input));
+        Assignment {
+            task: number,
+            title: task.title.to_owned(),
+            program: task.program.clone(),
+            cache: task.cache,
+            worker,
+            inputs,
+            drop_all_caches: self.drop_all_caches && earlier.is_empty(),
+        }
+    }
+
+    /// A worker by its number among those of its task on its drive, and among all that
+    /// there are on its drive.
+    fn worker(
+        &self,
+        task: Task<'_>,
+        (drive, medium): (u32, Medium),
+        (index, stream): (u32, u64),
+    ) -> Worker {
         Worker {
             index,
             drive,
@@ -102,7 +157,7 @@ impl Ground {
             // Workers draw from streams of their own: a golden-ratio step
             // keeps their seeds apart.
             seed: self.seed.wrapping_add(
-                (u64::from(index) << 32 | u64::from(drive)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                (stream << 32 | u64::from(drive)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
             think: task.program.think(),
         }
@@ -161,6 +216,7 @@ pub(crate) async fn measured(
         worker,
         inputs,
         drop_all_caches,
+        ..
     } = assignment;
     let mut program = program.clone();
     program.prepare(system, worker).await?;
@@ -306,32 +362,68 @@ pub(crate) fn arrivals_note(result: &ProgramResult) -> Option<String> {
     ))
 }
 
-/// All outcomes, or the error that came first of those that are not only the
-/// consequence of another worker's.
+/// Why a repetition did not come to its end.
+pub(crate) struct Failure {
+    /// Of the task that it came of.
+    pub(crate) title: String,
+    pub(crate) error: ProgramError,
+}
+
+impl Failure {
+    /// What kept all of them from running.
+    pub(crate) fn of_all(assignments: &[Assignment], error: ProgramError) -> Self {
+        let first = assignments.first();
+        Self {
+            title: first.map_or_else(String::new, |one| one.title.clone()),
+            error,
+        }
+    }
+}
+
+/// All outcomes, as a repetition of each task, or the error that came first of those that
+/// are not only the consequence of another worker's.
 pub(crate) fn collect(
+    assignments: &[Assignment],
     outcomes: Vec<Result<Outcome, ProgramError>>,
-) -> Result<Repetition, ProgramError> {
+) -> Result<Vec<Repetition>, Failure> {
     let consequence =
         |error: &ProgramError| matches!(error, ProgramError::System(Error::PeerFailed));
-    let mut workers = Vec::new();
-    let mut residencies = Vec::new();
-    let mut failure = None;
-    for outcome in outcomes {
+    let tasks = assignments.iter().map(|one| one.task + 1).max();
+    let mut repetitions = vec![Repetition::default(); tasks.unwrap_or(0)];
+    let mut residencies = vec![Vec::new(); repetitions.len()];
+    let mut failure: Option<Failure> = None;
+    for (assignment, outcome) in assignments.iter().zip(outcomes) {
         match outcome {
             Ok(outcome) => {
-                workers.push(outcome.measure);
-                residencies.extend(outcome.residency);
+                repetitions[assignment.task].workers.push(outcome.measure);
+                residencies[assignment.task].extend(outcome.residency);
             }
-            Err(error) if failure.as_ref().is_none_or(consequence) => failure = Some(error),
+            Err(error) if failure.as_ref().is_none_or(|one| consequence(&one.error)) => {
+                let title = assignment.title.clone();
+                failure = Some(Failure { title, error });
+            }
             Err(_) => {}
         }
     }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(Repetition {
-            workers,
-            residency: sum_residency(residencies),
-            ..Repetition::default()
-        }),
+    for (repetition, residencies) in repetitions.iter_mut().zip(residencies) {
+        repetition.residency = sum_residency(residencies);
     }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(repetitions),
+    }
+}
+
+/// What tasks that ran at the same time measured, as of one.
+pub(crate) fn together(repetitions: &[Repetition]) -> Cow<'_, Repetition> {
+    if let [one] = repetitions {
+        return Cow::Borrowed(one);
+    }
+    let workers = repetitions.iter().flat_map(|one| &one.workers);
+    let first = repetitions.first().cloned().unwrap_or_default();
+    Cow::Owned(Repetition {
+        workers: workers.cloned().collect(),
+        residency: sum_residency(repetitions.iter().filter_map(|one| one.residency)),
+        ..first
+    })
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 pub enum Event<'a> {
     /// A run began.
     RunStarted(&'a Run),
-    /// A program began: its title, its number from 0, and of how many.
+    /// A step began: its title, its number from 0, and of how many.
     StepStarted {
-        /// `seqread layer=direct call_bytes=512`.
+        /// `seqread layer=direct call_bytes=512`; of programs that run at the same time,
+        /// all.
         title: &'a str,
         /// Its number among the run's, from 0.
         number: usize,
@@ -38,8 +39,8 @@ pub enum Event<'a> {
     },
     /// What the block layer did in the repetition that is about to end.
     BlockLayer(BlockTrace),
-    /// A repetition ended.
-    RepetitionFinished(&'a Repetition),
+    /// A repetition ended: of each program that ran at the same time.
+    RepetitionFinished(&'a [Repetition]),
     /// A block of an A/B measurement ended.
     BlockFinished {
         /// The program.

@@ -6,7 +6,7 @@ use crate::observer::{Event, Observer};
 use crate::plan::title;
 use crate::repetition::HostRig;
 use crate::rig::{ONCE, Work, repeat};
-use diskperf_battery::Step;
+use diskperf_battery::Job;
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
 /// A pilot that is too short is followed by one of this many times its size.
 const GROWTH: u64 = 8;
 
-/// The sizes of steps on a rig, each found once for its group.
+/// The sizes of jobs on a rig, each found once for its group.
 pub(crate) struct Sizes {
     /// How long a repetition should last.
     wanted: Nanoseconds,
@@ -49,34 +49,34 @@ impl Sizes {
     pub(crate) fn of(
         &mut self,
         rig: &HostRig<'_>,
-        step: &Step,
+        job: &Job,
         observer: &mut dyn Observer,
     ) -> Result<u64, LaboratoryError> {
         let plan = rig.plan;
-        let call_bytes = step.program.call_bytes();
+        let call_bytes = job.program.call_bytes();
         if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
             return Ok(size_bytes);
         }
-        if let Some(size_bytes) = plan.experiment.sizes.get(&title(step)) {
+        if let Some(size_bytes) = plan.experiment.sizes.get(&title(job)) {
             return Ok(*size_bytes);
         }
-        if let Some(usual_bytes) = step.program.usual_bytes() {
+        if let Some(usual_bytes) = job.program.usual_bytes() {
             let mut size_bytes = usual_bytes;
-            while size_bytes > call_bytes && step.program.file_bytes(size_bytes) > rig.pilot_bytes()
+            while size_bytes > call_bytes && job.program.file_bytes(size_bytes) > rig.pilot_bytes()
             {
                 size_bytes /= 2;
             }
             return Ok(size_bytes.max(call_bytes));
         }
-        if step.program.lasts().is_some() {
+        if job.program.lasts().is_some() {
             // Its time decides, and not its size.
-            return Ok(plan.smallest_size(step));
+            return Ok(plan.smallest_size(job));
         }
-        let size_bytes = match self.found.get(&step.size_group) {
+        let size_bytes = match self.found.get(&job.size_group) {
             Some(size_bytes) => *size_bytes,
             None => {
-                let found = found((rig, step), self.wanted, observer)?;
-                self.found.insert(step.size_group, found);
+                let found = found((rig, job), self.wanted, observer)?;
+                self.found.insert(job.size_group, found);
                 found
             }
         };
@@ -84,21 +84,21 @@ impl Sizes {
     }
 }
 
-/// The size of a step's group, which that of the program in its middle is.
+/// The size of a job's group, which that of the program in its middle is.
 fn found(
-    (rig, step): (&HostRig<'_>, &Step),
+    (rig, job): (&HostRig<'_>, &Job),
     wanted: Nanoseconds,
     observer: &mut dyn Observer,
 ) -> Result<u64, LaboratoryError> {
     let plan = rig.plan;
-    let steps = plan.suite.steps.iter();
-    let group: Vec<&Step> = steps
-        .filter(|other| other.size_group == step.size_group)
+    let jobs = plan.suite.jobs();
+    let group: Vec<&Job> = jobs
+        .filter(|other| other.size_group == job.size_group)
         .collect();
     let program = &group[group.len() / 2].program;
     let call_bytes = program.call_bytes();
     let fits = |size_bytes| {
-        let mut programs = group.iter().map(|step| &step.program);
+        let mut programs = group.iter().map(|job| &job.program);
         programs.all(|program| program.file_bytes(size_bytes) <= rig.pilot_bytes())
     };
     let (least_bytes, most_bytes) = program.sizes_bytes();
@@ -109,19 +109,21 @@ fn found(
     }
     loop {
         observer.event(Event::Pilot { size_bytes });
+        let task = Task {
+            title: &title(job),
+            program,
+            cache: job.program.cache_mode(plan.experiment.cache),
+            size_bytes: whole_calls(size_bytes, call_bytes),
+            drive: None,
+        };
         let tried = Work {
-            title: &title(step),
-            task: Task {
-                program,
-                cache: step.program.cache_mode(plan.experiment.cache),
-                size_bytes: whole_calls(size_bytes, call_bytes),
-            },
+            tasks: vec![task],
             protocol: ONCE,
         };
-        let mut tries = Vec::new();
-        let on = |_: &Repetition, _: &mut dyn Observer| true;
+        let mut tries = [Vec::new()];
+        let on = |_: &[Repetition], _: &mut dyn Observer| true;
         repeat(rig, &tried, &mut tries, observer, on)?;
-        let elapsed = longest(&tries[0]);
+        let elapsed = longest(&tries[0][0]);
         let grown = size_bytes * GROWTH;
         if elapsed < TELLING && grown <= most_bytes && fits(grown) {
             size_bytes = grown;

@@ -11,7 +11,7 @@ use crate::error::LaboratoryError;
 use crate::label;
 use crate::model::load_catalogue;
 use crate::target::NULL;
-use diskperf_battery::{Step, Suite};
+use diskperf_battery::{Job, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
@@ -143,20 +143,21 @@ impl Plan {
 const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
 
 /// The steps that can run on a target, and what is said of the others. A suite
-/// goes on without those; a program that was asked for by name must run.
+/// goes on without those; a program that was asked for by name must run. What runs at
+/// the same time runs together or not at all.
 fn leave_out(
     (suite, target): (&str, &str),
     steps: Vec<Step>,
-    obstacle: impl Fn(&Step) -> Option<String>,
+    obstacle: impl Fn(&Job) -> Option<String>,
 ) -> Result<(Vec<Step>, Vec<String>), LaboratoryError> {
     let mut kept = Vec::new();
     let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
     for step in steps {
-        match obstacle(&step) {
+        match step.jobs.iter().find_map(&obstacle) {
             None => kept.push(step),
             Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
-                Some((_, titles)) => titles.push(title(&step)),
-                None => obstacles.push((obstacle, vec![title(&step)])),
+                Some((_, titles)) => titles.push(step_title(&step)),
+                None => obstacles.push((obstacle, vec![step_title(&step)])),
             },
         }
     }
@@ -176,11 +177,21 @@ fn leave_out(
     Ok((kept, left_out.collect()))
 }
 
+/// What runs at the same time, by the titles of its jobs.
+pub(crate) fn step_title(step: &Step) -> String {
+    titles(step).join(" + ")
+}
+
+/// The title of each job of a step.
+pub(crate) fn titles(step: &Step) -> Vec<String> {
+    step.jobs.iter().map(title).collect()
+}
+
 /// The program with the parameters that tell it from its siblings.
-pub(crate) fn title(step: &Step) -> String {
-    let values = step.program.parameter_values();
-    let mut title = step.program.name().to_owned();
-    for name in &step.distinguishing {
+pub(crate) fn title(job: &Job) -> String {
+    let values = job.program.parameter_values();
+    let mut title = job.program.name().to_owned();
+    for name in &job.distinguishing {
         if let Some(value) = values.get(name) {
             title += &format!(" {name}={value}");
         }

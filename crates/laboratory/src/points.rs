@@ -8,14 +8,14 @@
 use crate::error::LaboratoryError;
 use crate::model::bench::Bench;
 use crate::model::counts::Counts;
-use crate::model::run::{stand, usage, work};
+use crate::model::run::{stand, task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::summary::Summary;
-use diskperf_battery::Step;
+use diskperf_battery::Job;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{
     Experiment, Histogram, Nanoseconds, ProgramResult, Repetition, Setting, WorkerMeasure, World,
@@ -136,9 +136,8 @@ impl Study {
     ) -> Result<Vec<ProgramFigures>, LaboratoryError> {
         let plan = self.plan(point)?;
         let bench = Bench::build(&plan.computers[0].specification, usage(&plan, stop))?;
-        let steps = plan.suite.steps.iter();
-        steps
-            .map(|step| self.figures(&plan, step, (point, &bench)))
+        let jobs = plan.suite.jobs();
+        jobs.map(|job| self.figures(&plan, job, (point, &bench)))
             .collect()
     }
 
@@ -152,14 +151,15 @@ impl Study {
     fn figures(
         &self,
         plan: &ModelPlan,
-        step: &Step,
+        job: &Job,
         (point, bench): (&Point, &Bench),
     ) -> Result<ProgramFigures, LaboratoryError> {
-        let title = title(&without(step, &point.settings));
-        let work = work(plan, step, &title);
+        let title = title(&without(job, &point.settings));
+        let task = task(plan, job, &title);
+        let protocol = plan.suite.protocol;
         let mut kept: Vec<(Repetition, Counts)> = Vec::new();
         let mut before = Counts::of(bench);
-        let repetitions = repeat_unobserved(bench, &work, |one| {
+        let repetitions = repeat_unobserved(bench, (task, protocol), |one| {
             let now = Counts::of(bench);
             if !one.discarded {
                 kept.push((one.clone(), now.since(&before)));
@@ -169,7 +169,7 @@ impl Study {
         })?;
         let result = ProgramResult {
             repetitions,
-            ..work.result(step, &stand(plan, &plan.computers[0]))
+            ..stand(plan, &plan.computers[0]).result(job, task, protocol)
         };
         kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
@@ -207,14 +207,14 @@ fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -
     (calls.count() > 0).then(|| calls.percentile(99.0).0)
 }
 
-/// A step whose title does not show what a point sets: a program has one name in
+/// A job whose title does not show what a point sets: a program has one name in
 /// all points of a study.
-fn without(step: &Step, settings: &[Setting]) -> Step {
-    let mut step = step.clone();
+fn without(job: &Job, settings: &[Setting]) -> Job {
+    let mut job = job.clone();
     let set = |name: &String| {
         let mut settings = settings.iter();
         settings.any(|setting| setting.of_program() == Some(name))
     };
-    step.distinguishing.retain(|name| !set(name));
-    step
+    job.distinguishing.retain(|name| !set(name));
+    job
 }

@@ -2,7 +2,9 @@
 
 use crate::drive::Drive;
 use crate::error::{LaboratoryError, Names};
-use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
+use crate::measured::{
+    Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured, together,
+};
 use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
 use crate::rig::{Rig, Stand};
@@ -94,7 +96,7 @@ impl HostRig<'_> {
 }
 
 impl Rig for HostRig<'_> {
-    fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
         let ground = Ground {
             drives: self.drives().iter().map(Drive::medium).collect(),
             folder: "",
@@ -105,15 +107,14 @@ impl Rig for HostRig<'_> {
             seed: self.plan.experiment.seed,
             drop_all_caches: self.plan.experiment.drop_all_caches,
         };
-        ground.assignments(task)
+        ground.assignments(tasks)
     }
 
     fn run(
         &self,
-        title: &str,
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
         observer: &mut dyn Observer,
-    ) -> Result<Repetition, LaboratoryError> {
+    ) -> Result<Vec<Repetition>, LaboratoryError> {
         if let Some(hook) = self.before {
             hook.run(self.stop).map_err(|error| match error {
                 HookError::Stopped => LaboratoryError::Interrupted,
@@ -121,7 +122,9 @@ impl Rig for HostRig<'_> {
             })?;
         }
         self.repetition(assignments, moved_bytes, observer)
-            .map_err(|error| LaboratoryError::program(title, &self.names(), &error))
+            .map_err(|Failure { title, error }| {
+                LaboratoryError::program(&title, &self.names(), &error)
+            })
     }
 }
 
@@ -147,11 +150,12 @@ impl HostRig<'_> {
         assignments: &[Assignment],
         moved_bytes: &[Arc<AtomicU64>],
         observer: &mut dyn Observer,
-    ) -> Result<Repetition, ProgramError> {
+    ) -> Result<Vec<Repetition>, Failure> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
         let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
-        let ends = pipe_ends(assignments)?;
+        let failed = |error| Failure::of_all(assignments, error);
+        let ends = pipe_ends(assignments).map_err(failed)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         let drives = || self.opened.iter().map(Drive::queues);
@@ -177,15 +181,20 @@ impl HostRig<'_> {
             let after = watch.read();
             if let Some(error) = refused {
                 let why = why_not_started(&error);
-                return Err(ProgramError::NoThread(format!("{error}{why}")));
+                return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
             }
             self.tell(&numbers, &outcomes, observer);
-            let mut repetition = Repetition {
-                devices: traffic(&meters, before.devices),
-                ..collect(outcomes)?
-            };
-            repetition.interference = watch.found((&before.machine, &after), &repetition, stopped);
-            Ok(repetition)
+            let mut repetitions = collect(assignments, outcomes)?;
+            let devices = traffic(&meters, before.devices);
+            for repetition in &mut repetitions {
+                repetition.devices.clone_from(&devices);
+            }
+            let all = together(&repetitions);
+            let found = watch.found((&before.machine, &after), &all, stopped);
+            for repetition in &mut repetitions {
+                repetition.interference.clone_from(&found);
+            }
+            Ok(repetitions)
         })
     }
 

@@ -5,30 +5,29 @@ use crate::measured::{Assignment, Task};
 use crate::observer::{Event, Nobody, Observer};
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::statistics;
-use diskperf_battery::Step;
-use diskperf_timeline::{ProgramResult, Protocol, Repetition, Statistic};
+use diskperf_battery::Job;
+use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Drives on which programs can run: those of this machine, or of a modelled one. It
 /// is set up when it is made, and has a way of its own to be torn down.
 pub(crate) trait Rig {
-    /// The workers that a program has here.
-    fn assignments(&self, task: Task<'_>) -> Vec<Assignment>;
+    /// The workers that tasks have here which run at the same time.
+    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
 
-    /// Runs the workers of a program once, from preparing their files to the last sync.
-    /// Beside each is what it has moved so far.
+    /// Runs the workers of tasks once, from preparing their files to the last sync: a
+    /// repetition of each task. Beside each worker is what it has moved so far.
     ///
     /// # Errors
     ///
-    /// What the first worker failed with, by the program's title, and what the rig
+    /// What the first worker failed with, by its task's title, and what the rig
     /// itself failed with.
     fn run(
         &self,
-        title: &str,
         workers: (&[Assignment], &[Arc<AtomicU64>]),
         observer: &mut dyn Observer,
-    ) -> Result<Repetition, LaboratoryError>;
+    ) -> Result<Vec<Repetition>, LaboratoryError>;
 
     /// What a reader must know of a result here.
     fn remark(&self, _result: &ProgramResult) -> Option<String> {
@@ -36,11 +35,10 @@ pub(crate) trait Rig {
     }
 }
 
-/// A program, and how it is repeated.
+/// What runs at the same time, and how it is repeated.
 pub(crate) struct Work<'a> {
-    /// The program with the parameters that tell it from its siblings.
-    pub(crate) title: &'a str,
-    pub(crate) task: Task<'a>,
+    /// At least one.
+    pub(crate) tasks: Vec<Task<'a>>,
     pub(crate) protocol: Protocol,
 }
 
@@ -54,21 +52,21 @@ pub(crate) struct Stand {
     pub(crate) notes: Vec<String>,
 }
 
-impl Work<'_> {
-    /// The result of a step, with nothing measured yet.
-    pub(crate) fn result(&self, step: &Step, stand: &Stand) -> ProgramResult {
+impl Stand {
+    /// The result of a job, with nothing measured yet.
+    pub(crate) fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
         ProgramResult {
-            program: step.program.name().to_owned(),
-            parameters: step.program.parameter_values(),
-            distinguishing: step.distinguishing.clone(),
-            row: step.row,
-            drives: stand.drives,
-            filesystem: stand.filesystem.clone(),
-            size_bytes: self.task.size_bytes,
-            cache: self.task.cache,
-            protocol: self.protocol,
+            program: job.program.name().to_owned(),
+            parameters: job.program.parameter_values(),
+            distinguishing: job.distinguishing.clone(),
+            row: job.row,
+            drives: self.drives,
+            filesystem: self.filesystem.clone(),
+            size_bytes: task.size_bytes,
+            cache: task.cache,
+            protocol,
             repetitions: Vec::new(),
-            notes: stand.notes.clone(),
+            notes: self.notes.clone(),
         }
     }
 }
@@ -89,24 +87,25 @@ pub(crate) const ONCE: Protocol = Protocol {
     ..THREE_RUNS
 };
 
-/// Repeats a program until its protocol has enough, as long as `goes_on` says so after
-/// each repetition. What was measured before an error is in `repetitions`.
+/// Repeats tasks until their protocol has enough of each, as long as `goes_on` says so
+/// after each repetition, of which it is told each task's. What was measured before an
+/// error is in `repetitions`, task by task.
 ///
 /// Those that were disturbed from outside are run again, as often as [`spare`] has it. If
 /// enough others come of that, the disturbed ones do not count; if not, all do.
 pub(crate) fn repeat(
     rig: &impl Rig,
     work: &Work<'_>,
-    repetitions: &mut Vec<Repetition>,
+    repetitions: &mut [Vec<Repetition>],
     observer: &mut dyn Observer,
-    mut goes_on: impl FnMut(&Repetition, &mut dyn Observer) -> bool,
+    mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
 ) -> Result<(), LaboratoryError> {
-    let (task, protocol) = (work.task, work.protocol);
-    let assignments = rig.assignments(task);
-    let workers = assignments.len() as u64;
+    let protocol = work.protocol;
+    let assignments = rig.assignments(&work.tasks);
     let wanted = (protocol.repetitions - protocol.discarded) as usize;
     for number in 0.. {
-        let of = protocol.repetitions + disturbed(repetitions).min(spare(&protocol));
+        // What else the machine did, it did to all tasks.
+        let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
         if number == of {
             break;
         }
@@ -114,25 +113,42 @@ pub(crate) fn repeat(
         observer.event(Event::RepetitionStarted {
             number,
             of,
-            total_bytes: task.size_bytes * workers * task.program.passes(),
-            lasts: task.program.lasts(),
+            total_bytes: total_bytes(work, &assignments),
+            lasts: lasts(work),
             moved_bytes: &moved_bytes,
         });
-        let mut repetition = rig.run(work.title, (&assignments, &moved_bytes), observer)?;
-        repetition.discarded = number < protocol.discarded;
-        let goes_on = goes_on(&repetition, observer);
-        repetitions.push(repetition);
-        if !goes_on || is_sure(repetitions, &protocol) {
+        let mut made = rig.run((&assignments, &moved_bytes), observer)?;
+        for one in &mut made {
+            one.discarded = number < protocol.discarded;
+        }
+        let goes_on = goes_on(&made, observer);
+        for (all, one) in repetitions.iter_mut().zip(made) {
+            all.push(one);
+        }
+        if !goes_on || repetitions.iter().all(|all| is_sure(all, &protocol)) {
             break;
         }
     }
-    let enough = undisturbed(repetitions).count() >= wanted || is_sure(repetitions, &protocol);
-    if enough && disturbed(repetitions) > 0 {
-        for one in repetitions {
+    let enough =
+        |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, &protocol);
+    if repetitions.iter().all(enough) {
+        for one in repetitions.iter_mut().flatten() {
             one.discarded |= one.is_disturbed();
         }
     }
     Ok(())
+}
+
+/// Bytes that all workers move.
+fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
+    let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
+    assignments.iter().map(moved).sum()
+}
+
+/// How long a repetition takes, where that is given of all tasks.
+fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
+    let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
+    each?.into_iter().max()
 }
 
 /// Those that count as long as nothing is known of them but what disturbed them.
@@ -156,16 +172,19 @@ fn spare(protocol: &Protocol) -> u32 {
     }
 }
 
-/// The same where nobody watches.
+/// The same of one task where nobody watches.
 pub(crate) fn repeat_unobserved(
     rig: &impl Rig,
-    work: &Work<'_>,
+    (task, protocol): (Task<'_>, Protocol),
     mut goes_on: impl FnMut(&Repetition) -> bool,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
-    let mut repetitions = Vec::new();
-    repeat(rig, work, &mut repetitions, &mut Nobody, |one, _| {
-        goes_on(one)
+    let mut repetitions = [Vec::new()];
+    let tasks = vec![task];
+    let work = Work { tasks, protocol };
+    repeat(rig, &work, &mut repetitions, &mut Nobody, |made, _| {
+        goes_on(&made[0])
     })?;
+    let [repetitions] = repetitions;
     Ok(repetitions)
 }
 
@@ -192,7 +211,7 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
 mod tests {
     use super::*;
     use diskperf_battery::Program;
-    use diskperf_timeline::{CacheMode, Interference, LoadMeasure, Nanoseconds, WorkerMeasure};
+    use diskperf_timeline::{CacheMode, Interference, LoadMeasure, WorkerMeasure};
     use std::cell::Cell;
 
     /// A rig whose repetitions are disturbed where this says so.
@@ -202,27 +221,26 @@ mod tests {
     }
 
     impl Rig for Disturbed<'_> {
-        fn assignments(&self, _task: Task<'_>) -> Vec<Assignment> {
+        fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
             Vec::new()
         }
 
         fn run(
             &self,
-            _title: &str,
             _workers: (&[Assignment], &[Arc<AtomicU64>]),
             _observer: &mut dyn Observer,
-        ) -> Result<Repetition, LaboratoryError> {
+        ) -> Result<Vec<Repetition>, LaboratoryError> {
             let number = self.number.replace(self.number.get() + 1);
             let is_disturbed = self.disturbed.get(number) == Some(&b'x');
             let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
-            Ok(Repetition {
+            Ok(vec![Repetition {
                 workers: vec![WorkerMeasure {
                     elapsed: Nanoseconds::from_millis(500),
                     ..WorkerMeasure::default()
                 }],
                 interference: busy.into_iter().collect(),
                 ..Repetition::default()
-            })
+            }])
         }
     }
 
@@ -233,21 +251,20 @@ mod tests {
             disturbed: disturbed.as_bytes(),
             number: Cell::new(0),
         };
-        let work = Work {
+        let task = Task {
             title: "",
-            task: Task {
-                program: &Program::named("read_8192").unwrap(),
-                cache: CacheMode::Cold,
-                size_bytes: 0,
-            },
-            protocol: Protocol {
-                repetitions,
-                discarded,
-                statistic: Statistic::Median,
-                stop_below_share: sure,
-            },
+            program: &Program::named("read_8192").unwrap(),
+            cache: CacheMode::Cold,
+            size_bytes: 0,
+            drive: None,
         };
-        let repetitions = repeat_unobserved(&rig, &work, |_| true).unwrap();
+        let protocol = Protocol {
+            repetitions,
+            discarded,
+            statistic: Statistic::Median,
+            stop_below_share: sure,
+        };
+        let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
         let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
         repetitions.iter().map(mark).collect()
     }

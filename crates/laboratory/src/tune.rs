@@ -146,7 +146,7 @@ fn blank(
     keys: Vec<Key>,
     combinations: u64,
 ) -> Tuned {
-    let sizes = today.suite.steps.iter().map(|step| today.size(step));
+    let sizes = today.suite.jobs().map(|job| today.size(job));
     Tuned {
         suite: today.suite.name.clone(),
         target: search.target.clone(),
@@ -176,8 +176,8 @@ fn blank(
 /// The target's own value of a parameter, if it says one.
 fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
     if let Some(name) = path.strip_prefix("program.") {
-        let mut steps = today.suite.steps.iter();
-        return steps.find_map(|step| step.program.parameter_values().remove(name));
+        let mut programs = today.suite.programs();
+        return programs.find_map(|program| program.parameter_values().remove(name));
     }
     let computer = &today.computers[0];
     let component = computer.components.iter();
@@ -438,7 +438,7 @@ impl Tuner<'_> {
         }
         let plan = plan()?;
         let fingerprint = point_fingerprint(&plan, wanted.turn);
-        if let Some(figures) = self.kept.find(&fingerprint, plan.suite.steps.len()) {
+        if let Some(figures) = self.kept.find(&fingerprint, plan.suite.jobs().count()) {
             return Ok((figures, true));
         }
         let figures = point::run(&plan, wanted.turn, &self.search.stop)?;

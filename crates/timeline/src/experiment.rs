@@ -137,8 +137,11 @@ pub struct StepValues {
     pub distinguishing: Vec<String>,
     /// Its place in the table.
     pub row: u32,
-    /// Steps of one group move the same number of bytes.
+    /// Programs of one group move the same number of bytes.
     pub size_group: u32,
+    /// What runs at the same time as it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<StepValues>,
 }
 
 /// How many bytes a program moves.

@@ -1,12 +1,12 @@
-//! One program in both arms: its blocks, and what they say so far.
+//! One step in both arms: its blocks, and what they say so far.
 
 use super::arm::Measured;
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Task, stagger_note};
 use crate::observer::{Event, Observer};
-use crate::plan::title;
+use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
-use crate::rig::{Rig, THREE_RUNS, Work};
+use crate::rig::{Rig, THREE_RUNS};
 use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::interleaved::{Limits, Sequence};
 use diskperf_battery::Step;
@@ -33,74 +33,86 @@ impl Question {
     }
 }
 
-/// One program in both arms.
+/// What runs at the same time, in both arms.
 pub(super) struct Contest<'a> {
-    /// Its place in the order of running.
-    ordinal: usize,
+    /// The place of its first result in the order of running.
+    first: usize,
     steps: [&'a Step; 2],
     workers: [Vec<Assignment>; 2],
     coin: Stream,
     pub(super) blocks: u32,
     question: Question,
-    /// What is judged, and what the blocks say of it; the primary quantity first.
-    judged: Vec<(Quantity, Sequence)>,
+    /// What is judged, and what the blocks say of it; the primary quantity of the first
+    /// job first.
+    judged: Vec<Judged>,
+}
+
+/// One quantity of one job.
+struct Judged {
+    job: usize,
+    quantity: Quantity,
+    row: Sequence,
 }
 
 impl<'a> Contest<'a> {
-    /// Begins with a program, and runs it once in each arm, which does not count.
+    /// Begins with a step, and runs it once in each arm, which does not count.
     pub(super) fn begin(
-        (ordinal, steps): (usize, [&'a Step; 2]),
-        sizes_bytes: [u64; 2],
+        (number, steps): (usize, [&'a Step; 2]),
+        sizes_bytes: &[Vec<u64>; 2],
         (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Self, LaboratoryError> {
+        let first = arms[0].run.results.len();
         let mut workers = [Vec::new(), Vec::new()];
         let mut firsts = Vec::new();
-        let mut past_cache = true;
-        for (number, arm) in arms.iter_mut().enumerate() {
-            let (step, rig) = (steps[number], rigs[number]);
-            let task = Task {
-                program: &step.program,
-                cache: step.program.cache_mode(arm.plan.experiment.cache),
-                size_bytes: sizes_bytes[number],
+        let mut past_cache = vec![true; steps[0].jobs.len()];
+        for (side, arm) in arms.iter_mut().enumerate() {
+            let (step, rig) = (steps[side], rigs[side]);
+            let titles = titles(step);
+            let asked = arm.plan.experiment.cache;
+            let tasks = Task::of_step(step, (&titles, &sizes_bytes[side]), asked);
+            workers[side] = rig.assignments(&tasks);
+            let protocol = Protocol {
+                repetitions: 2,
+                statistic: arm.plan.suite.protocol.statistic,
+                ..THREE_RUNS
             };
-            workers[number] = rig.assignments(task);
-            let work = Work {
-                title: &title(step),
-                task,
-                protocol: Protocol {
-                    repetitions: 2,
-                    statistic: arm.plan.suite.protocol.statistic,
-                    ..THREE_RUNS
-                },
-            };
-            arm.begin_result(work.result(step, &rig.stand()));
-            let first = Repetition {
-                discarded: true,
-                ..repetition(rig, work.title, &workers[number], observer)?
-            };
-            firsts.push(first.clone());
-            past_cache &= task.cache == CacheMode::Direct;
-            arm.add_repetition(ordinal, first, observer);
+            for (job, task) in step.jobs.iter().zip(&tasks) {
+                arm.begin_result(rig.stand().result(job, *task, protocol));
+            }
+            let mut made = repetition(rig, &workers[side], observer)?;
+            for (number, one) in made.iter_mut().enumerate() {
+                one.discarded = true;
+                past_cache[number] &= tasks[number].cache == CacheMode::Direct;
+                arm.add_repetition(first + number, one.clone(), observer);
+            }
+            firsts.push(made);
         }
-        let quantities =
-            Quantity::of_both(firsts[..1].iter(), firsts[1..].iter(), past_cache).into_iter();
-        let undecided = |quantity| (quantity, Sequence::new(1, Limits::default()));
+        let mut judged = Vec::new();
+        for (job, past_cache) in past_cache.into_iter().enumerate() {
+            let [a, b] = [&firsts[0][job], &firsts[1][job]].map(std::slice::from_ref);
+            let quantities = Quantity::of_both(a.iter(), b.iter(), past_cache);
+            judged.extend(quantities.into_iter().map(|quantity| Judged {
+                job,
+                quantity,
+                row: Sequence::new(1, Limits::default()),
+            }));
+        }
         Ok(Self {
-            ordinal,
+            first,
             steps,
             workers,
-            coin: Streams::new(seed).stream(&format!("ab.{ordinal}")),
+            coin: Streams::new(seed).stream(&format!("ab.{number}")),
             blocks: 0,
             question: Question::default(),
-            judged: quantities.map(undecided).collect(),
+            judged,
         })
     }
 
     /// What its table shows of it.
     pub(super) fn title(&self) -> String {
-        let [a, b] = self.steps.map(title);
+        let [a, b] = self.steps.map(step_title);
         match a == b {
             true => a,
             false => format!("{a} | {b}"),
@@ -115,15 +127,15 @@ impl<'a> Contest<'a> {
     /// Judges them as some of so many.
     pub(super) fn ask(&mut self, question: Question, rows: usize) {
         self.question = question;
-        for (_, row) in &mut self.judged {
-            *row = Sequence::new(rows, question.limits);
+        for one in &mut self.judged {
+            one.row = Sequence::new(rows, question.limits);
         }
     }
 
     /// Whether all that can be said of it is.
     pub(super) fn is_decided(&self) -> bool {
         let mut rows = self.judged.iter();
-        rows.all(|(_, row)| self.question.is_answered(row))
+        rows.all(|one| self.question.is_answered(&one.row))
     }
 
     /// One repetition of each arm, in an order that a coin decides. Of a block that
@@ -136,12 +148,11 @@ impl<'a> Contest<'a> {
         let b_second = self.coin.chance(0.5);
         let number = self.blocks;
         let mut run = |arm: usize, second: bool| {
-            let title = title(self.steps[arm]);
-            let measured = repetition(rigs[arm], &title, &self.workers[arm], observer)?;
-            Ok::<_, LaboratoryError>(Repetition {
-                block: Some(Block { number, second }),
-                ..measured
-            })
+            let mut made = repetition(rigs[arm], &self.workers[arm], observer)?;
+            for one in &mut made {
+                one.block = Some(Block { number, second });
+            }
+            Ok::<_, LaboratoryError>(made)
         };
         let (a, b) = if b_second {
             let a = run(0, false)?;
@@ -151,15 +162,18 @@ impl<'a> Contest<'a> {
             (run(0, true)?, b)
         };
         self.take(&a, &b, b_second);
-        arms[0].add_repetition(self.ordinal, a, observer);
-        arms[1].add_repetition(self.ordinal, b, observer);
+        for (arm, made) in arms.iter_mut().zip([a, b]) {
+            for (ordinal, one) in (self.first..).zip(made) {
+                arm.add_repetition(ordinal, one, observer);
+            }
+        }
         Ok(())
     }
 
-    fn take(&mut self, a: &Repetition, b: &Repetition, b_second: bool) {
+    fn take(&mut self, a: &[Repetition], b: &[Repetition], b_second: bool) {
         self.blocks += 1;
-        for (quantity, row) in &mut self.judged {
-            if let (Some(a), Some(b)) = (quantity.speed(a), quantity.speed(b)) {
+        for Judged { job, quantity, row } in &mut self.judged {
+            if let (Some(a), Some(b)) = (quantity.speed(&a[*job]), quantity.speed(&b[*job])) {
                 row.add_rates(a, b, b_second);
             }
         }
@@ -167,7 +181,7 @@ impl<'a> Contest<'a> {
 
     /// Says how far it is, and how long it may still take.
     pub(super) fn tell(&self, left: Duration, observer: &mut dyn Observer) {
-        let (quantity, row) = &self.judged[0];
+        let Judged { quantity, row, .. } = &self.judged[0];
         // A sequence is of times for one unit.
         let sign = if quantity.is_time() { 1.0 } else { -1.0 };
         let ratio = |ln_ratio: f64| (sign * ln_ratio).exp();
@@ -181,22 +195,23 @@ impl<'a> Contest<'a> {
         });
     }
 
-    /// Ends both of its results.
+    /// Ends its results.
     pub(super) fn finish(&self, arms: &mut [Measured<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
-            let note = stagger_note(&step.program, &arm.run.results[self.ordinal]);
-            arm.finish_result(self.ordinal, note);
+            for (ordinal, job) in (self.first..).zip(&step.jobs) {
+                let note = stagger_note(&job.program, &arm.run.results[ordinal]);
+                arm.finish_result(ordinal, note);
+            }
         }
     }
 }
 
-/// One repetition of one arm.
+/// One repetition of one arm, of each job.
 fn repetition(
     rig: &HostRig<'_>,
-    title: &str,
     workers: &[Assignment],
     observer: &mut dyn Observer,
-) -> Result<Repetition, LaboratoryError> {
+) -> Result<Vec<Repetition>, LaboratoryError> {
     let moved_bytes: Vec<_> = workers.iter().map(|_| Arc::default()).collect();
-    rig.run(title, (workers, &moved_bytes), observer)
+    rig.run((workers, &moved_bytes), observer)
 }

@@ -7,10 +7,10 @@ use crate::drive::{Drive, Drives};
 use crate::error::LaboratoryError;
 use crate::observer::{Event, Observer};
 use crate::pilot::{Sizes, whole_calls};
-use crate::plan::{HostPlan, title};
+use crate::plan::{HostPlan, step_title};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
-use diskperf_battery::Step;
+use diskperf_battery::Job;
 use diskperf_system::host::Clock;
 use diskperf_timeline::SizeChoice;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,19 +96,23 @@ fn on_rigs(
 ) -> Result<(), LaboratoryError> {
     let [steps_a, steps_b] = rigs.map(|rig| rig.plan.suite.steps.as_slice());
     let mut sizes = [Sizes::of_blocks(), Sizes::of_blocks()];
-    let mut contests = Vec::new();
-    for (ordinal, steps) in steps_a.iter().zip(steps_b).enumerate() {
+    let mut contests: Vec<Contest<'_>> = Vec::new();
+    for (number, steps) in steps_a.iter().zip(steps_b).enumerate() {
         let steps = [steps.0, steps.1];
         observer.event(Event::StepStarted {
-            title: &title(steps[0]),
-            number: ordinal,
+            title: &step_title(steps[0]),
+            number,
             of: steps_a.len(),
         });
-        let sizes_bytes = sizes_of(&mut sizes, steps, rigs, observer)?;
-        let place = (ordinal, steps);
+        let mut sizes_bytes = [Vec::new(), Vec::new()];
+        for jobs in steps[0].jobs.iter().zip(&steps[1].jobs) {
+            let [a, b] = sizes_of(&mut sizes, [jobs.0, jobs.1], rigs, observer)?;
+            sizes_bytes[0].push(a);
+            sizes_bytes[1].push(b);
+        }
         let contest = Contest::begin(
-            place,
-            sizes_bytes,
+            (number, steps),
+            &sizes_bytes,
             (arms, rigs),
             plan.request.seed,
             observer,
@@ -133,16 +137,16 @@ fn on_rigs(
 /// of A finds must fit B too.
 fn sizes_of(
     [of_a, of_b]: &mut [Sizes; 2],
-    steps: [&Step; 2],
+    jobs: [&Job; 2],
     rigs: Rigs<'_>,
     observer: &mut dyn Observer,
 ) -> Result<[u64; 2], LaboratoryError> {
-    let a = of_a.of(rigs[0], steps[0], observer)?;
+    let a = of_a.of(rigs[0], jobs[0], observer)?;
     let chosen = rigs.map(|rig| rig.plan.experiment.size);
     if let [SizeChoice::Bytes(_), _] | [_, SizeChoice::Bytes(_)] = chosen {
-        return Ok([a, of_b.of(rigs[1], steps[1], observer)?]);
+        return Ok([a, of_b.of(rigs[1], jobs[1], observer)?]);
     }
-    let programs = steps.map(|step| &step.program);
+    let programs = jobs.map(|job| &job.program);
     let call_bytes = programs.map(|program| program.call_bytes());
     let largest_call_bytes = call_bytes[0].max(call_bytes[1]);
     let mut size_bytes = a.max(largest_call_bytes);

@@ -2,7 +2,7 @@
 
 use super::{Chooser, Part, Took, Workload};
 use crate::error::LaboratoryError;
-use crate::measured::Task;
+use crate::measured::{Task, together};
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::settings;
@@ -88,19 +88,17 @@ impl Rig {
             Medium::Device => CacheMode::Direct,
             Medium::Directory | Medium::File => CacheMode::Cold,
         };
-        let mut assignments = Vec::new();
-        for (volume, part) in parts.iter().enumerate() {
-            let task = Task {
-                program: &part.program,
-                cache: part.program.cache_mode(asked),
-                size_bytes: part.size_bytes,
-            };
-            let all = bench.assignments(task).into_iter();
-            assignments.extend(all.filter(|one| one.worker.drive as usize == volume));
-        }
+        let tasks = (0..).zip(parts).map(|(volume, part)| Task {
+            title: "a workload",
+            program: &part.program,
+            cache: part.program.cache_mode(asked),
+            size_bytes: part.size_bytes,
+            drive: Some(volume),
+        });
+        let assignments = bench.assignments(&tasks.collect::<Vec<_>>());
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        let repetition = bench.run("a workload", (&assignments, &moved), &mut Nobody)?;
-        Ok(repetition.elapsed().seconds())
+        let repetitions = bench.run((&assignments, &moved), &mut Nobody)?;
+        Ok(together(&repetitions).elapsed().seconds())
     }
 }
 

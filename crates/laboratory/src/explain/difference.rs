@@ -2,7 +2,7 @@
 
 use super::parts::{Ends, parts};
 use super::rerun::{self, Outcome, Variant};
-use super::{Means, Subject, bases};
+use super::{Means, Subject, bases, check_apart};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::title;
@@ -53,9 +53,9 @@ fn on_computers(
         |all: &[Outcome]| -> Vec<u64> { all.iter().map(|outcome| outcome.elapsed.0).collect() };
     let apart = parts(ends, (&elapsed(a), &elapsed(b)), means)?;
     let same = same_repetitions(ends, (a, b), means)?;
-    let steps = ends.a.0.suite.steps.iter();
+    let jobs = ends.a.0.suite.jobs();
     let mut found = Vec::new();
-    for (number, (step, (a, b))) in steps.zip(a.iter().zip(b)).enumerate() {
+    for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
         let accounts = (Account::of(trace(a)), Account::of(trace(b)));
         let (Some(of_a), Some(of_b)) = accounts else {
@@ -63,7 +63,7 @@ fn on_computers(
         };
         let alike = of_a.elapsed == of_b.elapsed && of_a.ledger == of_b.ledger;
         found.push(Difference {
-            program: title(step),
+            program: title(job),
             filesystems: (ends.a.1.filesystem(), ends.b.1.filesystem()),
             drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
             elapsed: (a.elapsed, b.elapsed),
@@ -112,19 +112,17 @@ fn partner(a: &Subject, b: &Subject, number: usize) -> Option<usize> {
 
 /// Both must run the same programs, with the same parameters and sizes.
 fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
+    for subject in [a, b] {
+        check_apart(&subject.plan.suite)?;
+    }
     let programs = |subject: &Subject| -> Vec<String> {
         let plan = &subject.plan;
-        let told = |step| format!("{} of {} bytes", title(step), plan.size(step));
-        plan.suite.steps.iter().map(told).collect()
+        let told = |job| format!("{} of {} bytes", title(job), plan.size(job));
+        plan.suite.jobs().map(told).collect()
     };
     let (of_a, of_b) = (programs(a), programs(b));
-    let same_parameters = a
-        .plan
-        .suite
-        .steps
-        .iter()
-        .zip(&b.plan.suite.steps)
-        .all(|(one, other)| one.program == other.program);
+    let mut programs = a.plan.suite.programs().zip(b.plan.suite.programs());
+    let same_parameters = programs.all(|(one, other)| one == other);
     if of_a != of_b || !same_parameters {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran different programs, whose times cannot be compared: {} and {}; give two runs of the same programs",

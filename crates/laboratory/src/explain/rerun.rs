@@ -3,10 +3,10 @@
 use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
-use crate::model::run::{usage, work};
+use crate::model::run::{task, usage};
 use crate::plan::model::phase;
 use crate::plan::{ModelPlan, title};
-use crate::rig::{Work, repeat_unobserved};
+use crate::rig::repeat_unobserved;
 use diskperf_machine::{Exceeded, WhatIf};
 use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub(super) fn rerun(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let variation = Variation::of(plan, variant, stop)?;
-    let steps = 0..plan.suite.steps.len();
-    let outcomes = steps
+    let jobs = 0..plan.suite.jobs().count();
+    let outcomes = jobs
         .map(|number| variation.middle(number))
         .collect::<Result<_, _>>()?;
     variation.bench.check()?;
@@ -179,16 +179,14 @@ impl<'p> Variation<'p> {
         (step, protocol): (usize, Protocol),
         mut goes_on: impl FnMut(&Repetition, Outcome) -> bool,
     ) -> Result<u32, LaboratoryError> {
-        let step = &self.plan.suite.steps[step];
-        let title = title(step);
-        let work = Work {
-            protocol,
-            ..work(self.plan, step, &title)
-        };
+        let mut jobs = self.plan.suite.jobs();
+        let job = jobs.nth(step).expect("the plan has so many");
+        let title = title(job);
+        let work = (task(self.plan, job, &title), protocol);
         // What came before it is nobody's.
         self.bench.take_trace();
         let mut number = 0;
-        let made = repeat_unobserved(&self.bench, &work, |one| {
+        let made = repeat_unobserved(&self.bench, work, |one| {
             let outcome = Outcome {
                 number,
                 repetitions: number + 1,

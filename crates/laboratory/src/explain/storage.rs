@@ -2,7 +2,7 @@
 //! by the events of its block layer where they can be had, by layers, and by
 //! counters.
 
-use super::{Means, Subject, explain};
+use super::{Means, Subject, check_apart, explain};
 use crate::error::LaboratoryError;
 use crate::execute::execute;
 use crate::observer::{Event, Observer};
@@ -73,6 +73,7 @@ pub fn explain_target(
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Told, LaboratoryError> {
+    check_apart(&plan.suite)?;
     let plan = HostPlan {
         block_events: true,
         ..plan.clone()
@@ -109,7 +110,7 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
     let sizes = plan
         .computers
         .iter()
-        .flat_map(|_| plan.suite.steps.iter().map(|step| plan.size(step)));
+        .flat_map(|_| plan.suite.jobs().map(|job| plan.size(job)));
     Ok(Told {
         name: subject.name.clone(),
         explanation,

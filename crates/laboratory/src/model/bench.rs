@@ -1,7 +1,7 @@
 //! One modelled machine, and programs repeated on it.
 
 use crate::error::{LaboratoryError, Names};
-use crate::measured::{Assignment, Ground, Outcome, Pipes, Task, collect, measured};
+use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -195,7 +195,7 @@ impl Bench {
 }
 
 impl Rig for Bench {
-    fn assignments(&self, task: Task<'_>) -> Vec<Assignment> {
+    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
         let ground = Ground {
             drives: vec![self.medium; self.usage.drives],
             folder: FOLDER,
@@ -206,15 +206,14 @@ impl Rig for Bench {
             seed: self.usage.seed,
             drop_all_caches: self.usage.drop_all_caches,
         };
-        ground.assignments(task)
+        ground.assignments(tasks)
     }
 
     fn run(
         &self,
-        title: &str,
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
         _observer: &mut dyn Observer,
-    ) -> Result<Repetition, LaboratoryError> {
+    ) -> Result<Vec<Repetition>, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
@@ -248,17 +247,21 @@ impl Rig for Bench {
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        let mut repetition = collect(outcomes.collect()).map_err(|error| {
+        let made = collect(assignments, outcomes.collect());
+        let mut repetitions = made.map_err(|Failure { title, error }| {
             let names = Names::of_model(&self.usage.system, self.usage.drives);
-            LaboratoryError::program(title, &names, &error)
+            LaboratoryError::program(&title, &names, &error)
         })?;
-        // Workers count volumes; rates are of drives, of which several volumes may be
-        // parts.
-        for worker in &mut repetition.workers {
-            worker.drive = self.drive_of_volume[worker.drive as usize];
+        let caches = self.caches_since(&caches);
+        for repetition in &mut repetitions {
+            // Workers count volumes; rates are of drives, of which several volumes may be
+            // parts.
+            for worker in &mut repetition.workers {
+                worker.drive = self.drive_of_volume[worker.drive as usize];
+            }
+            repetition.controller_caches.clone_from(&caches);
         }
-        repetition.controller_caches = self.caches_since(&caches);
-        Ok(repetition)
+        Ok(repetitions)
     }
 
     fn remark(&self, result: &ProgramResult) -> Option<String> {

@@ -8,16 +8,18 @@ use crate::again::check_elapsed;
 use crate::error::LaboratoryError;
 use crate::execute::empty_run;
 use crate::measured::Task;
-use crate::plan::{ModelPlan, title};
+use crate::observer::Nobody;
+use crate::plan::{ModelPlan, titles};
 use crate::reproduce::two_drives;
-use crate::rig::{Stand, Work, repeat_unobserved};
-use diskperf_battery::Step;
+use crate::rig::{Stand, Work, repeat};
+use diskperf_battery::{Job, Step, Suite};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, Setting,
     Trace, World,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -29,12 +31,18 @@ pub(crate) fn traced<T>(
     (run, wanted): (&Run, &[usize]),
     of: impl Fn(Trace) -> Option<T>,
 ) -> Result<Vec<(usize, T)>, LaboratoryError> {
-    let steps = &plan.suite.steps;
+    let of_computer = plan.suite.jobs().count();
     let mut kept = Vec::new();
     for (number, computer) in plan.computers.iter().enumerate() {
-        let first = number * steps.len();
-        let of_this = wanted.iter().filter_map(|one| one.checked_sub(first));
-        let Some(last) = of_this.filter(|step| *step < steps.len()).max() else {
+        let steps = numbered(&plan.suite, number * of_computer);
+        let first_wanted = |results: &Range<usize>| {
+            let mut wanted = wanted.iter().copied();
+            wanted.find(|one| results.contains(one))
+        };
+        let Some(last) = steps
+            .iter()
+            .rposition(|(_, all)| first_wanted(all).is_some())
+        else {
             continue;
         };
         let usage = Usage {
@@ -43,29 +51,57 @@ pub(crate) fn traced<T>(
         };
         let bench = Bench::build(&computer.specification, usage)?;
         // What runs before has left its files as its last repetition left them.
-        for (step, number) in steps[..=last].iter().zip(first..) {
-            let title = title(step);
-            let mut work = work(plan, step, &title);
-            if number == first + last {
+        for (place, (step, results)) in steps[..=last].iter().enumerate() {
+            let titles = titles(step);
+            let mut work = work(plan, step, &titles);
+            if place == last {
                 work.protocol.repetitions = work.protocol.discarded + 1;
             }
-            let mut trace = None;
-            bench.take_trace();
-            let repetitions = repeat_unobserved(&bench, &work, |repetition| {
-                let recorded = bench.take_trace();
-                if !repetition.discarded && trace.is_none() {
-                    trace = recorded;
-                }
-                true
-            })?;
-            let counts = repetitions.iter().find(|one| !one.discarded);
-            let elapsed = counts.map(|one| (number, one.elapsed()));
-            check_elapsed(run, elapsed.into_iter())?;
-            let trace = trace.filter(|_| wanted.contains(&number));
-            kept.extend(trace.and_then(&of).map(|found| (number, found)));
+            let (trace, repetitions) = first_trace(&bench, &work)?;
+            let counts = |all: &[Repetition]| {
+                let mut all = all.iter();
+                all.find(|one| !one.discarded).map(Repetition::elapsed)
+            };
+            let elapsed = results.clone().zip(&repetitions);
+            check_elapsed(
+                run,
+                elapsed.filter_map(|(job, all)| Some((job, counts(all)?))),
+            )?;
+            let found = first_wanted(results).and_then(|job| Some((job, of(trace?)?)));
+            kept.extend(found);
         }
     }
     Ok(kept)
+}
+
+/// The steps of a suite, each with the numbers of its results, of which the first is this.
+fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
+    let mut next = first;
+    let steps = suite.steps.iter().map(|step| {
+        let results = next..next + step.jobs.len();
+        next = results.end;
+        (step, results)
+    });
+    steps.collect()
+}
+
+/// Repeats work; what happened in the first repetition that counts, and all repetitions
+/// of each task.
+fn first_trace(
+    bench: &Bench,
+    work: &Work<'_>,
+) -> Result<(Option<Trace>, Vec<Vec<Repetition>>), LaboratoryError> {
+    let mut trace = None;
+    bench.take_trace();
+    let mut repetitions = vec![Vec::new(); work.tasks.len()];
+    repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
+        let recorded = bench.take_trace();
+        if !made[0].discarded && trace.is_none() {
+            trace = recorded;
+        }
+        true
+    })?;
+    Ok((trace, repetitions))
 }
 
 pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
@@ -81,16 +117,17 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
 }
 
 /// A step of a plan, by the plan's protocol.
-pub(crate) fn work<'a>(plan: &ModelPlan, step: &'a Step, title: &'a str) -> Work<'a> {
+pub(crate) fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<'a> {
+    let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
     Work {
-        title,
-        task: Task {
-            program: &step.program,
-            cache: step.program.cache_mode(plan.experiment.cache),
-            size_bytes: plan.size(step),
-        },
+        tasks: Task::of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
         protocol: plan.suite.protocol,
     }
+}
+
+/// A job of a plan.
+pub(crate) fn task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> Task<'a> {
+    Task::of(job, title, plan.experiment.cache, plan.size(job))
 }
 
 /// What the results of a plan on one of its computers have in common.
@@ -120,14 +157,15 @@ pub(crate) fn is_idle(
     if computers.len() != plan.computers.len() || !computers.iter().all(enough) {
         return Ok(false);
     }
-    let mut of_run = results.iter();
+    let mut before = results;
     for computer in &computers {
         let bench = Bench::build(&computer.specification, usage(plan, stop))?;
         for step in &plan.suite.steps {
-            let Some(result) = of_run.next() else {
+            let Some((of_step, rest)) = before.split_at_checked(step.jobs.len()) else {
                 return Ok(false);
             };
-            if !is_same(&bench, &work(plan, step, &title(step)), &result.repetitions)? {
+            before = rest;
+            if !is_same(&bench, &work(plan, step, &titles(step)), of_step)? {
                 return Ok(false);
             }
         }
@@ -135,16 +173,26 @@ pub(crate) fn is_idle(
     Ok(true)
 }
 
-/// Whether a program's repetitions are those of before.
-fn is_same(bench: &Bench, work: &Work<'_>, before: &[Repetition]) -> Result<bool, LaboratoryError> {
-    let mut expected = before.iter();
+/// Whether the repetitions of a step's jobs are those of before.
+fn is_same(
+    bench: &Bench,
+    work: &Work<'_>,
+    before: &[ProgramResult],
+) -> Result<bool, LaboratoryError> {
+    let mut number = 0;
     let mut same = true;
-    let made = repeat_unobserved(bench, work, |one| {
-        same &= expected.next() == Some(one);
+    let mut repetitions = vec![Vec::new(); work.tasks.len()];
+    let made = repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
+        let expected = before.iter().map(|result| result.repetitions.get(number));
+        same &= made.iter().map(Some).eq(expected);
+        number += 1;
         same
     });
     match made {
-        Ok(made) => Ok(same && made.len() == before.len()),
+        Ok(()) => Ok(same
+            && before
+                .iter()
+                .all(|result| result.repetitions.len() == number)),
         Err(LaboratoryError::Program { .. }) => Ok(false),
         Err(error) => Err(error),
     }
@@ -183,13 +231,16 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
         plan.experiment.drop_all_caches.to_string(),
     ];
     for step in &plan.suite.steps {
-        let values = step.program.parameter_values();
-        identity.push(format!(
-            "{} {values:?} {} {:?}",
-            step.program.name(),
-            plan.size(step),
-            plan.suite.protocol
-        ));
+        for (number, job) in step.jobs.iter().enumerate() {
+            let values = job.program.parameter_values();
+            identity.push(format!(
+                "{}{} {values:?} {} {:?}",
+                if number > 0 { "beside: " } else { "" },
+                job.program.name(),
+                plan.size(job),
+                plan.suite.protocol
+            ));
+        }
     }
     identity.extend(settings.iter().cloned());
     for (name, text) in &catalogue {

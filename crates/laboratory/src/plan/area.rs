@@ -3,7 +3,7 @@
 
 use crate::model::computer::Computer;
 use crate::target::Target;
-use diskperf_battery::{Medium, Step, Suite};
+use diskperf_battery::{Job, Medium, Suite};
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{Device, Experiment, SizeChoice, Workload};
 
@@ -32,12 +32,12 @@ pub(super) fn fit(
     let areas = targets.iter().map(|target| area_bytes(target, experiment));
     let area_bytes = areas.min().unwrap_or(0);
     let log_bytes = (area_bytes / 4).clamp(MIB, LOG_BYTES);
-    for step in &mut suite.steps {
-        let bytes = match step.program.is_log() {
+    for job in suite.jobs_mut() {
+        let bytes = match job.program.is_log() {
             true => log_bytes,
-            false => area_bytes.max(step.program.call_bytes()),
+            false => area_bytes.max(job.program.call_bytes()),
         };
-        set(step, "area_bytes", &bytes.to_string());
+        set(job, "area_bytes", &bytes.to_string());
     }
     let mut notes = Vec::new();
     // Multiples of 4096 are what all its programs move.
@@ -45,9 +45,8 @@ pub(super) fn fit(
         .iter()
         .find_map(|target| target.direct_obstacle(4096))
     {
-        let past_the_cache = |step: &&mut Step| !step.program.is_log();
-        for step in suite.steps.iter_mut().filter(past_the_cache) {
-            set(step, "direct", "no");
+        for job in suite.jobs_mut().filter(|job| !job.program.is_log()) {
+            set(job, "direct", "no");
         }
         notes.push(format!(
             "{why}: all goes through the page cache, which is dropped before each repetition"
@@ -80,12 +79,12 @@ pub(super) fn fit_computer(
         area_bytes /= 2;
     }
     let with_files = computer.medium() == Medium::Directory;
-    for step in &mut suite.steps {
-        let is_log = step.program.is_log();
+    for job in suite.jobs_mut() {
+        let is_log = job.program.is_log();
         let bytes = if is_log { area_bytes / 4 } else { area_bytes };
-        set(step, "area_bytes", &bytes.to_string());
+        set(job, "area_bytes", &bytes.to_string());
         if with_files && !is_log {
-            set(step, "direct", "no");
+            set(job, "direct", "no");
         }
     }
     let mut notes = vec![format!(
@@ -105,8 +104,8 @@ fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
     !is_kept && SUITES.contains(&suite.name.as_str())
 }
 
-fn set(step: &mut Step, name: &str, value: &str) {
-    let taken = step.program.set(name, value);
+fn set(job: &mut Job, name: &str, value: &str) {
+    let taken = job.program.set(name, value);
     taken.expect("the programs of these suites have an area");
 }
 

@@ -21,12 +21,12 @@ impl HostPlan {
             );
         }
         let runs = self.suite.protocol.repetitions;
-        for step in &self.suite.steps {
+        for job in self.suite.jobs() {
             let size = match self.experiment.size {
                 SizeChoice::Bytes(bytes) => format_size(bytes),
                 SizeChoice::Auto => "size found by a pilot".to_owned(),
             };
-            text += &format!("  {:<44} up to {runs} times, {size}\n", title(step));
+            text += &format!("  {:<44} up to {runs} times, {size}\n", title(job));
         }
         text += &self.work().describe(self);
         for note in &self.notes {
@@ -60,11 +60,11 @@ impl HostPlan {
         let mut work = PlannedWork::default();
         // Programs that name the same files share them.
         let mut files: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for step in &self.suite.steps {
-            let program = &step.program;
+        for job in self.suite.jobs() {
+            let program = &job.program;
             let (least_bytes, most_bytes) = match self.experiment.size {
                 SizeChoice::Bytes(bytes) => (bytes, bytes),
-                SizeChoice::Auto => (self.smallest_size(step), program.sizes_bytes().1),
+                SizeChoice::Auto => (self.smallest_size(job), program.sizes_bytes().1),
             };
             if self.targets[0].medium == Medium::Directory {
                 let (least, most) = files.entry(program.file_name()).or_default();

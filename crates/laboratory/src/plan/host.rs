@@ -7,7 +7,7 @@ use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
 use diskperf_battery::suite::Needs;
-use diskperf_battery::{Medium, Step, Suite};
+use diskperf_battery::{Job, Medium, Suite};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic};
@@ -223,12 +223,12 @@ fn same_filesystem(experiment: &Experiment) -> Vec<String> {
 }
 
 impl HostPlan {
-    /// Why a step cannot run here, if it cannot.
-    fn obstacle(&self, step: &Step) -> Option<String> {
+    /// Why a job cannot run here, if it cannot.
+    fn obstacle(&self, job: &Job) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
-        match step.needs(target.medium) {
-            Needs::OtherMedium if step.program.is_of_block_null() => Some(NO_BLOCK_NULL.to_owned()),
+        match job.needs(target.medium) {
+            Needs::OtherMedium if job.program.is_of_block_null() => Some(NO_BLOCK_NULL.to_owned()),
             Needs::OtherMedium => Some(match target.medium {
                 Medium::Device => format!("it reads a file, and {name} is a device"),
                 Medium::Directory | Medium::File => {
@@ -243,27 +243,27 @@ impl HostPlan {
                 let target = self.targets.iter().find(|target| !target.writable());
                 target
                     .map(Target::why_not_written)
-                    .or_else(|| self.direct_obstacle(step))
+                    .or_else(|| self.direct_obstacle(job))
             }
-            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(step),
+            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(job),
         }
     }
 
-    /// Why the step's O_DIRECT calls do not work here, if it makes any and
+    /// Why the job's O_DIRECT calls do not work here, if it makes any and
     /// they do not. A fresh file system is asked when its files are opened.
-    fn direct_obstacle(&self, step: &Step) -> Option<String> {
-        if step.program.cache_mode(self.experiment.cache) != CacheMode::Direct
-            || !step.program.touches_target()
+    fn direct_obstacle(&self, job: &Job) -> Option<String> {
+        if job.program.cache_mode(self.experiment.cache) != CacheMode::Direct
+            || !job.program.touches_target()
         {
             return None;
         }
         let size_bytes = match self.experiment.size {
             SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => self.smallest_size(step),
+            SizeChoice::Auto => self.smallest_size(job),
         };
-        let unit_bytes = step.program.unit_bytes(size_bytes);
+        let unit_bytes = job.program.unit_bytes(size_bytes);
         let targets = self.targets.iter().filter(|_| self.fresh.is_empty());
-        let other = self.other.iter().filter(|_| step.program.needs_other());
+        let other = self.other.iter().filter(|_| job.program.needs_other());
         targets
             .chain(other)
             .find_map(|target| target.direct_obstacle(unit_bytes))
@@ -273,7 +273,7 @@ impl HostPlan {
     /// program that was asked for by name must run.
     fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |step: &Step| self.obstacle(step);
+        let obstacle = |job: &Job| self.obstacle(job);
         let (kept, left_out) = leave_out((&name, &self.target_name()), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
@@ -281,19 +281,19 @@ impl HostPlan {
     }
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for step in &self.suite.steps {
+        for job in self.suite.jobs() {
             match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => step.program.check(size_bytes)?,
-                SizeChoice::Auto => step.program.check(self.smallest_size(step))?,
+                SizeChoice::Bytes(size_bytes) => job.program.check(size_bytes)?,
+                SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
             }
         }
         for target in &self.targets {
             match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
                 SizeChoice::Auto => {
-                    let steps = self.suite.steps.iter();
-                    let smallest = steps
-                        .map(|step| step.program.file_bytes(self.smallest_size(step)))
+                    let jobs = self.suite.jobs();
+                    let smallest = jobs
+                        .map(|job| job.program.file_bytes(self.smallest_size(job)))
                         .max();
                     target.check_pilot_room(smallest.unwrap_or(0))?;
                 }
@@ -306,26 +306,26 @@ impl HostPlan {
     /// same file share it, the others' lie beside it until the end.
     pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
         let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-        for step in &self.suite.steps {
-            let bytes = files.entry(step.program.file_name()).or_default();
-            *bytes = step.program.file_bytes(size_bytes).max(*bytes);
+        for program in self.suite.programs() {
+            let bytes = files.entry(program.file_name()).or_default();
+            *bytes = program.file_bytes(size_bytes).max(*bytes);
         }
         files
             .values()
             .fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
-    /// The least that a step moves when its size is found by a pilot: 8 MB in
+    /// The least that a job moves when its size is found by a pilot: 8 MB in
     /// whole calls, or what fits on a smaller file or device.
-    pub(crate) fn smallest_size(&self, step: &Step) -> u64 {
-        let call_bytes = step.program.call_bytes();
+    pub(crate) fn smallest_size(&self, job: &Job) -> u64 {
+        let call_bytes = job.program.call_bytes();
         let there = self
             .targets
             .iter()
             .filter(|target| target.medium != Medium::Directory);
         let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
-        let (mut wanted, _) = step.program.sizes_bytes();
-        while wanted > call_bytes && step.program.file_bytes(wanted) > room_bytes {
+        let (mut wanted, _) = job.program.sizes_bytes();
+        while wanted > call_bytes && job.program.file_bytes(wanted) > room_bytes {
             wanted /= 2;
         }
         wanted.max(call_bytes) / call_bytes * call_bytes

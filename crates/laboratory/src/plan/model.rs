@@ -4,11 +4,11 @@ mod obstacle;
 mod size;
 
 use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, title};
+use super::{area, step_title, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
-use diskperf_battery::{Medium, Suite};
+use diskperf_battery::{Medium, Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_machine::catalogue::{Catalogue, Component, Setting};
 use diskperf_timeline::units::format_size;
@@ -112,7 +112,14 @@ pub(crate) fn plan_of_point(
     catalogue: &Catalogue,
     name: &str,
 ) -> Result<ModelPlan, LaboratoryError> {
-    plan_on(experiment, (catalogue, name.to_owned()), Manner::Point)
+    let plan = plan_on(experiment, (catalogue, name.to_owned()), Manner::Point)?;
+    match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
+        None => Ok(plan),
+        Some(step) => Err(LaboratoryError::Request(format!(
+            "{} run at the same time, and a search takes programs that run one after the other",
+            step_title(step)
+        ))),
+    }
 }
 
 fn plan_on(
@@ -140,8 +147,12 @@ fn plan_on(
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
-            let programs = asked.steps.iter().map(|step| &step.program);
-            vec![Computer::read_for(catalogue, &name, &settings, programs)?]
+            vec![Computer::read_for(
+                catalogue,
+                &name,
+                &settings,
+                asked.programs(),
+            )?]
         }
     };
     let medium = computers[0].medium();
@@ -246,8 +257,7 @@ fn computers(
         ]
         .contains(&setting.path.as_str())
     });
-    let programs = suite.steps.iter().map(|step| &step.program);
-    let own = Computer::read_for(catalogue, name, settings, programs)?;
+    let own = Computer::read_for(catalogue, name, settings, suite.programs())?;
     let ffs = own.filesystem_kind().is_some_and(|(kind, _)| kind == "ffs");
     if suite.name != "ffs83" || said || !ffs {
         return Ok(vec![own]);
@@ -292,8 +302,7 @@ impl ModelPlan {
         if size == SizeChoice::Auto {
             self.shrink_to_room();
         }
-        let mut steps = self.suite.steps.iter();
-        self.other &= steps.any(|step| step.program.needs_other());
+        self.other &= self.suite.programs().any(Program::needs_other);
         self.check_sizes()?;
         self.check_sectors()?;
         self.note_phase();
@@ -320,7 +329,7 @@ impl ModelPlan {
 
     /// The system with these settings, if there can be one.
     pub(crate) fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
-        let programs = self.suite.steps.iter().map(|step| &step.program);
+        let programs = self.suite.programs();
         Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
     }
 
@@ -374,12 +383,12 @@ impl ModelPlan {
                 }
             );
         }
-        for step in &self.suite.steps {
+        for job in self.suite.jobs() {
             text += &format!(
                 "  {:<44} up to {} times, {}\n",
-                title(step),
+                title(job),
                 self.suite.protocol.repetitions,
-                format_size(self.size(step))
+                format_size(self.size(job))
             );
         }
         text += "  nothing is written on this machine but the run's row in the store; time: below a second\n";

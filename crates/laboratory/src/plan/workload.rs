@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_battery::program::nearest;
-use diskperf_battery::{Medium, ParameterError, Program, Step, Suite};
+use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Protocol, Setting, StepValues, Workload};
 use std::path::{Path, PathBuf};
@@ -74,6 +74,12 @@ fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
 
 /// A step by its values.
 fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
+    let jobs = std::iter::once(values).chain(&values.beside).map(job);
+    let jobs = jobs.collect::<Result<_, _>>()?;
+    Ok(Step { jobs })
+}
+
+fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
     let mut program = Program::named(&values.program).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "no program is called `{}` any more",
@@ -83,12 +89,30 @@ fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
     for (name, value) in &values.parameters {
         program.set(name, value)?;
     }
-    Ok(Step {
+    Ok(Job {
         program,
         distinguishing: values.distinguishing.clone(),
         row: values.row,
         size_group: values.size_group,
     })
+}
+
+/// The values of a step, by which it is kept: those of its first job, with the others
+/// beside it.
+fn values(step: &Step) -> StepValues {
+    let mut jobs = step.jobs.iter().map(|job| StepValues {
+        program: job.program.name().to_owned(),
+        parameters: job.program.parameter_values(),
+        distinguishing: job.distinguishing.clone(),
+        row: job.row,
+        size_group: job.size_group,
+        beside: Vec::new(),
+    });
+    let first = jobs.next().expect("a step has a job");
+    StepValues {
+        beside: jobs.collect(),
+        ..first
+    }
 }
 
 /// The experiment of one run: by the steps of its suite, which have the settings of
@@ -98,13 +122,6 @@ pub(super) fn of_one_run(
     targets: Vec<PathBuf>,
     suite: &Suite,
 ) -> Experiment {
-    let values = |step: &Step| StepValues {
-        program: step.program.name().to_owned(),
-        parameters: step.program.parameter_values(),
-        distinguishing: step.distinguishing.clone(),
-        row: step.row,
-        size_group: step.size_group,
-    };
     let mut experiment = Experiment {
         workload: Workload::Steps {
             name: suite.name.clone(),
@@ -136,12 +153,22 @@ pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite,
     }
     let mut kept: Vec<Step> = Vec::new();
     for step in suite.steps.drain(..) {
-        if !kept.iter().any(|earlier| earlier.program == step.program) {
+        if !kept.iter().any(|earlier| is_same(earlier, &step)) {
             kept.push(step);
         }
     }
     suite.steps = kept;
     Ok(suite)
+}
+
+fn step_programs(step: &Step) -> impl Iterator<Item = &Program> {
+    step.jobs.iter().map(|job| &job.program)
+}
+
+/// Whether two steps run the same programs.
+fn is_same(one: &Step, other: &Step) -> bool {
+    let programs = step_programs(one);
+    programs.eq(step_programs(other))
 }
 
 /// What is said where so few repetitions are asked for that those count which the
@@ -164,12 +191,12 @@ pub(super) fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Opti
 /// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
-    for step in &mut suite.steps {
-        match step.program.set(name, value) {
+    for job in suite.jobs_mut() {
+        match job.program.set(name, value) {
             Ok(()) => {
                 taken = true;
-                if !step.distinguishing.iter().any(|known| known == name) {
-                    step.distinguishing.push(name.to_owned());
+                if !job.distinguishing.iter().any(|known| known == name) {
+                    job.distinguishing.push(name.to_owned());
                 }
             }
             Err(ParameterError::Unknown { .. }) => {}
@@ -206,11 +233,7 @@ fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
 /// The parameters that programs of a suite have, each once.
 fn parameter_names(suite: &Suite) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for parameter in suite
-        .steps
-        .iter()
-        .flat_map(|step| step.program.parameters())
-    {
+    for parameter in suite.programs().flat_map(Program::parameters) {
         if !names.contains(&parameter.name) {
             names.push(parameter.name);
         }

@@ -48,7 +48,7 @@ pub(super) fn title(cell: &Cell) -> Option<String> {
 
 fn programs() -> Vec<Program> {
     let suite = Suite::named("interleave91", Medium::Device).expect("the battery has interleave91");
-    suite.steps.into_iter().map(|step| step.program).collect()
+    suite.programs().cloned().collect()
 }
 
 /// The suite reads whole tracks first, then single sectors.

@@ -6,7 +6,7 @@ use crate::model::bench::{Bench, Usage};
 use crate::model::computer::Computer;
 use crate::model::counts::Counts;
 use crate::parallel::{Threads, lock};
-use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
+use crate::rig::{THREE_RUNS, repeat_unobserved};
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
@@ -197,17 +197,15 @@ impl Job {
             Medium::Device => CacheMode::Direct,
             Medium::Directory | Medium::File => CacheMode::Cold,
         };
-        let work = Work {
+        let task = Task {
             title: program.name(),
-            task: Task {
-                program,
-                cache: program.cache_mode(asked),
-                size_bytes: self.size_bytes,
-            },
-            protocol: self.protocol,
+            program,
+            cache: program.cache_mode(asked),
+            size_bytes: self.size_bytes,
+            drive: None,
         };
         let mut before = Counts::of(bench);
-        let mut kept = repeat_unobserved(bench, &work, |one| {
+        let mut kept = repeat_unobserved(bench, (task, self.protocol), |one| {
             if one.discarded {
                 before = Counts::of(bench);
             }

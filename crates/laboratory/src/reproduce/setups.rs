@@ -97,7 +97,7 @@ impl Place {
 /// asked for: what runs after it has no bearing on it.
 fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
     let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
-    let mut programs: Vec<Program> = suite.steps.into_iter().map(|step| step.program).collect();
+    let mut programs: Vec<Program> = suite.programs().cloned().collect();
     let asked = |program: &Program| {
         places
             .iter()

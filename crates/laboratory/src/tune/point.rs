@@ -5,13 +5,13 @@ use super::Search;
 use super::over::Over;
 use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
-use crate::model::run::{usage, work};
+use crate::model::run::{task, usage};
 use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::{ModelPlan, model::plan_of_point, title};
-use crate::rig::{THREE_RUNS, Work, repeat_unobserved};
+use crate::rig::{THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::Figures;
-use diskperf_battery::Step;
+use diskperf_battery::Job;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{Histogram, Repetition, Setting, SizeChoice};
@@ -73,12 +73,12 @@ pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
         let path = format!("program.{name}");
         overs.iter().any(|over| over.path == path)
     };
-    let without = |step: &Step| {
-        let mut step = step.clone();
-        step.distinguishing.retain(|name| !searched(name));
-        title(&step)
+    let without = |job: &Job| {
+        let mut job = job.clone();
+        job.distinguishing.retain(|name| !searched(name));
+        title(&job)
     };
-    plan.suite.steps.iter().map(without).collect()
+    plan.suite.jobs().map(without).collect()
 }
 
 /// What the plan's computer and what runs on it are made of, hashed: a changed
@@ -90,10 +90,10 @@ pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
         format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
         format!("{REPETITIONS:?} {}", plan.experiment.cache.name()),
     ];
-    for step in &plan.suite.steps {
-        let values = step.program.parameter_values();
-        let size_bytes = plan.size(step);
-        identity.push(format!("{} {values:?} {size_bytes}", step.program.name()));
+    for job in plan.suite.jobs() {
+        let values = job.program.parameter_values();
+        let size_bytes = plan.size(job);
+        identity.push(format!("{} {values:?} {size_bytes}", job.program.name()));
     }
     identity.extend(plan.experiment.settings.iter().map(Setting::to_string));
     let computer = &plan.computers[0];
@@ -116,18 +116,15 @@ pub(super) fn run(
         ..usage(plan, stop)
     };
     let bench = Bench::build(&plan.computers[0].specification, usage)?;
-    let steps = plan.suite.steps.iter();
-    steps.map(|step| figures(plan, step, &bench)).collect()
+    let jobs = plan.suite.jobs();
+    jobs.map(|job| figures(plan, job, &bench)).collect()
 }
 
-fn figures(plan: &ModelPlan, step: &Step, bench: &Bench) -> Result<Figures, LaboratoryError> {
-    let title = title(step);
-    let work = Work {
-        protocol: THREE_RUNS,
-        ..work(plan, step, &title)
-    };
+fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, LaboratoryError> {
+    let title = title(job);
+    let work = (task(plan, job, &title), THREE_RUNS);
     let mut busy_before = bench.machine.processor_busy().0;
-    let mut kept = repeat_unobserved(bench, &work, |one| {
+    let mut kept = repeat_unobserved(bench, work, |one| {
         if one.discarded {
             busy_before = bench.machine.processor_busy().0;
         }

@@ -4,24 +4,24 @@ use super::super::{NO_BLOCK_NULL, leave_out};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use diskperf_battery::suite::Needs;
-use diskperf_battery::{Medium, Step};
+use diskperf_battery::{Job, Medium};
 use diskperf_timeline::CacheMode;
 
 impl ModelPlan {
-    /// Why a step cannot run here, if it cannot.
-    fn obstacle(&self, step: &Step) -> Option<String> {
-        let direct = step.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+    /// Why a job cannot run here, if it cannot.
+    fn obstacle(&self, job: &Job) -> Option<String> {
+        let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
         if self.computers[0].is_minix() {
-            return self.obstacle_on_minix(step);
+            return self.obstacle_on_minix(job);
         }
-        if step.program.is_of_block_null() {
+        if job.program.is_of_block_null() {
             return Some(NO_BLOCK_NULL.to_owned());
         }
         if medium == Medium::Device {
-            return self.obstacle_without_files(step);
+            return self.obstacle_without_files(job);
         }
-        match step.needs(medium) {
+        match job.needs(medium) {
             Needs::OtherMedium => Some(format!(
                 "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
                 self.target
@@ -30,7 +30,7 @@ impl ModelPlan {
                 Some(self.no_other("the file system of another drive"))
             }
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
-                && step.program.touches_target())
+                && job.program.touches_target())
             .then(|| {
                 let kernel = if self.computers[0].is_v7() {
                     "Xenix"
@@ -45,8 +45,8 @@ impl ModelPlan {
     }
 
     /// The same on Minix, whose programs have files and devices.
-    fn obstacle_on_minix(&self, step: &Step) -> Option<String> {
-        let program = &step.program;
+    fn obstacle_on_minix(&self, job: &Job) -> Option<String> {
+        let program = &job.program;
         let files = self.computers[0].medium() == Medium::Directory;
         let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
@@ -71,15 +71,15 @@ impl ModelPlan {
     }
 
     /// The same, where programs have the drives by themselves.
-    fn obstacle_without_files(&self, step: &Step) -> Option<String> {
-        let raw = step.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
-        match step.needs(Medium::Device) {
+    fn obstacle_without_files(&self, job: &Job) -> Option<String> {
+        let raw = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+        match job.needs(Medium::Device) {
             Needs::OtherMedium => Some(format!(
                 "it works on files, and {} has no file system that is modelled",
                 self.target
             )),
             Needs::OtherFilesystem if !self.other => Some(self.no_other("another partition")),
-            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && step.program.touches_target()).then(|| {
+            Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && job.program.touches_target()).then(|| {
                 "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
             }),
@@ -93,7 +93,7 @@ impl ModelPlan {
 
     pub(super) fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |step: &Step| self.obstacle(step);
+        let obstacle = |job: &Job| self.obstacle(job);
         let (kept, left_out) = leave_out((&name, &self.target), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);

@@ -4,7 +4,7 @@ use super::super::title;
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_battery::{Medium, Step};
+use diskperf_battery::{Job, Medium};
 use diskperf_timeline::CacheMode;
 use diskperf_timeline::units::{MIB, format_size};
 use std::collections::BTreeMap;
@@ -29,11 +29,11 @@ pub(super) fn usual_bytes(computer: &Computer) -> u64 {
 }
 
 impl ModelPlan {
-    /// The size of a step: what was asked for, in whole calls.
-    pub(crate) fn size(&self, step: &Step) -> u64 {
-        let call_bytes = step.program.call_bytes();
+    /// The size of a job: what was asked for, in whole calls.
+    pub(crate) fn size(&self, job: &Job) -> u64 {
+        let call_bytes = job.program.call_bytes();
         if let (Some(halved), Some(usual_bytes)) =
-            (self.usual_sizes_halved, step.program.usual_bytes())
+            (self.usual_sizes_halved, job.program.usual_bytes())
         {
             return usual_bytes >> halved;
         }
@@ -47,9 +47,10 @@ impl ModelPlan {
     /// programs have of their own: a partition may be smaller than what the
     /// programs move by default.
     pub(super) fn shrink_to_room(&mut self) {
-        let usual = |step: &Step| step.program.usual_bytes().is_some();
+        let mut programs = self.suite.programs();
+        let usual = programs.any(|program| program.usual_bytes().is_some());
         let mut shrunk = false;
-        if self.suite.steps.iter().any(usual) {
+        if usual {
             while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
                 self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
                 shrunk = true;
@@ -62,12 +63,7 @@ impl ModelPlan {
         if !shrunk {
             return;
         }
-        let mut sizes: Vec<u64> = self
-            .suite
-            .steps
-            .iter()
-            .map(|step| self.size(step))
-            .collect();
+        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
@@ -82,15 +78,15 @@ impl ModelPlan {
     /// beside that.
     pub(super) fn check_sectors(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
-        let unit_bytes = |step: &Step| {
-            let program = &step.program;
+        let unit_bytes = |job: &Job| {
+            let program = &job.program;
             let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
             let moves_sectors = match computer.medium() {
                 Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
                 Medium::Directory => program.names_its_device() && direct,
                 Medium::Device | Medium::File => program.touches_target(),
             };
-            moves_sectors.then(|| program.unit_bytes(self.size(step)))
+            moves_sectors.then(|| program.unit_bytes(self.size(job)))
         };
         let sector_bytes = u64::from(
             computer.specification.volumes[0]
@@ -98,14 +94,14 @@ impl ModelPlan {
                 .label
                 .sector_bytes,
         );
-        for step in &self.suite.steps {
-            let Some(unit) = unit_bytes(step) else {
+        for job in self.suite.jobs() {
+            let Some(unit) = unit_bytes(job) else {
                 continue;
             };
             if !unit.is_multiple_of(sector_bytes) {
                 return Err(LaboratoryError::Request(format!(
                     "{}: its calls of {unit} bytes are not whole sectors of {sector_bytes}, which are all that a drive by itself moves; give another program.call_bytes, or another drive.sector_bytes",
-                    title(step)
+                    title(job)
                 )));
             }
         }
@@ -113,12 +109,12 @@ impl ModelPlan {
     }
 
     pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for step in &self.suite.steps {
-            step.program.check(self.size(step))?;
+        for job in self.suite.jobs() {
+            job.program.check(self.size(job))?;
         }
         let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-        for step in &self.suite.steps {
-            let (name, file_bytes) = step.program.files_without_images(self.size(step));
+        for job in self.suite.jobs() {
+            let (name, file_bytes) = job.program.files_without_images(self.size(job));
             let bytes = files.entry(name).or_default();
             *bytes = file_bytes.max(*bytes);
         }
