@@ -1,7 +1,7 @@
 //! What one option says about another, and jobs about each other.
 
 use crate::job::{Direction, Distribution, Engine, Generator, Job, Verification, ZoneMode};
-use crate::problem::Problem;
+use diskperf_diagnostics::Problem;
 
 /// Puts jobs in groups, and looks at each.
 pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {

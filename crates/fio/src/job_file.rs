@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use crate::check;
 use crate::job::{Engine, Ignored, Job};
 use crate::options::{self, Key, Treatment};
-use crate::problem::{Errors, Problem};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
-use crate::source::Place;
 use crate::substitute::substitute;
 use crate::surroundings::Surroundings;
 use crate::value::Written;
+use diskperf_diagnostics::Place;
+use diskperf_diagnostics::{Errors, Problem};
 
 /// As many as fio has room for, clones included.
 const MOST_JOBS: u64 = 4096;

@@ -34,17 +34,14 @@ mod number;
 pub mod offsets;
 mod options;
 pub mod plan;
-mod problem;
 mod reader;
 pub mod results;
-mod source;
 mod substitute;
 mod surroundings;
 mod value;
 
+pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use job::{Direction, Ignored, Job, PerDirection};
 pub use job_file::JobFile;
 pub use number::Base;
-pub use problem::{Errors, Problem};
-pub use source::Place;
 pub use surroundings::{Files, Surroundings};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::job::{Access, Amount, Job, PerDirection, Verification, ZoneMode};
 use crate::offsets::{Region, Sequential, Strided};
-use crate::problem::Problem;
+use diskperf_diagnostics::Problem;
 
 /// As many offsets are walked over to count them: those of a file of 256 GiB in 4 KiB.
 const MOST_WALKED: u64 = 1 << 26;

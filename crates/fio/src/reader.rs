@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::problem::Problem;
-use crate::source::{Place, Text};
 use crate::surroundings::Surroundings;
+use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::{Place, Text};
 
 /// fio takes longer lines apart in silence.
 pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
@@ -70,10 +70,7 @@ impl<'s> Reader<'s> {
             return;
         }
         self.chain.push(name.to_owned());
-        let text = Arc::new(Text {
-            name: name.to_owned(),
-            content: content.to_owned(),
-        });
+        let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
         let mut start = 0;
         for line in content.split_inclusive('\n') {
             let has_section = self.chain.len() > 1 && line.trim_start().starts_with('[');

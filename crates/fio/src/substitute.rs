@@ -1,10 +1,10 @@
 //! `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in a value.
 
 use crate::expression::{self, Grammar};
-use crate::problem::Problem;
 use crate::reader::{LONGEST_LINE_BYTES, excerpt};
-use crate::source::Place;
 use crate::surroundings::Surroundings;
+use diskperf_diagnostics::Place;
+use diskperf_diagnostics::Problem;
 
 /// A value with everything in its place, and what fio does without a word.
 pub(crate) fn substitute(

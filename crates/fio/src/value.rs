@@ -5,9 +5,9 @@ use std::ops::{Bound, Range, RangeBounds};
 
 use crate::expression::{self, Grammar};
 use crate::number::{self, Base, Surprise, Unit};
-use crate::problem::Problem;
 use crate::reader::excerpt;
-use crate::source::Place;
+use diskperf_diagnostics::Place;
+use diskperf_diagnostics::Problem;
 
 /// One option as it is written: its key, and its value after substitution.
 #[derive(Debug)]

@@ -35,8 +35,6 @@ mod embedded;
 mod file;
 mod names;
 mod parameter;
-mod place;
-mod problem;
 mod published;
 mod reader;
 mod resolution;
@@ -52,15 +50,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use component::Component;
+pub use diskperf_diagnostics::Errors;
 pub use diskperf_timeline::Setting;
 pub use parameter::{Chooser, Origin, Parameter};
-pub use problem::Errors;
 pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;
 pub use system::System;
 
+use diskperf_diagnostics::Problem;
 use file::File;
-use problem::Problem;
 
 /// Every entry by its path below `catalogue/` (`drives/eagle.toml`).
 #[derive(Debug, Clone)]
@@ -101,7 +99,7 @@ impl Catalogue {
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) => {
-                problems.push(Problem::new(format!(
+                problems.push(Problem::error(format!(
                     "cannot read the catalogue folder {}: {error}",
                     folder.display()
                 )));
@@ -114,7 +112,10 @@ impl Catalogue {
         paths.sort();
         for path in paths {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                problems.push(Problem::new(format!("{}: not a text name", path.display())));
+                problems.push(Problem::error(format!(
+                    "{}: not a text name",
+                    path.display()
+                )));
                 continue;
             };
             let relative = if below.is_empty() {
@@ -151,7 +152,7 @@ impl Catalogue {
     /// Every entry, by its path below `catalogue/`, with its text.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter();
-        files.map(|(path, file)| (path.as_str(), file.text.content.as_str()))
+        files.map(|(path, file)| (path.as_str(), file.text.content()))
     }
 
     /// The names of the entries of one kind of component, sorted.
@@ -236,7 +237,7 @@ impl Catalogue {
 
 fn unknown_folder(path: &Path, name: &str) -> Problem {
     let folders = Component::folders();
-    Problem::new(format!(
+    Problem::error(format!(
         "the catalogue has no folder `{name}`: {}",
         path.display()
     ))
@@ -249,12 +250,12 @@ fn read_file(path: &Path) -> Result<File, Problem> {
     // A FIFO is waited for without end, and a device may have no end.
     let is_special = |status: std::fs::Metadata| !status.is_file() && !status.is_dir();
     if path.metadata().is_ok_and(is_special) {
-        return Err(Problem::new(format!("{shown}: not a regular file")));
+        return Err(Problem::error(format!("{shown}: not a regular file")));
     }
-    let bytes = std::fs::read(path).map_err(|error| Problem::new(format!("{shown}: {error}")))?;
+    let bytes = std::fs::read(path).map_err(|error| Problem::error(format!("{shown}: {error}")))?;
     match String::from_utf8(bytes) {
         Ok(content) => Ok(File::new(shown, content)),
-        Err(error) => Err(Problem::new(format!(
+        Err(error) => Err(Problem::error(format!(
             "{shown}: not a text file: the byte at offset {} is not UTF-8",
             error.utf8_error().valid_up_to()
         ))),

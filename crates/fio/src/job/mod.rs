@@ -20,7 +20,7 @@ pub use storage::{
 use std::collections::BTreeMap;
 
 use crate::number::Base;
-use crate::source::Place;
+use diskperf_diagnostics::Place;
 
 /// What is asked for by direction: reads, writes, trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

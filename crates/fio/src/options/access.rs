@@ -7,8 +7,8 @@ use crate::job::{
     Access, Distribution, FileService, FileServiceOrder, Generator, Pattern, PerDirection,
     Sequencer, Weighted, Zone, ZoneMode,
 };
-use crate::problem::Problem;
 use crate::value::{Value, Written};
+use diskperf_diagnostics::Problem;
 
 /// fio keeps as many of a split.
 const MOST_PARTS: usize = 64;

@@ -4,8 +4,8 @@ use super::{Key, each, harmless, honoured, refused};
 use crate::job::{
     Criterion, ErrorPolicy, ExitScope, RateProcess, SteadyLimit, ThinkOn, Verification,
 };
-use crate::problem::Problem;
 use crate::value::{Bare, Value};
+use diskperf_diagnostics::Problem;
 
 /// As many as fio has room for.
 const MOST_CLONES: u32 = 4096;

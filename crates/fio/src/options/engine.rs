@@ -2,8 +2,8 @@
 
 use super::{Key, harmless, honoured, refused};
 use crate::job::{Engine, SubmitMode};
-use crate::problem::Problem;
 use crate::value::Value;
+use diskperf_diagnostics::Problem;
 
 /// The engines whose completions can be polled for.
 const POLLED: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];

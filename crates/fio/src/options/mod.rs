@@ -12,8 +12,8 @@ mod storage;
 mod unsupported;
 
 use crate::job::{Direction, Engine, Job, PerDirection};
-use crate::problem::Problem;
 use crate::value::{Value, Written};
+use diskperf_diagnostics::Problem;
 
 /// Sets what an option says.
 pub(crate) type Setter = fn(&mut Job, &Written<'_>) -> Result<(), Problem>;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Key, harmless, honoured, refused};
 use crate::job::{Allocation, Amount, Files, RangeSync, SyncFlag};
-use crate::problem::Problem;
 use crate::value::{Value, Written};
+use diskperf_diagnostics::Problem;
 
 pub(super) const KEYS: &[Key] = &[
     honoured("filename", |job, w| {

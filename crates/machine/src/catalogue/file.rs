@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::place::Text;
-use super::problem::Problem;
 use super::value::{self, Table};
+use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::Text;
 
 /// A text and, from the first time that somebody asks, what is in it: thousands
 /// of systems may be read from one catalogue.

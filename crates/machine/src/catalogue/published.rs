@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::names;
-use super::place::{Place, Text};
-use super::problem::{Errors, Problem};
+use diskperf_diagnostics::{Errors, Problem};
+use diskperf_diagnostics::{Place, Text};
 
 /// One printed value, with everything that was printed around it. What a
 /// document does not say is `None`, `false` or empty.
@@ -182,15 +182,15 @@ impl Published {
         let mut problems = Vec::new();
         for (path, text) in texts {
             let loaded = if path == CALIBRATION {
-                toml::from_str(&text.content)
+                toml::from_str(text.content())
                     .map(|file: CalibrationFile| published.sets = file.sets)
             } else {
-                toml::from_str(&text.content)
+                toml::from_str(text.content())
                     .map(|file: CellFile| published.cells.extend(file.cell))
             };
             if let Err(error) = loaded {
                 let place = Place::new(text, error.span().unwrap_or(0..0));
-                problems.push(Problem::new(error.message()).at(&place, ""));
+                problems.push(Problem::error(error.message()).at(&place, ""));
             }
         }
         Errors::none_of(problems).map(|()| published)
@@ -223,7 +223,7 @@ impl Published {
             .filter(|cell| cell.document() == Some(document))
             .collect();
         if cells.is_empty() {
-            let problem = Problem::new(format!("the catalogue has no document `{document}`"))
+            let problem = Problem::error(format!("the catalogue has no document `{document}`"))
                 .help(names::suggestion(document, self.documents().into_iter()));
             Errors::none_of(vec![problem])?;
         }
@@ -243,7 +243,7 @@ impl Published {
     /// An unknown set, or a pattern of it that no cell has.
     pub fn calibration_set(&self, set: &str) -> Result<Vec<&str>, Errors> {
         let Some(patterns) = self.sets.get(set) else {
-            let problem = Problem::new(format!("there is no calibration set `{set}`")).help(
+            let problem = Problem::error(format!("there is no calibration set `{set}`")).help(
                 names::suggestion(set, self.set_names().collect::<Vec<_>>().into_iter()),
             );
             return Err(Errors::none_of(vec![problem]).expect_err("there is a problem"));
@@ -252,7 +252,7 @@ impl Published {
         let unmatched: Vec<Problem> = patterns
             .iter()
             .filter(|pattern| !ids().any(|id| matches(pattern, id)))
-            .map(|pattern| Problem::new(format!("set `{set}`: no cell is `{pattern}`")))
+            .map(|pattern| Problem::error(format!("set `{set}`: no cell is `{pattern}`")))
             .collect();
         Errors::none_of(unmatched)?;
         let mut chosen: Vec<&str> = Vec::new();

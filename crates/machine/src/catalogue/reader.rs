@@ -9,12 +9,12 @@ use std::ops::RangeInclusive;
 use super::component::Component;
 use super::names;
 use super::parameter::{Parameter, unit_of};
-use super::place::Place;
-use super::problem::Problem;
 use super::setting::SETTING_NAME;
 use super::shape::{Reading, Shape};
 use super::system::{Layer, Noted, Part, Record};
 use super::value::{Content, Entry, Table, Value};
+use diskperf_diagnostics::Place;
+use diskperf_diagnostics::Problem;
 
 /// A reader of one component. No method stops at a problem: it notes it and
 /// returns the start of the range, so that all problems come out at once. A
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
                 "{} `{}` has no {group} `{case}`",
                 self.component, self.part.name
             );
-            let problem = Problem::new(title)
+            let problem = Problem::error(title)
                 .at(&Place::start(&self.part.file), "")
                 .help(names::suggestion(case, known.iter().copied()));
             self.record.borrow_mut().problem(problem);
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     /// Whether a setting of the user's gives this key.
     pub fn is_set(&self, key: &str) -> bool {
         self.find(key)
-            .is_some_and(|found| found.value.place.text.name == SETTING_NAME)
+            .is_some_and(|found| found.value.place.file() == SETTING_NAME)
     }
 
     /// Whether nothing was found wrong so far, anywhere in the system.
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
             |found| found.value.place.clone(),
         );
         let label = allowed.map_or_else(String::new, |allowed| format!("must be {allowed}"));
-        let problem = Problem::new(format!("`{key}`: {message}")).at(&place, label);
+        let problem = Problem::error(format!("`{key}`: {message}")).at(&place, label);
         self.record.borrow_mut().problem(problem);
     }
 
@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
             None => {
                 if required {
                     let name = format!("{} `{}`", self.component, self.part.name);
-                    let problem = Problem::new(format!("{name} lacks `{key}`: {doc}"))
+                    let problem = Problem::error(format!("{name} lacks `{key}`: {doc}"))
                         .at(&Place::start(&self.part.file), "")
                         .help(format!("`{key}` is {}", shape.allowed(key)));
                     self.missing.push((key.to_string(), problem));
@@ -348,8 +348,8 @@ impl<'a> Reader<'a> {
                 unit,
                 range: shape.range(),
                 source: found.source.to_string(),
-                file: place.text.name.clone(),
-                line: place.line().number,
+                file: place.file().to_owned(),
+                line: place.line_number(),
                 doc: doc.to_string(),
             },
             qualified,
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
 
 /// The source that stands nearest to a value.
 fn source_of<'t>(key: &str, entry: &Entry, table: &'t Table, layer: &'t Layer) -> &'t str {
-    if entry.key.text.name == SETTING_NAME {
+    if entry.key.file() == SETTING_NAME {
         return SETTING_NAME;
     }
     table

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use super::Catalogue;
 use super::component::Component;
 use super::names;
-use super::place::{Place, Text};
-use super::problem::{Errors, Problem};
 use super::setting::{self, SETTING_NAME, is_number};
 use super::shape::{Reading, Shape};
 use super::system::{Layer, Part, Record, System};
 use super::value::{Content, Entry, Table, Value};
+use diskperf_diagnostics::{Errors, Problem};
+use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 
 /// Most drives that one system can have configured: the units of a MASSBUS.
@@ -118,7 +118,7 @@ impl<'a> Resolution<'a> {
 
     fn failed(self) -> Errors {
         let problems = match self.problems {
-            problems if problems.is_empty() => vec![Problem::new("the system is incomplete")],
+            problems if problems.is_empty() => vec![Problem::error("the system is incomplete")],
             problems => problems,
         };
         Errors::none_of(problems).expect_err("there is a problem")
@@ -155,17 +155,17 @@ impl<'a> Resolution<'a> {
                     continue;
                 }
                 (other, Some(component)) => {
-                    Problem::new(format!("`{component}` cannot be {}", other.kind()))
+                    Problem::error(format!("`{component}` cannot be {}", other.kind()))
                         .at(&entry.value.place, "must be a table of overrides")
                         .help(format!("name the {component} in [components]"))
                 }
                 (other, None) if key == "components" => {
-                    Problem::new(format!("`components` cannot be {}", other.kind()))
+                    Problem::error(format!("`components` cannot be {}", other.kind()))
                         .at(&entry.value.place, "must be a table")
                 }
                 (_, None) if SYSTEM_KEYS.contains(&key.as_str()) => continue,
                 (_, None) if key == "drives_source" => continue,
-                (_, None) => Problem::new(format!("a system has no `{key}`"))
+                (_, None) => Problem::error(format!("a system has no `{key}`"))
                     .at(&entry.key, "")
                     .help(self.meant_by(key)),
             };
@@ -200,7 +200,7 @@ impl<'a> Resolution<'a> {
         for (key, entry) in &components.entries {
             if Component::of_name(key).is_none() {
                 let known = Component::ALL.into_iter().map(Component::name);
-                let problem = Problem::new(format!("a system has no component `{key}`"))
+                let problem = Problem::error(format!("a system has no component `{key}`"))
                     .at(&entry.key, "")
                     .help(names::suggestion(key, known));
                 self.problems.push(problem);
@@ -215,7 +215,7 @@ impl<'a> Resolution<'a> {
             .rev()
             .find_map(|level| level.table.get("drives"))
         else {
-            let problem = Problem::new("the system does not say how many `drives` it has");
+            let problem = Problem::error("the system does not say how many `drives` it has");
             let file = layers.iter().find_map(|level| level.file.as_ref());
             self.problems.push(match file {
                 Some(file) => problem.at(&Place::start(file), ""),
@@ -249,7 +249,7 @@ impl<'a> Resolution<'a> {
                 if number.is_none() {
                     let title = format!("the system names no {component}");
                     let file = layers.iter().find_map(|level| level.file.as_ref());
-                    let problem = Problem::new(title).help(format!(
+                    let problem = Problem::error(title).help(format!(
                         "write `{component} = \"NAME\"` in [components]; there is {}",
                         names::listed(
                             self.catalogue
@@ -369,10 +369,10 @@ impl<'a> Resolution<'a> {
                     let title = format!("the system has no drive {key}");
                     let label = format!("its drives are 1 to {drives}");
                     self.problems
-                        .push(Problem::new(title).at(&entry.key, label));
+                        .push(Problem::error(title).at(&entry.key, label));
                 } else if number <= Some(in_the_end) && !own.contains(&number) {
                     let title = format!("drive {key} has no {component} for itself");
-                    let problem = Problem::new(title).at(&entry.key, "has no effect");
+                    let problem = Problem::error(title).at(&entry.key, "has no effect");
                     self.note(problem.help(format!(
                         "`{component}.KEY` is of the {component} that drives share; \
                          `{component}.{key}.component` names one for drive {key} alone"

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::component::Component;
-use super::place::{Place, Text};
-use super::problem::Problem;
 use super::value::{self, Content, Entry, Table, Value};
+use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
@@ -99,7 +99,7 @@ fn insert(
 }
 
 fn both(key: &Place) -> Problem {
-    Problem::new(format!(
+    Problem::error(format!(
         "`{}` is set as a value and as a table",
         key.written()
     ))

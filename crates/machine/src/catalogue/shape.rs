@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::names;
 use super::parameter::unit_of;
-use super::problem::Problem;
 use super::setting::SETTING_NAME;
 use super::value::{Content, Value};
+use diskperf_diagnostics::Problem;
 
 /// What a key is declared to hold.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ impl Shape {
     }
 
     fn mismatch(&self, key: &str, value: &Value) -> Problem {
-        let problem = Problem::new(format!("`{key}` cannot be {}", value.content.kind()))
+        let problem = Problem::error(format!("`{key}` cannot be {}", value.content.kind()))
             .at(&value.place, format!("must be {}", self.allowed(key)));
         let unit = unit_of(key);
         if let (Content::Text(written), Shape::Integer(_) | Shape::Number(_)) =
@@ -172,7 +172,7 @@ impl Shape {
 
     fn outside(&self, key: &str, value: &Value) -> Problem {
         let written = shortened(value.place.written());
-        Problem::new(format!("`{key}` is out of range: {written}"))
+        Problem::error(format!("`{key}` is out of range: {written}"))
             .at(&value.place, format!("must be {}", self.allowed(key)))
     }
 
@@ -184,7 +184,7 @@ impl Shape {
         choices: &[String],
     ) -> Problem {
         let near = names::nearest(chosen, choices.iter().map(String::as_str));
-        let problem = Problem::new(format!("`{key}` cannot be `{}`", shortened(chosen)))
+        let problem = Problem::error(format!("`{key}` cannot be `{}`", shortened(chosen)))
             .at(&value.place, format!("must be {}", self.allowed(key)));
         match near.first() {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
@@ -205,7 +205,7 @@ fn list(value: &Value) -> Option<&[Value]> {
 fn text(value: &Value) -> Option<String> {
     match &value.content {
         Content::Text(text) => Some(text.clone()),
-        Content::Integer(_) | Content::Number(_) if value.place.text.name == SETTING_NAME => {
+        Content::Integer(_) | Content::Number(_) if value.place.file() == SETTING_NAME => {
             Some(value.place.written().to_string())
         }
         _ => None,

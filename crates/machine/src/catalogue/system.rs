@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::component::Component;
 use super::parameter::Parameter;
-use super::place::{Place, Text};
-use super::problem::{Errors, Problem};
 use super::reader::Reader;
 use super::setting::SETTING_NAME;
 use super::value::Table;
+use diskperf_diagnostics::{Errors, Problem};
+use diskperf_diagnostics::{Place, Text};
 
 /// What a system consists of: for each component, the layers of values that
 /// speak about it. Every reading of a [`Reader`] is noted here.
@@ -121,7 +121,7 @@ impl System {
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts
             .values()
-            .map(|text| (text.name.as_str(), text.content.as_str()))
+            .map(|text| (text.name(), text.content()))
     }
 
     /// Everything that was read, in the order of the components and of their
@@ -155,9 +155,9 @@ impl System {
 fn unread(component: Component, part: &Part, record: &mut Record) {
     for layer in &part.layers {
         for entry in layer.table.entries.values() {
-            if entry.key.text.name == SETTING_NAME {
+            if entry.key.file() == SETTING_NAME {
                 let title = format!("this system takes nothing from its {component}");
-                record.problem(Problem::new(title).at(&entry.key, "has no effect"));
+                record.problem(Problem::error(title).at(&entry.key, "has no effect"));
             }
         }
     }

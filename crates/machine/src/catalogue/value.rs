@@ -7,8 +7,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::{Place, Text};
-use super::problem::Problem;
+use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::{Place, Text};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -85,12 +85,12 @@ const MOST_SYNTAX_PROBLEMS: usize = 4;
 
 /// Parses a file.
 pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
-    let (table, errors) = DeTable::parse_recoverable(&text.content);
+    let (table, errors) = DeTable::parse_recoverable(text.content());
     if errors.is_empty() {
         return Ok(convert_table(table.into_inner(), text, 0));
     }
     let problems = errors.iter().take(MOST_SYNTAX_PROBLEMS).map(|error| {
-        let problem = Problem::new(format!("not a valid TOML file: {}", error.message()));
+        let problem = Problem::error(format!("not a valid TOML file: {}", error.message()));
         let place = Place::new(text, error.span().unwrap_or(0..0));
         problem.at(&place, "")
     });
@@ -100,8 +100,8 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
 /// Parses the value of a setting, which starts at `offset` of its text. What is
 /// no TOML value is text without quotes: nobody quotes in a shell.
 pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
-    let written = &text.content[offset..];
-    let place = Place::new(text, offset..text.content.len());
+    let written = &text.content()[offset..];
+    let place = Place::new(text, offset..text.content().len());
     let plain = || Value {
         content: Content::Text(written.to_string()),
         place: place.clone(),

@@ -3,11 +3,11 @@
 use super::super::component::Component;
 use super::super::names;
 use super::super::parameter::{stem_of, time_ratio, unit_of};
-use super::super::problem::Problem;
 use super::super::setting::is_number;
 use super::super::shape::Shape;
 use super::super::value::{Content, Entry, Table, Value};
 use super::Reader;
+use diskperf_diagnostics::Problem;
 
 /// Keys of a component's file that are about the file.
 const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
@@ -63,7 +63,7 @@ impl Reader<'_> {
             Content::Table(table) => self.check_keys(table, false, false, unknown),
             other => {
                 let title = format!("`{}` cannot be {}", case.key.written(), other.kind());
-                let problem = Problem::new(title).at(&case.value.place, "must be a table");
+                let problem = Problem::error(title).at(&case.value.place, "must be a table");
                 self.record.borrow_mut().problem(problem);
             }
         }
@@ -104,7 +104,7 @@ impl Reader<'_> {
     fn unknown_key(&self, key: &str, entry: &Entry) -> Problem {
         let known = || self.declared.keys().map(String::as_str);
         let problem =
-            Problem::new(format!("unknown key `{key}` of {}", self.component)).at(&entry.key, "");
+            Problem::error(format!("unknown key `{key}` of {}", self.component)).at(&entry.key, "");
         match self
             .declared
             .keys()

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::super::component::Component;
 use super::super::file::File;
 use super::super::names;
-use super::super::place::Place;
-use super::super::problem::Problem;
 use super::super::read_file;
 use super::super::shape::{Reading, Shape};
 use super::super::system::{Layer, Part};
 use super::super::value::Table;
 use super::{Level, Resolution};
+use diskperf_diagnostics::Place;
+use diskperf_diagnostics::Problem;
 
 impl Resolution<'_> {
     /// The files of a system, from the weakest to the strongest. `None` if one
@@ -33,9 +33,9 @@ impl Resolution<'_> {
             return Some(top);
         };
         let mut layers = self.named_system(&base, Some(&place))?;
-        let own = |level: &Level| level.file.as_ref().map(|file| file.name.clone());
+        let own = |level: &Level| level.file.as_ref().map(|file| file.name().to_owned());
         if layers.iter().any(|level| own(level) == own(&top[0])) {
-            self.note(Problem::new(format!("`{base}` extends itself")).at(&place, ""));
+            self.note(Problem::error(format!("`{base}` extends itself")).at(&place, ""));
             return None;
         }
         if let Some((_, deeper)) = self.extended(&layers[0].table) {
@@ -61,7 +61,7 @@ impl Resolution<'_> {
         let Some(files) = files.filter(|_| !target.contains('/')) else {
             let names = self.catalogue.system_names();
             let title = format!("the catalogue has no system `{target}`");
-            let problem = Problem::new(title)
+            let problem = Problem::error(title)
                 .help(names::suggestion(target, names.iter().map(String::as_str)));
             self.note(match place {
                 Some(place) => problem.at(place, ""),
@@ -75,14 +75,14 @@ impl Resolution<'_> {
             && let Some((_, place)) = self.extended(&variant.table)
         {
             let title = "a variant holds what differs from its system, and extends nothing else";
-            self.note(Problem::new(title).at(&place, ""));
+            self.note(Problem::error(title).at(&place, ""));
         }
         Some(levels)
     }
 
     fn parsed(&mut self, file: &File) -> Option<Level> {
         let text = &file.text;
-        self.texts.insert(text.name.clone(), Arc::clone(text));
+        self.texts.insert(text.name().to_owned(), Arc::clone(text));
         match file.table() {
             Ok(table) => {
                 let source = table.text("source").unwrap_or_default().to_string();
@@ -124,7 +124,7 @@ impl Resolution<'_> {
         let mut levels = Vec::new();
         if let Some((base, place)) = self.extended(&top.table) {
             if base == name {
-                let problem = Problem::new(format!("`{name}` extends itself")).at(&place, "");
+                let problem = Problem::error(format!("`{name}` extends itself")).at(&place, "");
                 self.note(problem);
                 return None;
             }
@@ -162,7 +162,7 @@ impl Resolution<'_> {
             Some(file) => self.parsed_once(&file),
             None => {
                 let known = self.catalogue.component_names(component);
-                let problem = Problem::new(format!("the catalogue has no {component} `{name}`"))
+                let problem = Problem::error(format!("the catalogue has no {component} `{name}`"))
                     .help(names::suggestion(name, known.iter().map(String::as_str)));
                 self.note(match place {
                     Some(place) => problem.at(place, ""),
@@ -185,7 +185,7 @@ impl Resolution<'_> {
 }
 
 fn too_deep(base: &str, place: &Place, deeper: &Place) -> Problem {
-    Problem::new(format!("`{base}` extends {} in turn", deeper.written()))
+    Problem::error(format!("`{base}` extends {} in turn", deeper.written()))
         .at(place, "one level is allowed")
         .help("extend the last of them, or repeat what the one between adds")
 }

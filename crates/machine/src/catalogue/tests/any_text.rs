@@ -22,7 +22,7 @@ fn survive(path: &str, content: &str, arguments: &[Setting]) {
             .and_then(Specification::read);
         let declared = declarations::read(&catalogue, target, arguments);
         for errors in [machine.err(), declared.err()].into_iter().flatten() {
-            assert!(errors.count() > 0);
+            assert!(errors.problems().len() > 0);
             assert!(errors.render(false).contains("error: "));
             assert!(!errors.render(true).is_empty());
         }
@@ -169,7 +169,7 @@ fn an_unknown_key_in_any_entry_is_refused() {
             .entry(component, &name)
             .expect("a file");
         let error = declarations::read_entry(system, component).expect_err("an unknown key");
-        assert_eq!(error.count(), 1, "{error}");
+        assert_eq!(error.problems().len(), 1, "{error}");
         assert!(error.to_string().contains(".toml:1:1"), "{error}");
     }
 }

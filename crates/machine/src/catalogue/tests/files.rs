@@ -1,11 +1,11 @@
 //! What must hold of every file of the embedded catalogue.
 
-use super::super::place::Text;
 use super::super::value::{self, Content, Table};
 use super::super::{Catalogue, Component, Origin, embedded};
 use super::declarations;
 use super::{every_entry, parameters};
 use crate::specification::Specification;
+use diskperf_diagnostics::Text;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

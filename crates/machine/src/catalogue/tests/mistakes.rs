@@ -187,7 +187,7 @@ fn an_impossible_geometry_points_at_the_value() {
     );
     // A stand-in for a refused value is no reason for a second message.
     let error = parameters(SYSTEM, &["drive.sectors_per_track=0"]).expect_err("no sectors");
-    assert_eq!(error.count(), 1, "{error}");
+    assert_eq!(error.problems().len(), 1, "{error}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What is wrong with a job file, or worth a word, and where.
+//! What is wrong with a text, or worth a word, and where.
 
+use crate::place::{Place, floor_boundary};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
+use std::ops::Range;
 
-use crate::source::Place;
-
-/// At most this many bytes of a line are shown; a longer line is shown around its place.
+/// At most this many bytes of a line are shown behind the start of a place.
 const SHOWN_BYTES: usize = 160;
 
 /// How much it matters.
@@ -15,7 +15,7 @@ enum Weight {
     Warning,
 }
 
-/// One thing that is wrong with a job file, or that its author may not expect.
+/// One thing that is wrong with a text, or that its author may not expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     weight: Weight,
@@ -26,7 +26,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn error(title: impl Into<String>) -> Problem {
+    /// Something that is wrong, on one line.
+    pub fn error(title: impl Into<String>) -> Problem {
         Problem {
             weight: Weight::Error,
             title: title.into(),
@@ -36,7 +37,8 @@ impl Problem {
         }
     }
 
-    pub(crate) fn warning(title: impl Into<String>) -> Problem {
+    /// Something that may not be meant.
+    pub fn warning(title: impl Into<String>) -> Problem {
         Problem {
             weight: Weight::Warning,
             ..Problem::error(title)
@@ -44,14 +46,16 @@ impl Problem {
     }
 
     /// Where it is, and what the caret says there.
-    pub(crate) fn at(mut self, place: &Place, label: impl Into<String>) -> Problem {
+    #[must_use]
+    pub fn at(mut self, place: &Place, label: impl Into<String>) -> Problem {
         self.place = Some(place.clone());
         self.label = label.into();
         self
     }
 
     /// What to write instead.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help.push(help.into());
         self
     }
@@ -64,6 +68,13 @@ impl Problem {
     /// Where it is, if it is somewhere.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
+    }
+
+    /// The title and what the caret says, on one line.
+    fn brief(&self) -> String {
+        let parts = [&self.title, &self.label];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 
     /// The message with the line and a caret, with terminal colours if wanted.
@@ -103,11 +114,8 @@ impl Problem {
 
 /// The first part of a long line that holds the start of a place. The column in a
 /// message counts from the line's start, so nothing is cut there.
-fn shortened(line: &str, span: std::ops::Range<usize>) -> (&str, std::ops::Range<usize>) {
-    let mut end = line.len().min(span.start.saturating_add(SHOWN_BYTES));
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
+fn shortened(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
+    let end = floor_boundary(line, span.start.saturating_add(SHOWN_BYTES));
     (&line[..end], span.start..span.end.min(end))
 }
 
@@ -117,8 +125,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a job file: each with the file, line and column, what is
-/// wrong there, how fio reads it, and what to write instead.
+/// Everything that is wrong with what was read: each with the file, line and column, what
+/// is wrong there, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Errors {
     problems: Vec<Problem>,
@@ -126,7 +134,11 @@ pub struct Errors {
 
 impl Errors {
     /// An error if there is any problem.
-    pub(crate) fn none_of(problems: Vec<Problem>) -> Result<(), Errors> {
+    ///
+    /// # Errors
+    ///
+    /// These problems, if there are any.
+    pub fn none_of(problems: Vec<Problem>) -> Result<(), Errors> {
         if problems.is_empty() {
             Ok(())
         } else {
@@ -134,9 +146,15 @@ impl Errors {
         }
     }
 
-    /// What is wrong, in the order of the file: at least one.
+    /// What is wrong, in the order of the text: at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The messages on one line, without the places: for where many are listed.
+    pub fn brief(&self) -> String {
+        let all: Vec<String> = self.problems.iter().map(Problem::brief).collect();
+        all.join("; ")
     }
 
     /// The messages, with terminal colours if wanted, separated by empty lines.

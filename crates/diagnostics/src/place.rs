@@ -4,11 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A file of the catalogue, or the text of one setting.
-pub(crate) struct Text {
-    /// What messages call it: a path, or `--set`.
-    pub(crate) name: String,
-    pub(crate) content: String,
+/// A file, or the text of one argument.
+pub struct Text {
+    name: String,
+    content: String,
     /// Where its lines end, once somebody has asked for one.
     newlines: OnceLock<Vec<usize>>,
 }
@@ -29,12 +28,24 @@ impl fmt::Debug for Text {
 }
 
 impl Text {
-    pub(crate) fn new(name: String, content: String) -> Text {
+    /// A text under the name that messages call it by: its path as it was asked for, or
+    /// the argument.
+    pub fn new(name: String, content: String) -> Text {
         Text {
             name,
             content,
             newlines: OnceLock::new(),
         }
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All of it.
+    pub fn content(&self) -> &str {
+        &self.content
     }
 
     /// How many lines end before a byte.
@@ -47,10 +58,11 @@ impl Text {
     }
 }
 
-/// A span of a text, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) text: Arc<Text>,
+/// A span of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    text: Arc<Text>,
+    /// In bytes from the start of the text.
     span: Range<usize>,
 }
 
@@ -64,7 +76,8 @@ pub(crate) struct Line<'a> {
 }
 
 impl Place {
-    pub(crate) fn new(text: &Arc<Text>, span: Range<usize>) -> Place {
+    /// A span in bytes, drawn in to the bounds of the text and of its characters.
+    pub fn new(text: &Arc<Text>, span: Range<usize>) -> Place {
         let end = floor_boundary(&text.content, span.end);
         let start = floor_boundary(&text.content, span.start).min(end);
         Place {
@@ -74,24 +87,44 @@ impl Place {
     }
 
     /// The start of a text: where something is missing.
-    pub(crate) fn start(text: &Arc<Text>) -> Place {
+    pub fn start(text: &Arc<Text>) -> Place {
         Place::new(text, 0..0)
     }
 
+    /// A part of this place, in bytes from its start.
+    pub fn part(&self, part: Range<usize>) -> Place {
+        let start = self.span.start + part.start;
+        Place::new(&self.text, start..self.span.start + part.end)
+    }
+
     /// What is written there.
-    pub(crate) fn written(&self) -> &str {
+    pub fn written(&self) -> &str {
         &self.text.content[self.span.clone()]
+    }
+
+    /// The name of the text that it is in.
+    pub fn file(&self) -> &str {
+        &self.text.name
+    }
+
+    /// The line, counted from one.
+    pub fn line_number(&self) -> usize {
+        self.line().number
+    }
+
+    /// The column where it starts, in characters counted from one.
+    pub fn column(&self) -> usize {
+        let line = self.line();
+        1 + line.content[..line.span.start].chars().count()
     }
 
     /// The line where the place starts, and the part of the place on it.
     pub(crate) fn line(&self) -> Line<'_> {
         let content = &self.text.content;
-        let start = content[..self.span.start]
-            .rfind('\n')
-            .map_or(0, |newline| newline + 1);
-        let end = content[start..]
-            .find('\n')
-            .map_or(content.len(), |length| start + length);
+        let before = &content[..self.span.start];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let length = content[start..].find('\n');
+        let end = length.map_or(content.len(), |length| start + length);
         let line = content[start..end].trim_end_matches('\r');
         let from = (self.span.start - start).min(line.len());
         let to = (self.span.end - start).clamp(from, line.len());
@@ -103,7 +136,15 @@ impl Place {
     }
 }
 
-fn floor_boundary(content: &str, mut at: usize) -> usize {
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = (self.line_number(), self.column());
+        write!(f, "{}:{line}:{column}", self.file())
+    }
+}
+
+/// The last boundary of characters that is not behind a byte.
+pub(crate) fn floor_boundary(content: &str, mut at: usize) -> usize {
     at = at.min(content.len());
     while !content.is_char_boundary(at) {
         at -= 1;

@@ -1,0 +1,20 @@
+//! What is wrong with a text that a user wrote (a file of the catalogue, a setting, a job
+//! file): the place, what the caret says there, and what to write instead.
+//!
+//! ```
+//! use diskperf_diagnostics::{Place, Problem, Text};
+//! use std::sync::Arc;
+//!
+//! let text = Arc::new(Text::new("disk.toml".to_owned(), "heads = 0\n".to_owned()));
+//! let problem = Problem::error("a disk has no heads").at(&Place::new(&text, 8..9), "at least 1");
+//! assert_eq!(problem.place().map(Place::to_string).as_deref(), Some("disk.toml:1:9"));
+//! ```
+
+mod place;
+mod problem;
+
+pub use place::{Place, Text};
+pub use problem::{Errors, Problem};
+
+#[cfg(test)]
+mod tests;
