@@ -11,6 +11,7 @@
 //! line in the list of them. A suite that runs it names it.
 
 mod blocks;
+mod fio_job;
 mod load;
 pub mod parameter;
 mod pattern;

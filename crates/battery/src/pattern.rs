@@ -3,6 +3,7 @@
 use crate::parameter::Field;
 use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
+use diskperf_fio::Job;
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
@@ -44,6 +45,19 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
 
     /// Why the parameters do not fit together, if they do not.
     fn unfit(&self) -> Option<String> {
+        None
+    }
+
+    fn fio_job(&self) -> Option<&Job> {
+        None
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Bytes that it moves if nobody says otherwise, where that is its own matter.
+    fn usual_bytes(&self) -> Option<u64> {
         None
     }
 

@@ -6,6 +6,7 @@ use crate::pattern::{Entry, Facts, Pattern};
 use crate::programs;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
+use diskperf_fio::Job;
 use diskperf_system::{Buffer, Error, LayoutError, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::collections::BTreeMap;
@@ -22,7 +23,9 @@ pub struct Program {
 /// Two programs are equal if their parameters are: what a survey found does not count.
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.parameters() == other.parameters()
+        self.name == other.name
+            && self.parameters() == other.parameters()
+            && self.fio_job() == other.fio_job()
     }
 }
 
@@ -92,6 +95,29 @@ impl Program {
         })
     }
 
+    /// One that no list has.
+    pub(crate) fn of_pattern(
+        (name, files): (&'static str, &'static str),
+        pattern: Box<dyn Pattern>,
+    ) -> Self {
+        Self {
+            name,
+            files,
+            pattern,
+            think_ns: 0,
+        }
+    }
+
+    /// The section of a job file that it does, if it is one.
+    pub fn fio_job(&self) -> Option<&Job> {
+        self.pattern.fio_job()
+    }
+
+    /// What whoever reads its results must know of how it does its work.
+    pub fn notes(&self) -> Vec<String> {
+        self.pattern.notes()
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -155,7 +181,8 @@ impl Program {
     /// Bytes that the program moves if nobody says otherwise, where that is
     /// its own matter.
     pub fn usual_bytes(&self) -> Option<u64> {
-        self.facts().is_of_a_tree.then_some(tree::USUAL_BYTES)
+        let of_a_tree = self.facts().is_of_a_tree.then_some(tree::USUAL_BYTES);
+        of_a_tree.or_else(|| self.pattern.usual_bytes())
     }
 
     /// Checks the parameters against each other and against the size.

@@ -137,7 +137,7 @@ impl Errors {
     ///
     /// # Errors
     ///
-    /// These problems, if there are any.
+    /// These problems, unless there is none.
     pub fn none_of(problems: Vec<Problem>) -> Result<(), Errors> {
         if problems.is_empty() {
             Ok(())

@@ -66,14 +66,13 @@ impl Sequential {
     }
 }
 
-impl Iterator for Sequential {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
+impl Sequential {
+    /// Where the next I/O begins, of whatever size; nothing at the end.
+    pub fn position(&mut self) -> Option<u64> {
         let start = i128::from(self.region.offset_bytes);
         let length = i128::from(self.region.length_bytes);
         let file = i128::from(self.region.file_bytes);
-        if self.block_bytes == 0 || self.last >= file {
+        if self.last >= file {
             return None;
         }
         if self.last == start && start > 0 && self.skip_bytes < 0 {
@@ -83,13 +82,34 @@ impl Iterator for Sequential {
         if position != 0 && self.skip_bytes != 0 {
             position = self.wrapped(position + i128::from(self.skip_bytes));
         }
-        let offset = position + start;
-        let end = offset + i128::from(self.block_bytes);
-        if position < 0 || position >= length || end > file {
+        if position < 0 || position >= length {
             return None;
         }
-        self.last = end;
-        u64::try_from(offset).ok()
+        u64::try_from(position + start).ok()
+    }
+
+    /// Where the last I/O ended, or what was said to be that.
+    pub fn last_end_bytes(&self) -> u64 {
+        u64::try_from(self.last).unwrap_or(0)
+    }
+
+    /// The last I/O ended here, wherever it began.
+    pub fn go_on_from(&mut self, end_bytes: u64) {
+        self.last = end_bytes.into();
+    }
+}
+
+impl Iterator for Sequential {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let offset = self.position().filter(|_| self.block_bytes > 0)?;
+        let end = offset.checked_add(self.block_bytes)?;
+        if end > self.region.file_bytes {
+            return None;
+        }
+        self.go_on_from(end);
+        Some(offset)
     }
 }
 

@@ -64,7 +64,7 @@ pub fn files(
         .size
         .and_then(Amount::bytes)
         .map_or(all, |size| size.min(all));
-    let block = smallest_block(job);
+    let block = job.smallest_block_bytes();
     if all < block {
         let problem = Problem::error(format!("{all} bytes are less than a block"));
         let label = format!("a block is {block} bytes");
@@ -100,7 +100,7 @@ fn region(job: &Job, clone: u32, count: u64, existing: Option<u64>) -> Result<Re
         (None, Some(share), _) => share,
         (_, _, Some(Amount::Percent(percent))) => {
             let part = Amount::Percent(percent).of(file).min(left);
-            part - part % smallest_block(job)
+            part - part % job.smallest_block_bytes()
         }
         _ => left,
     };
@@ -129,16 +129,10 @@ fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
         return offset;
     }
     let align = match target.offset_align_bytes {
-        0 => smallest_block(job),
+        0 => job.smallest_block_bytes(),
         align => align,
     };
     offset.checked_next_multiple_of(align).unwrap_or(offset)
-}
-
-fn smallest_block(job: &Job) -> u64 {
-    let directions = job.pattern.access.directions().iter();
-    let smallest = directions.map(|&direction| job.blocks.sizes(direction).bounds().0);
-    smallest.min().unwrap_or(4096).max(1)
 }
 
 /// How many I/Os a clone does.

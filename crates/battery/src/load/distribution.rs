@@ -40,6 +40,16 @@ pub(crate) struct Zone {
     range_percent: f64,
 }
 
+impl Zone {
+    /// So many percent of the requests to so many percent of the area.
+    pub(crate) fn new(access_percent: f64, range_percent: f64) -> Self {
+        Self {
+            access_percent,
+            range_percent,
+        }
+    }
+}
+
 /// What a distribution may be, for messages.
 pub(crate) const ALLOWED: &str =
     "uniform, zipf:1.1, pareto:0.2, normal:10, or zoned:60/10:30/20:10/70 (ACCESS%/RANGE%)";
@@ -147,6 +157,14 @@ impl Blocks {
             blocks,
             ranks,
             scatter: scatter(blocks),
+        }
+    }
+
+    /// The same with the most popular ones side by side, from the first on.
+    pub(crate) fn unscattered(distribution: &Distribution, blocks: u64) -> Self {
+        Self {
+            scatter: 1,
+            ..Self::new(distribution, blocks)
         }
     }
 

@@ -20,7 +20,7 @@ pub use storage::{
 use std::collections::BTreeMap;
 
 use crate::number::Base;
-use diskperf_diagnostics::Place;
+use diskperf_diagnostics::{Place, Problem};
 
 /// What is asked for by direction: reads, writes, trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,6 +200,27 @@ impl Job {
     /// Whether an option is given, by fio's name of it.
     pub fn says(&self, key: &str) -> bool {
         self.places.contains_key(key)
+    }
+
+    /// That an option of this job, by fio's name of it, cannot be obeyed: what cannot be,
+    /// what the caret says at the option, and what to write instead.
+    pub fn refuse(&self, key: &str, title: &str, label: &str, help: &str) -> Problem {
+        let problem = Problem::error(title).at(self.place_of(key), label);
+        problem.help(help)
+    }
+
+    /// The least bytes of an I/O of any of its directions.
+    pub fn smallest_block_bytes(&self) -> u64 {
+        let directions = self.pattern.access.directions().iter();
+        let smallest = directions.map(|&direction| self.blocks.sizes(direction).bounds().0);
+        smallest.min().unwrap_or(4096).max(1)
+    }
+
+    /// The most bytes of an I/O of any of its directions.
+    pub fn largest_block_bytes(&self) -> u64 {
+        let directions = self.pattern.access.directions().iter();
+        let largest = directions.map(|&direction| self.blocks.sizes(direction).bounds().1);
+        largest.max().unwrap_or(4096).max(1)
     }
 
     /// Whether each block is taken once before any is taken twice.

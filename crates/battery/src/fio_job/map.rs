@@ -1,0 +1,172 @@
+//! Which blocks of a file were taken: each once before any comes again.
+
+use crate::load::permutation::Permutation;
+use crate::random::Draws;
+
+/// What is left of a file.
+#[derive(Clone, Debug)]
+pub(super) enum Map {
+    /// Blocks of one size come in an order that is computed.
+    Ordered {
+        order: Permutation,
+        blocks: u64,
+        next: u64,
+        seed: u64,
+    },
+    /// Blocks of several sizes take units, and one that was begun is not taken whole.
+    Marked {
+        /// A bit for each unit that was taken.
+        words: Vec<u64>,
+        units: u64,
+        taken: u64,
+        unit_bytes: u64,
+    },
+}
+
+impl Map {
+    pub(super) fn of_one_size(blocks: u64, seed: u64) -> Self {
+        Self::Ordered {
+            order: Permutation::new(blocks, seed),
+            blocks,
+            next: 0,
+            seed,
+        }
+    }
+
+    pub(super) fn of_sizes(units: u64, unit_bytes: u64) -> Self {
+        Self::Marked {
+            words: vec![0; units.div_ceil(64) as usize],
+            units,
+            taken: 0,
+            unit_bytes,
+        }
+    }
+
+    /// All blocks are there again, in another order.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Ordered {
+                order,
+                blocks,
+                next,
+                seed,
+            } => {
+                if *next > 0 {
+                    *seed = seed.wrapping_add(1);
+                    *order = Permutation::new(*blocks, *seed);
+                    *next = 0;
+                }
+            }
+            Self::Marked { words, taken, .. } => {
+                words.fill(0);
+                *taken = 0;
+            }
+        }
+    }
+
+    /// All blocks are there again, in the order of this seed.
+    pub(super) fn repeat(&mut self, with: u64) {
+        self.clear();
+        if let Self::Ordered {
+            order,
+            blocks,
+            seed,
+            ..
+        } = self
+        {
+            *seed = with;
+            *order = Permutation::new(*blocks, with);
+        }
+    }
+
+    /// Where the next block is, which is not taken yet; `align_bytes` is the step of those
+    /// that are drawn. Nothing where all are taken.
+    pub(super) fn next(&mut self, random: &mut Draws, align_bytes: u64) -> Option<u64> {
+        match self {
+            Self::Ordered {
+                order,
+                blocks,
+                next,
+                ..
+            } => (*next < *blocks).then(|| {
+                *next += 1;
+                order.at(*next - 1) * align_bytes
+            }),
+            Self::Marked {
+                words,
+                units,
+                taken,
+                unit_bytes,
+            } => {
+                if *taken == *units {
+                    return None;
+                }
+                let places = (*units * *unit_bytes / align_bytes).max(1);
+                let drawn = random.below(places) * align_bytes / *unit_bytes;
+                Some(next_free(words, *units, drawn)? * *unit_bytes)
+            }
+        }
+    }
+
+    /// Takes a block; how many of its bytes were free.
+    pub(super) fn take(&mut self, at_bytes: u64, bytes: u64) -> u64 {
+        match self {
+            Self::Ordered { .. } => bytes,
+            Self::Marked {
+                words,
+                units,
+                taken,
+                unit_bytes,
+            } => {
+                let first = at_bytes / *unit_bytes;
+                let wanted = bytes.div_ceil(*unit_bytes).min(*units - first);
+                let is_free = |unit: &u64| words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
+                let free = (first..first + wanted).take_while(is_free).count() as u64;
+                for unit in first..first + free {
+                    words[(unit / 64) as usize] |= 1 << (unit % 64);
+                }
+                *taken += free;
+                bytes.min(free * *unit_bytes)
+            }
+        }
+    }
+}
+
+/// The first unit from a place on that is not taken, around the end.
+fn next_free(words: &[u64], units: u64, from: u64) -> Option<u64> {
+    let word_of = (from / 64) as usize;
+    let behind = words[word_of] | ((1 << (from % 64)) - 1);
+    let later = (word_of + 1..words.len()).chain(0..=word_of);
+    let in_word = |number: usize, word: u64| {
+        let unit = number as u64 * 64 + u64::from(word.trailing_ones());
+        (word != u64::MAX && unit < units).then_some(unit)
+    };
+    let mut later = later.map(|number| (number, words[number]));
+    in_word(word_of, behind).or_else(|| later.find_map(|(number, word)| in_word(number, word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_unit_is_taken_once_whatever_the_sizes() {
+        for units in [1, 63, 64, 65, 1000] {
+            let mut map = Map::of_sizes(units, 512);
+            let mut random = Draws::new(1983, 1);
+            let mut seen = BTreeSet::new();
+            for size in [512, 1536, 1024].iter().cycle() {
+                let Some(offset) = map.next(&mut random, 512) else {
+                    break;
+                };
+                let bytes = map.take(offset, *size);
+                assert!(bytes > 0, "seed 1983: {units} {offset}");
+                for unit in offset / 512..(offset + bytes) / 512 {
+                    assert!(seen.insert(unit), "seed 1983: {units} {unit}");
+                }
+            }
+            assert_eq!(seen.len() as u64, units);
+        }
+    }
+}

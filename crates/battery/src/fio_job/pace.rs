@@ -1,0 +1,135 @@
+//! When a clone's I/Os may be issued: rates of each direction, and the ends in time.
+
+use super::stream::Io;
+use crate::random::Draws;
+use diskperf_fio::job::RateProcess;
+use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_timeline::Nanoseconds;
+
+/// The random streams that gaps are drawn from, one for each direction.
+const GAP_STREAMS: PerDirection<u128> = PerDirection {
+    read: 12,
+    write: 13,
+    trim: 14,
+};
+
+/// The rates of a clone.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    limits: PerDirection<Option<Limit>>,
+}
+
+/// What may be issued now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// One of this direction, which was to be issued at a moment if it has a rate.
+    Issue(Direction, Option<Nanoseconds>),
+    /// None before this moment.
+    Wait(Nanoseconds),
+}
+
+impl Rates {
+    pub(super) fn new(job: &Job, (start, seed): (Nanoseconds, u64)) -> Self {
+        let limit = |direction: Direction| {
+            let least_bytes = job.blocks.sizes(direction).bounds().0;
+            let of_iops = job.rate.iops.get(direction);
+            // With several sizes the least counts.
+            let of_iops = of_iops.map(|iops| u64::from(iops) * least_bytes);
+            let bytes_per_s = job.rate.bytes_per_s.get(direction).or(of_iops)?;
+            let is_done = job.pattern.access.does(direction);
+            (is_done && bytes_per_s > 0).then(|| Limit {
+                bytes_per_s,
+                least_bytes,
+                process: job.rate.process,
+                issued_bytes: 0,
+                next_ns: 0.0,
+                start,
+                random: Draws::new(seed, *GAP_STREAMS.get(direction)),
+            })
+        };
+        Self {
+            limits: PerDirection {
+                read: limit(Direction::Read),
+                write: limit(Direction::Write),
+                trim: limit(Direction::Trim),
+            },
+        }
+    }
+
+    /// Whose turn it is, where the mix of directions gives it to one of them. One that is
+    /// ahead of its rate lets the other go.
+    pub(super) fn turn(&self, drawn: Direction, job: &Job, now: Nanoseconds) -> Turn {
+        let due = |direction| self.limits.get(direction).as_ref().map(Limit::next);
+        let issues = |direction| match due(direction) {
+            None => Some(Turn::Issue(direction, None)),
+            Some(due) => (due <= now).then_some(Turn::Issue(direction, Some(due))),
+        };
+        let others = job.pattern.access.directions().iter().copied();
+        let mut others = others.filter(|direction| *direction != drawn);
+        issues(drawn)
+            .or_else(|| others.clone().find_map(issues))
+            .unwrap_or_else(|| {
+                let first = due(drawn).into_iter().chain(others.find_map(due)).min();
+                Turn::Wait(first.unwrap_or(now))
+            })
+    }
+
+    /// An I/O was issued.
+    pub(super) fn issued(&mut self, io: &Io) {
+        if let Some(limit) = self.limits.get_mut(io.direction) {
+            limit.issued(u64::from(io.bytes));
+        }
+    }
+}
+
+/// The rate of a direction.
+#[derive(Clone, Debug)]
+struct Limit {
+    bytes_per_s: u64,
+    least_bytes: u64,
+    process: RateProcess,
+    issued_bytes: u64,
+    next_ns: f64,
+    start: Nanoseconds,
+    random: Draws,
+}
+
+impl Limit {
+    /// When the next I/O is to be issued, whatever became of the last.
+    fn next(&self) -> Nanoseconds {
+        self.start + Nanoseconds(self.next_ns as u64)
+    }
+
+    fn issued(&mut self, bytes: u64) {
+        let rate = self.bytes_per_s as f64;
+        self.issued_bytes += bytes;
+        self.next_ns = match self.process {
+            // Of the sum, so that no rounding adds up.
+            RateProcess::Linear => self.issued_bytes as f64 * 1e9 / rate,
+            RateProcess::Poisson => {
+                let mean_ns = self.least_bytes as f64 * 1e9 / rate;
+                self.next_ns + self.random.exponential() * mean_ns
+            }
+        };
+    }
+}
+
+/// The ends in time of a clone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// When the ramp ends, as long as it lasts.
+    pub(super) ramp: Option<Nanoseconds>,
+    /// When the last I/O may be issued; none where the amount decides.
+    pub(super) end: Option<Nanoseconds>,
+}
+
+impl Times {
+    pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
+        let after = |microseconds: u64| start + Nanoseconds(microseconds.saturating_mul(1000));
+        let (ramp_us, runtime_us) = (job.times.ramp_us, job.times.runtime_us);
+        Self {
+            ramp: (ramp_us > 0).then(|| after(ramp_us)),
+            end: (runtime_us > 0).then(|| after(ramp_us.saturating_add(runtime_us))),
+        }
+    }
+}

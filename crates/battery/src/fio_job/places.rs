@@ -1,0 +1,278 @@
+//! Where in one file the next I/O is.
+
+use super::map::Map;
+use crate::load::distribution::{Blocks, Distribution, Zone};
+use crate::random::Draws;
+use diskperf_fio::job::{self, Sequencer, Sizes, ZoneMode};
+use diskperf_fio::offsets::{Region, Sequential};
+use diskperf_fio::{Direction, Job, PerDirection};
+
+/// The random stream that offsets are drawn from.
+const OFFSET_STREAM: u128 = 9;
+
+/// What was done to a file, and so what is next.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub(super) region: Region,
+    walks: PerDirection<Sequential>,
+    /// Where the last I/O of each direction began.
+    starts: PerDirection<Option<u64>>,
+    zones: job::Zones,
+    zone_start_bytes: u64,
+    /// Done in this zone.
+    zone_bytes: u64,
+    map: Option<Map>,
+    popular: PerDirection<Option<Blocks>>,
+    /// What drawn offsets are multiples of.
+    align_bytes: PerDirection<u64>,
+    percent: PerDirection<u8>,
+    is_random: bool,
+    sequencer: Sequencer,
+    random: Draws,
+    seed: u64,
+}
+
+/// A place that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) offset_bytes: u64,
+    /// Whether sizes of random I/O are for it.
+    pub(super) is_random: bool,
+    /// Whether the map of blocks that were taken counts for it.
+    pub(super) is_mapped: bool,
+}
+
+impl Places {
+    pub(super) fn new(job: &Job, region: Region, seed: u64) -> Self {
+        let each = |of: &dyn Fn(Direction) -> u64| PerDirection {
+            read: of(Direction::Read),
+            write: of(Direction::Write),
+            trim: of(Direction::Trim),
+        };
+        let least = |direction| job.blocks.sizes(direction).bounds().0.max(1);
+        let align_bytes = each(&|direction| match *job.blocks.align.get(direction) {
+            0 => least(direction),
+            bytes => bytes,
+        });
+        let skip_bytes = job.pattern.skip_bytes;
+        let popular = |direction| popular(job, region, direction);
+        let walk = Sequential::new(region, 1, skip_bytes);
+        let mut places = Self {
+            region,
+            walks: PerDirection::all(walk),
+            starts: PerDirection::default(),
+            zones: job.zones,
+            zone_start_bytes: region.offset_bytes,
+            zone_bytes: 0,
+            map: None,
+            popular: PerDirection {
+                read: popular(Direction::Read),
+                write: popular(Direction::Write),
+                trim: popular(Direction::Trim),
+            },
+            align_bytes,
+            percent: job.random.percent,
+            is_random: job.pattern.access.is_random(),
+            sequencer: job.pattern.sequencer,
+            random: Draws::new(seed, OFFSET_STREAM),
+            seed,
+        };
+        if places.is_random && job.has_random_map() {
+            places.map = Some(places.new_map(job));
+        }
+        places
+    }
+
+    /// The map that fits the sizes: one size walks in an order that takes no memory.
+    fn new_map(&self, job: &Job) -> Map {
+        let directions = job.pattern.access.directions();
+        let sizes: Vec<Sizes> = directions.iter().map(|&of| job.blocks.sizes(of)).collect();
+        let only = sizes[0].only();
+        let same = sizes.iter().all(|sizes| sizes.only() == only);
+        let unit_bytes = job.smallest_block_bytes();
+        let part_bytes = match self.zones.mode {
+            ZoneMode::Strided => self.zones.range_bytes,
+            ZoneMode::None => self.used_bytes(),
+        };
+        match only.filter(|_| same) {
+            Some(bytes) => Map::of_one_size(part_bytes / bytes.max(1), self.seed),
+            None => Map::of_sizes(part_bytes / unit_bytes, unit_bytes),
+        }
+    }
+
+    /// As much of the region as there is of the file.
+    fn used_bytes(&self) -> u64 {
+        used_bytes(self.region)
+    }
+
+    /// Begins at the front again, with all blocks to take; random places go on as they do.
+    pub(super) fn reset(&mut self) {
+        for direction in Direction::ALL {
+            let walk = self.walks.get_mut(direction);
+            walk.go_on_from(self.region.offset_bytes);
+        }
+        self.starts = PerDirection::default();
+        self.zone_start_bytes = self.region.offset_bytes;
+        self.zone_bytes = 0;
+        if let Some(map) = &mut self.map {
+            map.clear();
+        }
+    }
+
+    /// Draws the same again that it drew at first.
+    pub(super) fn repeat(&mut self) {
+        self.random = Draws::new(self.seed, OFFSET_STREAM);
+        if let Some(map) = &mut self.map {
+            map.repeat(self.seed);
+        }
+    }
+
+    /// The next place of a direction; `draws` says whether it is one that is drawn where
+    /// the job draws. Nothing at the end of the file.
+    pub(super) fn find(&mut self, direction: Direction, draws: bool) -> Option<Found> {
+        if self.zones.mode == ZoneMode::Strided {
+            self.enter_zone(direction);
+        }
+        let found = |offset_bytes, is_random, is_mapped| Found {
+            offset_bytes,
+            is_random,
+            is_mapped,
+        };
+        let found = match (draws, self.sequencer) {
+            (true, _) if self.is_random && self.happens(direction) => {
+                let offset = self.drawn(direction)?;
+                found(offset, true, true)
+            }
+            (true, _) if self.is_random => {
+                let offset = self.following(direction);
+                found(offset.or_else(|| self.drawn(direction))?, false, false)
+            }
+            (true, _) => found(self.following(direction)?, false, true),
+            (false, Sequencer::Sequential) => {
+                let offset = self.following(direction);
+                found(offset.or_else(|| self.drawn(direction))?, false, false)
+            }
+            (false, Sequencer::Identical) => {
+                let again = self.starts.get(direction);
+                found(again.unwrap_or(self.region.offset_bytes), false, false)
+            }
+        };
+        (found.offset_bytes < self.region.file_bytes).then_some(found)
+    }
+
+    /// Whether a random job draws this offset.
+    fn happens(&mut self, direction: Direction) -> bool {
+        match *self.percent.get(direction) {
+            100 => true,
+            percent => self.random.below(100) < u64::from(percent),
+        }
+    }
+
+    /// Behind the last I/O of the direction.
+    fn following(&mut self, direction: Direction) -> Option<u64> {
+        self.walks.get_mut(direction).position()
+    }
+
+    fn drawn(&mut self, direction: Direction) -> Option<u64> {
+        let align_bytes = *self.align_bytes.get(direction);
+        let start = self.zone_start_bytes;
+        if let Some(map) = &mut self.map {
+            return Some(start + map.next(&mut self.random, align_bytes)?);
+        }
+        let block = match self.popular.get(direction) {
+            Some(blocks) => blocks.draw(&mut self.random),
+            None => self.random.below(self.blocks(align_bytes)?),
+        };
+        Some(start + block * align_bytes)
+    }
+
+    /// How many places of a step there are to draw from.
+    fn blocks(&self, align_bytes: u64) -> Option<u64> {
+        let bytes = match self.zones.mode {
+            ZoneMode::Strided => self.zones.range_bytes,
+            ZoneMode::None => self.used_bytes(),
+        };
+        Some(bytes / align_bytes).filter(|blocks| *blocks > 0)
+    }
+
+    /// How much of an I/O at a place is done: of one that the map counts, what is free.
+    pub(super) fn take(&mut self, direction: Direction, found: Found, bytes: u64) -> u64 {
+        let bytes = match &mut self.map {
+            Some(map) if found.is_mapped && self.is_random => {
+                map.take(found.offset_bytes - self.zone_start_bytes, bytes)
+            }
+            Some(_) | None => bytes,
+        };
+        *self.starts.get_mut(direction) = Some(found.offset_bytes);
+        let walk = self.walks.get_mut(direction);
+        walk.go_on_from(found.offset_bytes + bytes);
+        self.zone_bytes += bytes;
+        bytes
+    }
+
+    /// Goes to the next zone when this one has had its share.
+    fn enter_zone(&mut self, direction: Direction) {
+        let job::Zones {
+            size_bytes,
+            range_bytes,
+            skip_bytes,
+            ..
+        } = self.zones;
+        if self.zone_bytes >= size_bytes {
+            self.zone_bytes = 0;
+            self.zone_start_bytes += range_bytes + skip_bytes;
+            if self.zone_start_bytes >= self.region.file_bytes {
+                self.zone_start_bytes = self.region.offset_bytes;
+            }
+            let walk = self.walks.get_mut(direction);
+            walk.go_on_from(self.zone_start_bytes);
+        }
+        let walk = self.walks.get_mut(direction);
+        if walk.last_end_bytes() >= self.zone_start_bytes + range_bytes {
+            walk.go_on_from(self.zone_start_bytes);
+        }
+        // A zone that is shorter than what is done in it is taken again and again.
+        if let Some(map) = &mut self.map
+            && self.zone_bytes.is_multiple_of(range_bytes.max(1))
+        {
+            map.clear();
+        }
+    }
+}
+
+fn used_bytes(region: Region) -> u64 {
+    let left = region.file_bytes.saturating_sub(region.offset_bytes);
+    left.min(region.length_bytes)
+}
+
+/// How often each block of a region is asked for, where not all are equally often.
+fn popular(job: &Job, region: Region, direction: Direction) -> Option<Blocks> {
+    let distribution = distribution(job, direction, used_bytes(region))?;
+    let least = job.blocks.sizes(direction).bounds().0.max(1);
+    let unit_bytes = match *job.blocks.align.get(direction) {
+        0 => least,
+        bytes => bytes,
+    };
+    Some(Blocks::new(&distribution, used_bytes(region) / unit_bytes))
+}
+
+/// A job's distribution over so many bytes; nothing where it is uniform.
+fn distribution(job: &Job, direction: Direction, bytes: u64) -> Option<Distribution> {
+    Some(match job.random.distribution.get(direction) {
+        job::Distribution::Uniform => return None,
+        job::Distribution::Zipf { theta, .. } => Distribution::Zipf { theta: *theta },
+        job::Distribution::Pareto { h, .. } => Distribution::Pareto { h: *h },
+        job::Distribution::Normal { deviation, .. } => Distribution::Normal {
+            deviation_percent: *deviation,
+        },
+        job::Distribution::Zoned(zones) => {
+            let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), zone.extent as f64);
+            Distribution::Zoned(zones.iter().map(zone).collect())
+        }
+        job::Distribution::ZonedBytes(zones) => {
+            let share = |extent: u64| extent as f64 * 100.0 / bytes.max(1) as f64;
+            let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), share(zone.extent));
+            Distribution::Zoned(zones.iter().map(zone).collect())
+        }
+    })
+}

@@ -1,0 +1,78 @@
+//! How large the next I/O is.
+
+use crate::random::Draws;
+use diskperf_fio::job::{Blocks, Sizes};
+use diskperf_fio::{Direction, PerDirection};
+
+/// The random stream that sizes are drawn from.
+const SIZE_STREAM: u128 = 8;
+
+/// Draws sizes as fio does.
+#[derive(Clone, Debug)]
+pub(super) struct SizeDraws {
+    sizes: PerDirection<Sizes>,
+    unaligned: bool,
+    by_sequence: bool,
+    random: Draws,
+}
+
+impl SizeDraws {
+    pub(super) fn new(blocks: &Blocks, seed: u64) -> Self {
+        Self {
+            sizes: PerDirection {
+                read: blocks.sizes(Direction::Read),
+                write: blocks.sizes(Direction::Write),
+                trim: blocks.sizes(Direction::Trim),
+            },
+            unaligned: blocks.unaligned,
+            by_sequence: blocks.by_sequence,
+            random: Draws::new(seed, SIZE_STREAM),
+        }
+    }
+
+    /// The next size of a direction; nothing if not even the least fits in the room. One
+    /// that does not fit is drawn again, and one size alone is not looked at.
+    pub(super) fn draw(
+        &mut self,
+        direction: Direction,
+        is_random: bool,
+        room_bytes: u64,
+    ) -> Option<u64> {
+        let of = match (self.by_sequence, is_random) {
+            (true, false) => Direction::Read,
+            (true, true) => Direction::Write,
+            (false, _) => direction,
+        };
+        let sizes = self.sizes.get(of);
+        if let Some(bytes) = sizes.only() {
+            return Some(bytes);
+        }
+        let (least, most) = sizes.bounds();
+        if least > room_bytes {
+            return None;
+        }
+        loop {
+            let point = self.random.unit();
+            let drawn = match sizes {
+                Sizes::Fixed(bytes) => *bytes,
+                Sizes::Range { .. } => least + (most as f64 * point) as u64,
+                Sizes::Split(parts) => {
+                    let mut percent = 0;
+                    let owner = parts.iter().find(|part| {
+                        percent += part.percent;
+                        point * 100.0 <= f64::from(percent)
+                    });
+                    owner.map_or(least, |part| part.bytes)
+                }
+            };
+            let whole = match self.unaligned {
+                true => drawn,
+                false => drawn - drawn % least,
+            };
+            let bytes = whole.min(most);
+            if bytes > 0 && bytes <= room_bytes {
+                return Some(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a clone of a job does, one I/O after the other, whenever it does it: the order of
+//! fio's `do_io` and `fill_io_u`.
+
+use super::places::Places;
+use super::service::Service;
+use super::sizes::SizeDraws;
+use crate::random::Draws;
+use diskperf_fio::job::{Access, Amount};
+use diskperf_fio::plan::PlannedFile;
+use diskperf_fio::{Direction, Job};
+
+/// The random stream that directions are drawn from.
+const DIRECTION_STREAM: u128 = 11;
+
+/// An I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Io {
+    pub(super) direction: Direction,
+    /// Which of the clone's files.
+    pub(super) file: usize,
+    pub(super) offset_bytes: u64,
+    pub(super) bytes: u32,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Io(Io),
+    /// All that is under way ends before it goes on.
+    EndOfPass,
+    /// The job is done.
+    Nothing,
+}
+
+/// The I/Os of a clone.
+#[derive(Clone, Debug)]
+pub(super) struct Stream<'a> {
+    job: &'a Job,
+    files: Vec<Places>,
+    service: Service,
+    sizes: SizeDraws,
+    directions: Draws,
+    seed: u64,
+    /// I/Os until one is drawn (`rw=randread:N`).
+    until_drawn: u32,
+    /// A trim whose write is to come.
+    trimmed: Option<Io>,
+    amounts: Amounts,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(job: &'a Job, files: &[PlannedFile], seed: u64) -> Self {
+        let number_of = |number: usize| seed ^ (number as u64).rotate_left(48);
+        let places = files.iter().enumerate();
+        let places = places.map(|(number, file)| Places::new(job, file.region, number_of(number)));
+        Self {
+            job,
+            files: places.collect(),
+            service: Service::new(job, files.len(), seed),
+            sizes: SizeDraws::new(&job.blocks, seed),
+            directions: Draws::new(seed, DIRECTION_STREAM),
+            seed,
+            until_drawn: 1,
+            trimmed: None,
+            amounts: Amounts::new(job, files),
+        }
+    }
+
+    /// The next I/O, of a direction that was [drawn](Self::draw_direction).
+    pub(super) fn next(&mut self, direction: Direction) -> Next {
+        if let Some(trim) = self.trimmed.take() {
+            let write = Io {
+                direction: Direction::Write,
+                ..trim
+            };
+            self.amounts.count(&write);
+            return Next::Io(write);
+        }
+        if self.amounts.pass_is_over() {
+            return self.end_pass();
+        }
+        let Some(io) = self.find(direction) else {
+            return self.end_pass();
+        };
+        if self.trims_first() {
+            self.trimmed = Some(io);
+        } else {
+            self.amounts.count(&io);
+        }
+        Next::Io(io)
+    }
+
+    /// The direction of the next I/O where rates have no say.
+    pub(super) fn draw_direction(&mut self) -> Direction {
+        let pattern = &self.job.pattern;
+        match pattern.access {
+            Access::Mixed | Access::RandomMixed => {
+                match self.directions.below(100) < u64::from(pattern.read_percent) {
+                    true => Direction::Read,
+                    false => Direction::Write,
+                }
+            }
+            _ if self.trims_first() => Direction::Trim,
+            access => access.first(),
+        }
+    }
+
+    /// What is counted begins at zero: the ramp is over.
+    pub(super) fn forget_amounts(&mut self) {
+        self.amounts.done_bytes = 0;
+        self.amounts.done_ios = 0;
+    }
+
+    fn trims_first(&self) -> bool {
+        match self.job.pattern.access {
+            Access::TrimWrite | Access::RandomTrimWrite => true,
+            Access::Read
+            | Access::Write
+            | Access::Trim
+            | Access::RandomRead
+            | Access::RandomWrite
+            | Access::RandomTrim
+            | Access::Mixed
+            | Access::RandomMixed => false,
+        }
+    }
+
+    fn find(&mut self, direction: Direction) -> Option<Io> {
+        loop {
+            let file = self.service.next()?;
+            if let Some(io) = self.find_in(file, direction) {
+                return Some(io);
+            }
+            // By time, and by popularity, a file that is done begins again at once.
+            if self.amounts.is_by_time || self.service.is_endless() {
+                self.files[file].reset();
+                if let Some(io) = self.find_in(file, direction) {
+                    return Some(io);
+                }
+            }
+            self.service.done(file);
+        }
+    }
+
+    fn find_in(&mut self, file: usize, direction: Direction) -> Option<Io> {
+        let draws = self.until_drawn <= 1;
+        self.until_drawn = match draws {
+            true => self.job.pattern.sequence,
+            false => self.until_drawn - 1,
+        };
+        let places = &mut self.files[file];
+        let found = places.find(direction, draws)?;
+        let region = places.region;
+        let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
+        let room_bytes = end_bytes.saturating_sub(found.offset_bytes);
+        let bytes = self.sizes.draw(direction, found.is_random, room_bytes)?;
+        if found.offset_bytes.checked_add(bytes)? > region.file_bytes {
+            return None;
+        }
+        let bytes = places.take(direction, found, bytes);
+        Some(Io {
+            direction,
+            file,
+            offset_bytes: found.offset_bytes,
+            bytes: bytes as u32,
+        })
+    }
+
+    fn end_pass(&mut self) -> Next {
+        if !self.amounts.goes_on() {
+            return Next::Nothing;
+        }
+        self.amounts.begin_pass();
+        self.service.reset();
+        for places in &mut self.files {
+            places.reset();
+        }
+        if self.job.random.repeatable {
+            for places in &mut self.files {
+                places.repeat();
+            }
+            self.sizes = SizeDraws::new(&self.job.blocks, self.seed);
+            self.directions = Draws::new(self.seed, DIRECTION_STREAM);
+        }
+        Next::EndOfPass
+    }
+}
+
+/// How much was done, and how much is to be.
+#[derive(Clone, Debug)]
+struct Amounts {
+    is_by_time: bool,
+    /// Of one loop, and of a pass over the files.
+    limit_bytes: u64,
+    pass_limit_bytes: u64,
+    loops: u64,
+    most_ios: u64,
+    /// Whether passes go on after the loops, as with `io_size`.
+    goes_round: bool,
+    largest_bytes: u64,
+    loops_left: u64,
+    done_bytes: u64,
+    done_ios: u64,
+    pass_bytes: u64,
+    pass_ios: u64,
+}
+
+impl Amounts {
+    fn new(job: &Job, files: &[PlannedFile]) -> Self {
+        let lengths = files.iter().map(|file| file.region.length_bytes).sum();
+        let size = job.target.size.and_then(Amount::bytes);
+        let size_bytes = size.map_or(lengths, |size| size.min(lengths));
+        let io_size = job.target.io_size.map(|amount| amount.of(size_bytes));
+        let goes_past = match job.pattern.access {
+            Access::Mixed => true,
+            access => access.is_random() && !job.has_random_map(),
+        };
+        let loops = u64::from(job.target.loops);
+        let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
+        Self {
+            is_by_time: job.times.time_based,
+            limit_bytes: io_size.unwrap_or(size_bytes),
+            pass_limit_bytes: match goes_past {
+                true => size_bytes.max(io_size.unwrap_or(0)),
+                false => size_bytes,
+            },
+            loops,
+            most_ios: most_ios.saturating_mul(loops),
+            goes_round: io_size.is_some(),
+            largest_bytes: job.largest_block_bytes(),
+            loops_left: loops.saturating_sub(1),
+            done_bytes: 0,
+            done_ios: 0,
+            pass_bytes: 0,
+            pass_ios: 0,
+        }
+    }
+
+    fn count(&mut self, io: &Io) {
+        self.done_bytes += u64::from(io.bytes);
+        self.pass_bytes += u64::from(io.bytes);
+        self.done_ios += 1;
+        self.pass_ios += 1;
+    }
+
+    fn pass_is_over(&self) -> bool {
+        let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
+        !self.is_by_time
+            && (self.done_bytes >= limit_bytes
+                || self.done_ios >= self.most_ios
+                || self.pass_bytes >= self.pass_limit_bytes)
+    }
+
+    fn begin_pass(&mut self) {
+        self.loops_left = self.loops_left.saturating_sub(1);
+        self.pass_bytes = 0;
+        self.pass_ios = 0;
+    }
+
+    /// Whether another pass follows. One that did nothing is the last.
+    fn goes_on(&self) -> bool {
+        if self.pass_ios == 0 || self.done_ios >= self.most_ios {
+            return false;
+        }
+        let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);
+        self.is_by_time
+            || self.loops_left > 0
+            || (self.goes_round && left_bytes > 0 && left_bytes >= self.largest_bytes)
+    }
+}

@@ -1,0 +1,244 @@
+//! What of a job file cannot be done here, and what is done in another way.
+
+use diskperf_fio::job::{
+    Allocation, Distribution, Engine, ErrorPolicy, SyncFlag, ThinkOn, Verification,
+};
+use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::{Errors, Problem};
+
+/// The most memory that the buffers of one clone take.
+const LARGEST_BUFFERS_BYTES: u64 = 4 << 30;
+/// The most I/Os under way of one clone.
+const DEEPEST: u32 = 4096;
+
+/// An error for each option that changes what is done and cannot be obeyed.
+pub(super) fn check(job: &Job) -> Result<(), Errors> {
+    let refusals = [
+        engine(job),
+        files(job),
+        pattern(job),
+        course(job),
+        ends(job),
+    ];
+    Errors::none_of(refusals.into_iter().flatten().collect())
+}
+
+/// One refusal where something is so.
+fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
+    is_so.then(refusal)
+}
+
+fn engine(job: &Job) -> Vec<Problem> {
+    let engine = &job.engine;
+    let bytes = u64::from(super::depth(job)).saturating_mul(job.largest_block_bytes());
+    let refusals = [
+        when(engine.engine == Engine::Mmap, || {
+            let label = "files are not mapped here";
+            job.refuse("ioengine", "ioengine=mmap", label, "use psync or io_uring")
+        }),
+        when(engine.depth > DEEPEST, || {
+            let label = "more than 4096 under way";
+            job.refuse("iodepth", "the depth is too large", label, "lower iodepth")
+        }),
+        when(bytes > LARGEST_BUFFERS_BYTES, || {
+            let label = "buffers of so many blocks take more than 4 GiB";
+            let title = "the buffers are too large";
+            job.refuse("iodepth", title, label, "lower iodepth or bs")
+        }),
+        when(job.largest_block_bytes() > 1 << 30, || {
+            let label = "more than one call moves";
+            job.refuse("bs", "the block is too large", label, "use 1g at most")
+        }),
+    ];
+    refusals.into_iter().flatten().collect()
+}
+
+fn files(job: &Job) -> Vec<Problem> {
+    let files = &job.files;
+    let refusals = [
+        when(
+            files.size_bytes.is_some_and(|(low, high)| low != high),
+            || {
+                let label = "fio draws a size for each file";
+                job.refuse("filesize", "a range of file sizes", label, "give one size")
+            },
+        ),
+        when(
+            matches!(files.allocation, Allocation::Posix | Allocation::Keep),
+            || {
+                let label = "files get their blocks as they are written";
+                job.refuse("fallocate", "this kind of fallocate", label, "use `none`")
+            },
+        ),
+        when(files.create_on_open, || {
+            let label = "files are made before the clock starts";
+            job.refuse("create_on_open", "create_on_open", label, "remove it")
+        }),
+        when(!files.may_create, || {
+            let label = "files are made where there are none";
+            let title = "allow_file_create=0";
+            job.refuse("allow_file_create", title, label, "remove it")
+        }),
+        when(files.unlink_each_loop, || {
+            let label = "files stay until the job ends";
+            job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
+        }),
+    ];
+    refusals.into_iter().flatten().collect()
+}
+
+fn pattern(job: &Job) -> Vec<Problem> {
+    let has_center = |direction: &Direction| match job.random.distribution.get(*direction) {
+        Distribution::Zipf { center, .. }
+        | Distribution::Pareto { center, .. }
+        | Distribution::Normal { center, .. } => center.is_some(),
+        Distribution::Uniform | Distribution::Zoned(_) | Distribution::ZonedBytes(_) => false,
+    };
+    let directions = job.pattern.access.directions();
+    let refusals = [
+        when(directions.iter().any(has_center), || {
+            let label = "popular blocks are scattered over the file";
+            let title = "a distribution with a center";
+            let help = "leave the center out";
+            job.refuse("random_distribution", title, label, help)
+        }),
+        when(job.verify.kind != Verification::None, || {
+            let label = "data are not read back";
+            job.refuse("verify", "verify", label, "remove it, and compare by hand")
+        }),
+    ];
+    refusals.into_iter().flatten().collect()
+}
+
+fn course(job: &Job) -> Vec<Problem> {
+    let think = &job.think;
+    let pauses = think.time_us > 0;
+    let trims_and_writes = job.pattern.access.directions() == [Direction::Write, Direction::Trim];
+    let refusals = [
+        when(job.sync.flag == SyncFlag::Sync, || {
+            let label = "this is O_SYNC, and only O_DSYNC is here";
+            job.refuse("sync", "sync=sync", label, "use `sync=dsync`")
+        }),
+        when(job.sync.range.every_writes > 0, || {
+            let label = "there is no such call here";
+            job.refuse("sync_file_range", "sync_file_range", label, "use fdatasync")
+        }),
+        when(pauses && think.after_us > 0, || {
+            let label = "pauses come after a number of I/Os";
+            let help = "use thinktime_blocks";
+            job.refuse("thinktime_iotime", "thinktime_iotime", label, help)
+        }),
+        when(pauses && job.rate.ignore_think, || {
+            let label = "what a pause delays is caught up with";
+            let help = "remove it, or the pauses";
+            job.refuse(
+                "rate_ignore_thinktime",
+                "rate_ignore_thinktime",
+                label,
+                help,
+            )
+        }),
+        when(job.rate.is_limited() && trims_and_writes, || {
+            let label = "a write follows its trim at once";
+            let title = "a rate of trims and writes";
+            job.refuse(rate_key(job), title, label, "remove it")
+        }),
+        when(
+            job.rate.least_bytes_per_s != PerDirection::default(),
+            || {
+                let label = "a slow job goes on";
+                job.refuse("rate_min", "rate_min", label, "remove it")
+            },
+        ),
+        when(job.rate.least_iops != PerDirection::default(), || {
+            let label = "a slow job goes on";
+            job.refuse("rate_iops_min", "rate_iops_min", label, "remove it")
+        }),
+        when(job.order.flow > 0, || {
+            let label = "jobs do not share a flow here";
+            job.refuse("flow", "flow", label, "use rates")
+        }),
+    ];
+    refusals.into_iter().flatten().collect()
+}
+
+fn rate_key(job: &Job) -> &'static str {
+    match job.says("rate") {
+        true => "rate",
+        false => "rate_iops",
+    }
+}
+
+fn ends(job: &Job) -> Vec<Problem> {
+    let refusals = [
+        when(job.latency.target_us > 0, || {
+            let label = "the depth is not searched for";
+            job.refuse(
+                "latency_target",
+                "latency_target",
+                label,
+                "give the iodepth",
+            )
+        }),
+        when(job.latency.most_us > 0, || {
+            let label = "a slow I/O ends nothing";
+            job.refuse("max_latency", "max_latency", label, "remove it")
+        }),
+        when(job.steady.is_asked, || {
+            let label = "the job would not end when it is steady";
+            job.refuse("steadystate", "steadystate", label, "give a runtime")
+        }),
+        when(job.errors != ErrorPolicy::default(), || {
+            let label = "the first error ends the job";
+            job.refuse("continue_on_error", "continue_on_error", label, "remove it")
+        }),
+        when(job.order.exit_all, || {
+            let label = "each job ends by itself";
+            job.refuse("exitall", "exitall", label, "give the others a runtime")
+        }),
+    ];
+    refusals.into_iter().flatten().collect()
+}
+
+/// What is done in another way than fio does it, in words.
+pub(super) fn notes(job: &Job) -> Vec<String> {
+    let engine = &job.engine;
+    let name = engine.engine.name();
+    let through = match engine.engine {
+        Engine::IoUring | Engine::Mmap => None,
+        Engine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
+        Engine::Libaio if engine.direct => {
+            Some("libaio's I/Os are submitted through io_uring".to_owned())
+        }
+        Engine::Libaio => {
+            Some("libaio without direct=1 waits for each I/O: depth 1, through a thread".to_owned())
+        }
+        Engine::Posixaio => Some("posixaio's I/Os go through threads, as its own do".to_owned()),
+        Engine::Sync | Engine::Psync | Engine::Vsync | Engine::Pvsync | Engine::Pvsync2 => {
+            Some(format!(
+                "{name}: {}, through a thread's preadv2 and pwritev2",
+                match super::depth(job) {
+                    1 => "depth 1".to_owned(),
+                    depth => format!("depth {depth} (io_submit_mode=offload)"),
+                }
+            ))
+        }
+    };
+    let makes_files = !super::lays_out(job);
+    let notes = [
+        through,
+        (makes_files && job.files.allocation == Allocation::Native).then(|| {
+            "new files get their blocks as they are written, as with fallocate=none".to_owned()
+        }),
+        job.rate.is_limited().then(|| {
+            "I/Os of a rate do not wait for those before them, and their latency counts from when they were to be issued".to_owned()
+        }),
+        (job.think.time_us > 0 && job.think.counts == ThinkOn::Completion).then(|| {
+            "no more I/Os are under way than thinktime_blocks says".to_owned()
+        }),
+        (job.data.compressible_percent > 0).then(|| {
+            "what compresses is a share of every 4096 bytes".to_owned()
+        }),
+    ];
+    notes.into_iter().flatten().collect()
+}
