@@ -18,6 +18,7 @@ use arrivals::Spacing;
 use diskperf_system::{EngineChoice, File, Open, Operation, RingOptions, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
+use slots::Slots;
 
 choices! {
     /// A yes or a no.
@@ -70,6 +71,8 @@ pub(crate) const AREA: &str = "load";
 pub(crate) struct Load {
     /// Requests under way at once, of each worker.
     pub(crate) depth: u64,
+    /// Requests that are handed over at once, at most; 0 is a quarter of the depth.
+    pub(crate) batch: u64,
     /// Workers on each drive: each has a thread and a ring of its own.
     pub(crate) workers: u64,
     /// Bytes of the area that requests fall into.
@@ -90,6 +93,7 @@ impl Default for Load {
     fn default() -> Self {
         Self {
             depth: 1,
+            batch: 0,
             workers: 1,
             area_bytes: 256 * MIB,
             rate_iops: 0,
@@ -119,6 +123,11 @@ impl Load {
                 "depth",
                 "requests under way at once, of each worker",
                 Value::Count(&mut self.depth, 1, DEEPEST),
+            ),
+            field(
+                "batch",
+                "requests that are handed over at once, at most; 0: a quarter of the depth",
+                Value::Count(&mut self.batch, 0, DEEPEST),
             ),
             field(
                 "workers",
@@ -202,6 +211,16 @@ impl Load {
         let least_bytes = call_bytes * (4 * self.depth).max(16);
         let most_bytes = if writes { 256 * MIB } else { GIB };
         (least_bytes, most_bytes.max(least_bytes))
+    }
+
+    /// The slots of its ring.
+    pub(crate) fn slots(&self) -> Slots {
+        // A device begins with the first of many while the others are still prepared.
+        let batch = match self.batch {
+            0 => self.depth.div_ceil(4),
+            batch => batch,
+        };
+        Slots::submitting(self.depth, batch)
     }
 
     /// How long a repetition takes, where that is given.

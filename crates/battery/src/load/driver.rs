@@ -36,7 +36,7 @@ impl<'a> Driver<'a> {
             file,
             durability,
             pace,
-            slots: Slots::new(load.depth),
+            slots: load.slots(),
             unsynced: 0,
         }
     }

@@ -12,19 +12,27 @@ pub(crate) struct Slots {
     doing: Vec<Option<Submission>>,
     /// What is to be submitted.
     batch: Vec<Submission>,
+    /// How much of it at once, at most.
+    at_once: usize,
     /// What completed, and how many of them were taken.
     done: Vec<Completion>,
     taken: usize,
 }
 
 impl Slots {
-    /// Of a ring of so many slots.
+    /// Of a ring of so many slots, which submits all that it can at once.
     pub(crate) fn new(depth: u64) -> Self {
+        Self::submitting(depth, depth)
+    }
+
+    /// The same, which submits at most so many at once.
+    pub(crate) fn submitting(depth: u64, at_once: u64) -> Self {
         let depth = depth as usize;
         Self {
             free: (0..depth as u32).rev().collect(),
             doing: vec![None; depth],
             batch: Vec::with_capacity(depth),
+            at_once: at_once.max(1) as usize,
             done: Vec::with_capacity(depth),
             taken: 0,
         }
@@ -59,10 +67,10 @@ impl Slots {
     /// Submits what has a slot and is not submitted.
     #[inline]
     pub(crate) async fn submit(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        if !self.batch.is_empty() {
-            system.submit(&self.batch).await?;
-            self.batch.clear();
+        for some in self.batch.chunks(self.at_once) {
+            system.submit(some).await?;
         }
+        self.batch.clear();
         Ok(())
     }
 
