@@ -88,6 +88,9 @@ impl Turns {
 /// The bit of [`Turn::order`] that says [`Rank::Sleeper`].
 const SLEEPER: u64 = 1 << 63;
 
+/// Entries that are looked at one after the other.
+const NEAR: usize = 8;
+
 /// What is due, the last first. Few things are due at a time (a clock's tick,
 /// what each drive and each channel does next): to move those that come before
 /// a new one takes less than to keep a heap.
@@ -109,8 +112,24 @@ impl<T> Queue<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, turn: Turn, what: T) {
-        let later = self.entries.partition_point(|entry| entry.turn > turn);
-        self.entries.insert(later, Entry { turn, what });
+        let mut at = self.entries.len();
+        let near = at.saturating_sub(NEAR);
+        self.entries.push(Entry { turn, what });
+        while at > near && self.entries[at - 1].turn < turn {
+            self.entries.swap(at - 1, at);
+            at -= 1;
+        }
+        if at == near && near > 0 {
+            self.push_far(near);
+        }
+    }
+
+    /// Moves an entry on before which many things are due.
+    #[cold]
+    fn push_far(&mut self, at: usize) {
+        let turn = self.entries[at].turn;
+        let later = self.entries[..at].partition_point(|entry| entry.turn > turn);
+        self.entries[later..=at].rotate_right(1);
     }
 
     #[inline]

@@ -153,9 +153,13 @@ impl Stage {
     /// system has: a model knows where its time went.
     #[inline]
     pub const fn index(self) -> usize {
-        // A number for each, and nothing else, is a table to look up; every
-        // span of time goes through here.
-        match self {
+        // Every span of time goes through here: a number for each, and one added to it,
+        // are a table to look up, where numbers by two levels would be a jump for each.
+        let deadline = match self {
+            Self::MissedRevolution(deadline) => deadline as usize,
+            _ => 0,
+        };
+        let stage = match self {
             Self::User => 0,
             Self::SystemCall => 1,
             Self::Copy => 2,
@@ -177,12 +181,7 @@ impl Stage {
             Self::WriteSettle => 18,
             Self::HeadSwitch => 19,
             Self::RotationalLatency => 20,
-            Self::MissedRevolution(Deadline::Search) => 21,
-            Self::MissedRevolution(Deadline::TransferCommand) => 22,
-            Self::MissedRevolution(Deadline::DataLate) => 23,
-            Self::MissedRevolution(Deadline::ChannelHeld) => 24,
-            Self::MissedRevolution(Deadline::ReadAhead) => 25,
-            Self::MissedRevolution(Deadline::Interleave) => 26,
+            Self::MissedRevolution(_) => 21,
             Self::MediaTransfer => 27,
             Self::BusTransfer => 28,
             Self::CacheHit => 29,
@@ -193,7 +192,8 @@ impl Stage {
             Self::Think => 34,
             Self::Device => 35,
             Self::Unattributed => 36,
-        }
+        };
+        stage + deadline
     }
 
     /// Its name; of a missed revolution, with the deadline.

@@ -21,6 +21,11 @@ impl Free {
         published: &Published,
     ) -> Result<(), LaboratoryError> {
         for parameter in &computer.parameters {
+            let path = without_number(&parameter.path);
+            let is_it = |free: &FreeParameter| free.path == path && free.file == parameter.file;
+            if self.list.iter().any(is_it) {
+                continue;
+            }
             let (choice, cells): (Choice, Vec<String>) = match parameter.origin() {
                 Origin::Documented => continue,
                 Origin::Assumed => (Choice::Assumed, Vec::new()),
@@ -35,21 +40,14 @@ impl Free {
                     (choice, cells.into_iter().map(str::to_owned).collect())
                 }
             };
-            let path = without_number(&parameter.path);
-            let known = self
-                .list
-                .iter()
-                .any(|free| free.path == path && free.file == parameter.file);
-            if !known {
-                self.list.push(FreeParameter {
-                    path,
-                    file: parameter.file.clone(),
-                    value: parameter.value.clone(),
-                    source: parameter.source.clone(),
-                    choice,
-                    cells,
-                });
-            }
+            self.list.push(FreeParameter {
+                path,
+                file: parameter.file.clone(),
+                value: parameter.value.clone(),
+                source: parameter.source.clone(),
+                choice,
+                cells,
+            });
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ pub struct Process {
     opened: Cell<Time>,
     /// Bytes that drives were told to read for it since then.
     storage_read: Cell<u64>,
-    /// Whether [`Process::tiling`] is kept.
+    /// Whether [`Process::tiling`] is kept, and what its routines do; of a daemon always.
     is_traced: Cell<bool>,
     /// What was booked since then, in time.
     tiling: RefCell<Tiling>,
@@ -149,9 +149,15 @@ impl Process {
         let booked = &self.ledger[stage.index()];
         booked.set(booked.get() + span.0);
         if self.is_traced.get() {
-            let mut tiling = self.tiling.borrow_mut();
-            tiling.add(stage, moment(until), span.0);
+            self.tile(stage, until, span);
         }
+    }
+
+    /// Keeps a span that was booked, which few ask for.
+    #[cold]
+    fn tile(&self, stage: Stage, until: Time, span: Time) {
+        let mut tiling = self.tiling.borrow_mut();
+        tiling.add(stage, moment(until), span.0);
     }
 
     /// Books its waiting, from then until it was made ready to run.
@@ -163,10 +169,18 @@ impl Process {
     /// A routine of its has worked up to now.
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
+        if self.is_traced.get() {
+            self.keep_work(now, stage, usage);
+        }
+    }
+
+    /// Keeps what a routine did: for the process that it works for, if it is a daemon.
+    #[cold]
+    fn keep_work(&self, now: Time, stage: Stage, usage: Usage) {
         if let Some(client) = &self.works_for {
             client.worked_for(now, stage, usage);
             client.trace_work(now, stage, usage);
-        } else if self.is_traced.get() {
+        } else {
             let work = traced_work(now, stage, usage);
             self.work.borrow_mut().extend(work);
         }

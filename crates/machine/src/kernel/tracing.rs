@@ -11,6 +11,7 @@ use diskperf_timeline::trace::{
     Counted, Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
 };
 use diskperf_timeline::{Nanoseconds, Span, Stage};
+use std::cell::RefCell;
 
 /// What was recorded so far.
 #[derive(Default)]
@@ -127,8 +128,15 @@ impl Computer {
     }
 
     /// A handler of an interrupt has worked up to now.
+    #[inline]
     pub(crate) fn trace_handler(&self, stage: Stage, usage: Usage) {
-        let Some(tracing) = &self.tracing else { return };
+        if let Some(tracing) = &self.tracing {
+            self.keep_handler(tracing, stage, usage);
+        }
+    }
+
+    #[cold]
+    fn keep_handler(&self, tracing: &RefCell<Tracing>, stage: Stage, usage: Usage) {
         if let Some(work) = traced_work(self.sim.now(), stage, usage) {
             tracing.borrow_mut().trace.handlers.push(work);
         }
