@@ -3,6 +3,8 @@
 use diskperf_battery::{ParameterError, ProgramError};
 use diskperf_store::StoreError;
 use diskperf_system::host::limits::is_cpu_time_used_up;
+use diskperf_system::host::page_cache::DROP_CACHES;
+use diskperf_system::{Call, Errno, Error as System};
 use diskperf_timeline::SettingError;
 use std::path::PathBuf;
 
@@ -24,7 +26,7 @@ pub enum LaboratoryError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// A program failed while it ran.
-    #[error("{program} on {target} failed: {error}{}", remedy(error))]
+    #[error("{program} on {target} failed: {error}{remedy}")]
     Program {
         /// The program, with its parameters.
         program: String,
@@ -32,6 +34,8 @@ pub enum LaboratoryError {
         target: String,
         /// What went wrong, in the user's names.
         error: String,
+        /// What to do about it, after a semicolon; nothing where that is not known.
+        remedy: &'static str,
     },
     /// Something around the programs failed: a folder, a file system.
     #[error("{0}")]
@@ -146,6 +150,7 @@ impl LaboratoryError {
             program: title.to_owned(),
             target: names.targets.join(" + "),
             error: names.put_back(&error.to_string()),
+            remedy: remedy(error),
         }
     }
 }
@@ -183,26 +188,31 @@ impl Names {
 }
 
 /// What to do about the errors that a disk gives most often.
-fn remedy(error: &str) -> &'static str {
-    if error.contains("ENOSPC") {
-        "; free some space or give a smaller --size"
-    } else if error.contains("EFBIG") {
-        "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
-    } else if error.contains("drop_caches") {
-        "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
-    } else if error.contains("O_DIRECT") {
-        "; leave --direct out"
-    } else if error.contains("EINVAL") {
-        "; O_DIRECT needs calls in multiples of the device's block: omit --direct, or set program.call_bytes"
-    } else if ["os error 103", "os error 107"]
-        .iter()
-        .any(|code| error.contains(code))
-    {
-        // ECONNABORTED of the call under way, ENOTCONN of those that follow.
-        "; the process that serves this file system (FUSE) has ended: unmount it and mount it again, then `diskperf clean` removes what is left"
-    } else if error.contains("EIO") {
-        "; the device could not do it: see the kernel's log (dmesg)"
-    } else {
-        ""
+fn remedy(error: &ProgramError) -> &'static str {
+    let ProgramError::System(System::Failed(failure)) = error else {
+        return "";
+    };
+    match failure.errno {
+        Errno::NoSpace => "; free some space or give a smaller --size",
+        Errno::FileTooBig => {
+            "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
+        }
+        _ if failure.call == Call::DropCached && failure.path == DROP_CACHES => {
+            "; only root may drop the caches of the whole machine: use sudo, or omit --drop-caches"
+        }
+        Errno::NotDirect => "; leave --direct out",
+        Errno::Invalid => {
+            "; O_DIRECT needs calls in multiples of the device's block: omit --direct, or set program.call_bytes"
+        }
+        Errno::Other(ECONNABORTED | ENOTCONN) => {
+            "; the process that serves this file system (FUSE) has ended: unmount it and mount it again, then `diskperf clean` removes what is left"
+        }
+        Errno::Io => "; the device could not do it: see the kernel's log (dmesg)",
+        _ => "",
     }
 }
+
+/// Of the call under way when the process of a file system in FUSE ends, and of those
+/// that follow (Linux, asm-generic/errno.h).
+const ECONNABORTED: i32 = 103;
+const ENOTCONN: i32 = 107;

@@ -64,6 +64,9 @@ pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
+/// What the caches of the whole machine are dropped by.
+pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
 /// Writes all changed data of the machine to storage, and drops all clean page
 /// cache, directory entries and inodes of the whole machine.
 ///
@@ -71,7 +74,7 @@ pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
 /// Not root, or not in the initial name space of /proc.
 pub fn drop_all_caches() -> Result<(), DropAllError> {
     rustix::fs::sync();
-    std::fs::write("/proc/sys/vm/drop_caches", "3\n").map_err(|source| DropAllError { source })
+    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropAllError { source })
 }
 
 /// How many of the first `length_bytes` of a file or block device are in the

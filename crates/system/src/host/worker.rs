@@ -506,9 +506,8 @@ impl Host {
     }
 
     pub(crate) fn drop_all_caches(&mut self) -> Result<()> {
-        page_cache::drop_all_caches().map_err(|error| {
-            Error::failed(Call::DropCached, "/proc/sys/vm/drop_caches", error.source)
-        })
+        page_cache::drop_all_caches()
+            .map_err(|error| Error::failed(Call::DropCached, page_cache::DROP_CACHES, error.source))
     }
 
     /// Opens a file for reading, beside what the program has open.
