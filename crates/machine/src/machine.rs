@@ -30,6 +30,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What differs between two runs of the same system.
@@ -162,7 +163,7 @@ impl Machine {
     ///
     /// [`Standstill`] when they cannot; such a machine runs no more.
     pub fn run(&self) -> Result<(), Standstill> {
-        self.run_unless(&AtomicBool::new(false))
+        self.run_unless(&Arc::default())
     }
 
     /// The same, unless `stop` is set, or the machine takes more than its
@@ -172,18 +173,20 @@ impl Machine {
     /// # Errors
     ///
     /// See [`Machine::run`].
-    pub fn run_unless(&self, stop: &AtomicBool) -> Result<(), Standstill> {
+    pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
         let computer = self.kernel.computer();
-        let since = (computer.sim.events(), computer.sim.now());
-        let outcome = computer.sim.run(|event| {
+        let watch = Watch {
+            kernel: self.kernel.clone(),
+            stop: Arc::clone(stop),
+            budget: self.budget,
+            built_bytes: self.built_bytes,
+            since: (computer.sim.events(), computer.sim.now()),
+        };
+        let outcome = computer.sim.run_on_the_spot(move |event| {
             if matches!(event, Event::Tick) {
-                if stop.load(Ordering::Relaxed) {
-                    computer.halt(Standstill::Stopped);
-                } else if let Some(exceeded) = self.exceeded(since) {
-                    computer.halt(Standstill::Exceeded(exceeded));
-                }
+                watch.tick();
             }
-            self.kernel.handle(event);
+            watch.kernel.handle(event);
         });
         outcome.map_err(Standstill::Deadlock)?;
         match &*computer.halted.borrow() {
@@ -192,30 +195,6 @@ impl Machine {
                 self.assert_physics();
                 Ok(())
             }
-        }
-    }
-
-    /// What has grown beyond the budget since so many events and that moment.
-    fn exceeded(&self, (events, began): (u64, Time)) -> Option<Exceeded> {
-        let kernel = self.kernel.computer();
-        let events = kernel.sim.events() - events;
-        let time = kernel.sim.now() - began;
-        let (made, recorded) = kernel.memory_bytes();
-        let bytes = self.built_bytes + made + recorded;
-        if events > self.budget.events {
-            let stage = kernel.longest_stage();
-            Some(Exceeded::Events {
-                events,
-                time,
-                stage,
-            })
-        } else if time > self.budget.time {
-            let stage = kernel.longest_stage();
-            Some(Exceeded::Time { time, stage })
-        } else if bytes > self.budget.bytes {
-            Some(Exceeded::Memory { bytes, recorded })
-        } else {
-            None
         }
     }
 
@@ -324,6 +303,52 @@ impl Machine {
         if let Kernel::Unix(unix) = &self.kernel {
             let memory = unix.buffers.borrow().memory();
             assert!(memory > 0, "the buffers' memory does not go away");
+        }
+    }
+}
+
+/// Who looks, during a run, whether it has to end.
+struct Watch {
+    kernel: Kernel,
+    stop: Arc<AtomicBool>,
+    budget: Budget,
+    built_bytes: u64,
+    /// The events and the moment that it began with.
+    since: (u64, Time),
+}
+
+impl Watch {
+    /// The modelled clock ticks.
+    fn tick(&self) {
+        let computer = self.kernel.computer();
+        if self.stop.load(Ordering::Relaxed) {
+            computer.halt(Standstill::Stopped);
+        } else if let Some(exceeded) = self.exceeded(computer) {
+            computer.halt(Standstill::Exceeded(exceeded));
+        }
+    }
+
+    /// What has grown beyond the budget.
+    fn exceeded(&self, computer: &Computer) -> Option<Exceeded> {
+        let (events, began) = self.since;
+        let events = computer.sim.events() - events;
+        let time = computer.sim.now() - began;
+        let (made, recorded) = computer.memory_bytes();
+        let bytes = self.built_bytes + made + recorded;
+        if events > self.budget.events {
+            let stage = computer.longest_stage();
+            Some(Exceeded::Events {
+                events,
+                time,
+                stage,
+            })
+        } else if time > self.budget.time {
+            let stage = computer.longest_stage();
+            Some(Exceeded::Time { time, stage })
+        } else if bytes > self.budget.bytes {
+            Some(Exceeded::Memory { bytes, recorded })
+        } else {
+            None
         }
     }
 }

@@ -210,7 +210,9 @@ impl Processor {
                 return Poll::Ready(frame.usage(sim.now()));
             }
             drop(state);
-            ready!(sim.poll_wait(WAITED_FOR));
+            if sim.poll_wait(WAITED_FOR).is_pending() && !sim.wait_on_the_spot() {
+                return Poll::Pending;
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// One simulation. `E` is what hardware schedules for itself.
@@ -31,7 +32,12 @@ pub struct Sim<E> {
     /// How many are ready.
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
+    /// Who events are handed to while a task waits on the spot, if a run says.
+    handler: RefCell<Option<Handler<E>>>,
 }
+
+/// Who events are handed to.
+type Handler<E> = Rc<dyn Fn(E)>;
 
 enum Due<E> {
     Wake(TaskId),
@@ -95,6 +101,7 @@ impl<E> Sim<E> {
             ready: RefCell::new(VecDeque::new()),
             ready_count: Cell::new(0),
             current: Cell::new(None),
+            handler: RefCell::new(None),
         }
     }
 
@@ -363,14 +370,74 @@ impl<E> Sim<E> {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
-            if self.foreground_tasks.get() == 0 || self.halted.get() {
+            if self.is_over() {
                 return Ok(());
             }
-            if self.foreground_events.get() == 0 && !self.timer_is_set() {
+            if self.is_stuck() {
                 return Err(self.deadlock());
             }
             self.step(&mut handle);
         }
+    }
+
+    /// As [`Sim::run`]; but a task whose work on a processor is disturbed waits for its
+    /// end on the spot, as long as no other task comes first. What happens is the same,
+    /// and in the same order: only the way out of the task's calls and back is saved,
+    /// which is longer than most of what happens meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sim::run`].
+    pub fn run_on_the_spot(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
+        let handle: Handler<E> = Rc::new(handle);
+        *self.handler.borrow_mut() = Some(Rc::clone(&handle));
+        let outcome = self.run(|event| handle(event));
+        *self.handler.borrow_mut() = None;
+        outcome
+    }
+
+    /// Goes on with events, as [`Sim::run`] would, until the task that asks is the next
+    /// one to be polled, and is; false where that takes another task's turn or cannot be
+    /// seen from here.
+    pub(crate) fn wait_on_the_spot(&self) -> bool {
+        let handler = self.handler.borrow();
+        let Some(handler) = &*handler else {
+            return false;
+        };
+        let task = self.current();
+        loop {
+            if self.ready_count.get() > 0 {
+                return self.take_ready_if(task);
+            }
+            if self.is_over() || self.is_stuck() {
+                return false;
+            }
+            self.current.set(None);
+            self.step(&mut |event| handler(event));
+            self.current.set(Some(task));
+        }
+    }
+
+    /// Takes a task that is being polled off those that are ready, if it is the first:
+    /// it has been woken, and is told.
+    fn take_ready_if(&self, task: TaskId) -> bool {
+        if self.ready.borrow().front() != Some(&task) {
+            return false;
+        }
+        self.take_ready();
+        let slot = &mut self.tasks.borrow_mut()[task.place()];
+        (slot.queued, slot.woken) = (false, false);
+        true
+    }
+
+    /// Whether nobody in the foreground is left, or somebody has halted it.
+    fn is_over(&self) -> bool {
+        self.foreground_tasks.get() == 0 || self.halted.get()
+    }
+
+    /// Whether nothing is due that a task of the foreground may wait for.
+    fn is_stuck(&self) -> bool {
+        self.foreground_events.get() == 0 && !self.timer_is_set()
     }
 
     /// Ends the present [`Sim::run`], and every later one, before the next event.
@@ -455,6 +522,7 @@ impl<E> Sim<E> {
     pub fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
+        drop(self.handler.take());
         self.queue.borrow_mut().clear();
         self.next_queued.set(Turn::NEVER);
         self.stop_timer();

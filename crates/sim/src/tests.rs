@@ -166,18 +166,20 @@ impl Bench {
         }
     }
 
-    fn run(&self) {
-        let handle = |event| match event {
-            Event::Work(completion) => self.processor.complete(&self.sim, completion),
-            Event::Rate(rate) => self.processor.set_rate(&self.sim, rate),
-            Event::Raise(task) => self.sim.wake(task),
-            Event::Tick => {
-                let interrupts = [(6, Time(5)), (1, Time(3))];
-                self.processor.interrupt(&self.sim, &interrupts);
-            }
+    fn handler(&self) -> impl Fn(Event) + 'static {
+        let (sim, processor) = (Rc::clone(&self.sim), Rc::clone(&self.processor));
+        move |event| match event {
+            Event::Work(completion) => processor.complete(&sim, completion),
+            Event::Rate(rate) => processor.set_rate(&sim, rate),
+            Event::Raise(task) => sim.wake(task),
+            Event::Tick => processor.interrupt(&sim, &[(6, Time(5)), (1, Time(3))]),
             Event::Number(_) => {}
-        };
-        self.sim.run(handle).expect("nobody waits for ever");
+        }
+    }
+
+    fn run(&self) {
+        let ended = self.sim.run(self.handler());
+        ended.expect("nobody waits for ever");
     }
 
     /// A process that works, then says what it cost.
@@ -249,6 +251,69 @@ fn interrupts_cost_the_same_in_one_step_and_in_several() {
             }
         }
     }
+}
+
+/// Work that waits for its end on the spot is disturbed by the same things at the same
+/// moments, in whatever order they are due.
+#[test]
+fn waiting_on_the_spot_changes_nothing() {
+    let seed = 7;
+    let mut draws = Streams::new(seed).stream("moments");
+    for scenario in 0..200 {
+        let mut at = || draws.below(160);
+        let moments: [u64; 6] = std::array::from_fn(|_| at());
+        let run = |on_the_spot: bool| {
+            let bench = Bench::new();
+            let process = bench.process(100, (scenario % 3) * 3);
+            let [low, high] = [(moments[0], 2), (moments[1], 5)]
+                .map(|(at, level)| bench.interrupt(at, level, 20));
+            for at in &moments[2..4] {
+                bench.sim.schedule(Time(*at), Event::Tick);
+            }
+            bench.sim.schedule(Time(moments[4]), Event::Rate(500));
+            bench.sim.schedule(Time(moments[5]), Event::Rate(1000));
+            let ended = match on_the_spot {
+                true => bench.sim.run_on_the_spot(bench.handler()),
+                false => bench.sim.run(bench.handler()),
+            };
+            assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
+            let logs = (process.take(), low.take(), high.take());
+            let busy = bench.processor.busy(&bench.sim);
+            (logs, busy, bench.sim.now(), bench.sim.events())
+        };
+        assert_eq!(run(true), run(false), "seed {seed}, scenario {scenario}");
+    }
+}
+
+#[test]
+fn a_deadlock_on_the_spot_is_told_as_any_other() {
+    let bench = Bench::new();
+    let (sim, processor) = (Rc::clone(&bench.sim), Rc::clone(&bench.processor));
+    bench.sim.spawn("stopped", true, async move {
+        processor.give(sim.current());
+        sim.schedule(Time(3), Event::Number(1));
+        processor.work(&sim, Time(10)).await;
+        sim.wait("what never comes").await;
+    });
+    let deadlock = bench.sim.run_on_the_spot(bench.handler()).unwrap_err();
+    assert_eq!(deadlock.at, Time(10));
+    assert_eq!(deadlock.waiting[0].waiting_for, "what never comes");
+    bench.sim.clear();
+}
+
+#[test]
+fn many_events_come_in_the_order_of_their_time() {
+    let seed = 11;
+    let mut draws = Streams::new(seed).stream("times");
+    let sim: Sim<u64> = Sim::new(TieBreak::Insertion);
+    let mut expected: Vec<u64> = (0..500).map(|_| draws.below(10_000)).collect();
+    for at in &expected {
+        sim.schedule(Time(*at), *at);
+    }
+    expected.sort_unstable();
+    let mut seen = Vec::new();
+    sim.run_until(Time(10_000), |at| seen.push(at));
+    assert_eq!(seen, expected, "seed {seed}");
 }
 
 #[test]

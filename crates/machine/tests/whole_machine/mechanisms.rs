@@ -5,6 +5,7 @@
 use super::*;
 use diskperf_machine::{From as Whence, Standstill};
 use diskperf_timeline::{Deadline, Stage};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn stage(machine: &Machine, stage: Stage) -> u64 {
@@ -290,7 +291,7 @@ fn a_machine_is_stopped_at_a_tick() {
     let ended = start(&machine, 0, async |session: &mut Session| {
         make(session, "/mnt0/file", 300).await
     });
-    let stopped = machine.run_unless(&AtomicBool::new(true));
+    let stopped = machine.run_unless(&Arc::new(AtomicBool::new(true)));
     assert_eq!(stopped, Err(Standstill::Stopped));
     assert_eq!(machine.run(), Err(Standstill::Stopped), "for good");
     assert_eq!(ended.take(), None);
