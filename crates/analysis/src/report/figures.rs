@@ -23,9 +23,14 @@ pub(super) fn speed(kb_per_s: f64) -> String {
     }
 }
 
-/// Requests per second: whole, but of slow devices.
+/// Requests per second: whole, but of slow devices; of very slow ones two digits.
 pub(super) fn iops(per_s: f64) -> String {
-    speed(per_s)
+    if !(per_s > 0.0 && per_s < 0.095) {
+        return speed(per_s);
+    }
+    // One request in three years is the least that is told apart from none.
+    let digits = (1.0 - per_s.log10().floor()).clamp(0.0, 8.0) as usize;
+    format!("{per_s:.digits$}")
 }
 
 /// MB/s, with three digits or so.
@@ -154,4 +159,24 @@ pub(super) fn strip(result: &ProgramResult) -> String {
     let rate = |one| Quantity::primary(one).speed(one).unwrap_or(0.0);
     let rates: Vec<f64> = result.kept().map(rate).collect();
     shape::strip(&rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_slow_is_not_nothing() {
+        for (per_s, written) in [
+            (0.0, "0.0"),
+            (0.000_012_3, "0.000012"),
+            (0.034, "0.034"),
+            (0.0999, "0.1"),
+            (0.25, "0.2"),
+            (9.94, "9.9"),
+            (12_345.6, "12346"),
+        ] {
+            assert_eq!(iops(per_s), written);
+        }
+    }
 }
