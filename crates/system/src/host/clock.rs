@@ -127,8 +127,10 @@ impl SteadyClock {
     /// Time since the arbitrary moment of [`monotonic`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
-        let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
-        if since > SET_FOR {
+        let ticks = self.clock.ticks();
+        let since = self.clock.span(self.set_at_ticks, ticks);
+        // On some machines the counter begins anew after a sleep.
+        if since > SET_FOR || ticks.0 < self.set_at_ticks.0 {
             self.set();
         } else {
             self.latest = self.latest.max(self.set_at + since);
@@ -165,6 +167,19 @@ pub(crate) fn monotonic() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// What the machine has slept since it booted: [`monotonic`] stands still meanwhile.
+pub(crate) fn asleep() -> Nanoseconds {
+    let reading = || {
+        let before = monotonic();
+        let booted = clock_gettime(ClockId::Boottime);
+        let booted = Nanoseconds(booted.tv_sec as u64 * 1_000_000_000 + booted.tv_nsec as u64);
+        // A thread that lost the processor between the two would seem to have slept.
+        (monotonic().since(before), booted.since(before))
+    };
+    let readings = (0..ATTEMPTS_TO_SET).map(|_| reading());
+    readings.min().map_or(Nanoseconds::ZERO, |(_, slept)| slept)
+}
+
 #[cfg(target_arch = "x86_64")]
 fn kernel_keeps_time_by_tsc() -> bool {
     std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -199,6 +214,15 @@ mod tests {
             least_error = least_error.min(before.since(now).0 + now.since(after).0);
         }
         assert!(least_error < 2_000, "never closer than {least_error} ns");
+    }
+
+    #[test]
+    fn a_steady_clock_goes_on_when_the_counter_begins_anew() {
+        let mut steady = SteadyClock::new(Clock::calibrated());
+        let before = steady.now();
+        steady.set_at_ticks = Ticks(u64::MAX);
+        let now = monotonic();
+        assert!(steady.now() + Nanoseconds(2_000) >= now && now > before);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! A process that was stopped, or a machine that was.
 //!
+//! While the machine sleeps, its clocks stand still, but for the one that counts the time
+//! since it booted: what that moved further is the sleep.
+//!
 //! A stopped thread cannot tell: its clocks and the kernel's accounts of it are those
 //! of one that slept. So a thread with nothing to do wakes up again and again, and
 //! sees by how much it comes too late. What it was ready to run meanwhile is the
 //! processor's affair, and is taken off.
 
 use super::notable;
-use crate::host::clock::monotonic;
+use crate::host::clock::{asleep, monotonic};
 use crate::host::usage::CpuWait;
 use diskperf_timeline::{Interference, Nanoseconds, Repetition};
 use std::time::Duration;
@@ -15,6 +18,8 @@ use std::time::Duration;
 pub struct Roll {
     answered: Nanoseconds,
     missed: Nanoseconds,
+    /// What the machine had slept since it booted.
+    asleep: Nanoseconds,
     wait: Option<(CpuWait, Nanoseconds)>,
 }
 
@@ -33,6 +38,7 @@ impl Roll {
                 Some((wait, now))
             }),
             missed: Nanoseconds::ZERO,
+            asleep: asleep(),
             answered: monotonic(),
         }
     }
@@ -49,14 +55,19 @@ impl Roll {
         self.answered = now;
     }
 
-    /// How long this process neither ran nor was ready to.
-    pub fn end(mut self) -> Nanoseconds {
+    /// How long this process neither ran nor was ready to, the machine's sleep included.
+    pub fn end(self) -> Nanoseconds {
+        self.end_when_slept(asleep())
+    }
+
+    fn end_when_slept(mut self, slept: Nanoseconds) -> Nanoseconds {
         self.answer();
         let waited = self.wait.and_then(|(wait, before)| {
             let now = wait.read()?;
             Some(now.since(before))
         });
-        self.missed.since(waited.unwrap_or_default())
+        let awake = self.missed.since(waited.unwrap_or_default());
+        awake + slept.since(self.asleep)
     }
 }
 
@@ -68,7 +79,8 @@ pub(super) fn found(stopped: Nanoseconds, repetition: &Repetition) -> Option<Int
     }
     Some(Interference::Stopped {
         stopped_us: stopped.0 / 1000,
-        share: notable(stopped, elapsed)?,
+        // The time that passed does not have the machine's sleep in it.
+        share: notable(stopped, elapsed)?.min(1.0),
     })
 }
 
@@ -94,6 +106,8 @@ mod tests {
             (9, 100, None),
             (300, 400, Some(0.75)),
             (300, 4000, None),
+            // A night.
+            (30_000_000, 4000, Some(1.0)),
         ] {
             let found = found(
                 Nanoseconds::from_millis(stopped_ms),
@@ -102,6 +116,15 @@ mod tests {
             let named = found.as_ref().and_then(Interference::share);
             assert_eq!(named, share, "{stopped_ms} of {elapsed_ms} ms");
         }
+    }
+
+    #[test]
+    fn a_sleep_of_the_machine_is_missed_too() {
+        const NIGHT: Nanoseconds = Nanoseconds::from_millis(30_000_000);
+        let roll = Roll::begin();
+        let later = roll.asleep + NIGHT;
+        let missed = roll.end_when_slept(later);
+        assert!(missed >= NIGHT, "{missed:?}");
     }
 
     #[test]
