@@ -4,10 +4,14 @@ take turns, and where results go.
 DISKPERF names a program that is built already, DISKPERF_PYTHON an interpreter that has
 the package; without them both are built with the profile of a release."""
 
+import json
+import math
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
+import tempfile
 import time
 from typing import NamedTuple
 
@@ -70,6 +74,14 @@ def interpreter():
     return str(ENVIRONMENT / "python")
 
 
+def fill(path, length_bytes):
+    """Writes a file that nothing can compress, to the disk."""
+    with open(path, "wb") as file:
+        for _ in range(length_bytes >> 20):
+            file.write(os.urandom(1 << 20))
+        os.fsync(file.fileno())
+
+
 def run(command):
     """Runs a command to its end."""
     begin = time.perf_counter()
@@ -92,6 +104,29 @@ def in_turns(sides, rounds):
         for name, side in sides.items():
             found[name].append(side())
     return found
+
+
+def bounds(ratios):
+    """Median, and the order statistics that bound it with 95 %: at least as many below and
+    above as a fair coin gives in 97.5 of 100."""
+    ordered, count = sorted(ratios), len(ratios)
+    below, chance = 0, 0.5**count
+    while below + 1 < (count + 1) // 2 and chance + math.comb(count, below + 1) * 0.5**count <= 0.025:
+        below += 1
+        chance += math.comb(count, below) * 0.5**count
+    return statistics.median(ordered), ordered[below], ordered[-1 - below]
+
+
+def measured(binary, program, target, settings, options=()):
+    """The result of one repetition of a program, as JSON has it; no store of the user's has
+    it."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [binary, "run", program, "--on", target, "--runs", 1, "--format", "json", "--quiet", *options]
+        for name, value in settings.items():
+            words += ["--set", f"program.{name}={value}"]
+        words += ["--store", f"{folder}/runs.sqlite"]
+        output = run([str(word) for word in words]).output
+    return json.loads(output)["runs"][0]["results"][0]
 
 
 def ratio(found, of, over):
