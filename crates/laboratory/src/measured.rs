@@ -340,6 +340,12 @@ pub(crate) fn stagger_note(program: &Program, result: &ProgramResult) -> Option<
     })
 }
 
+/// Why requests were not handed to the system as they would best be, if so.
+pub(crate) fn engine_note(result: &ProgramResult) -> Option<String> {
+    let mut loads = result.repetitions.iter().flat_map(Repetition::loads);
+    loads.find_map(|load| load.engine_note.clone())
+}
+
 /// Below this share of the rate that was asked for, arrivals were not kept up with.
 const KEPT_UP: f64 = 0.95;
 

@@ -6,6 +6,7 @@ mod compact;
 use crate::histogram::Histogram;
 use crate::units::Nanoseconds;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How requests were handed to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,9 +60,14 @@ pub struct LoadMeasure {
     /// the timed part; the last one may be shorter.
     #[serde(default)]
     pub series: Vec<SeriesPoint>,
-    /// The length of an interval of the series.
+    /// The length of an interval of the series: of a long one a multiple of what was
+    /// asked for.
     #[serde(default)]
     pub interval: Nanoseconds,
+    /// Why requests were not handed to the system as they would best be, if so: in words,
+    /// as that threads took io_uring's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_note: Option<String>,
 }
 
 /// What requests of one operation took.
@@ -120,6 +126,19 @@ impl LoadMeasure {
         self.counted().iter().map(|one| one.count()).sum()
     }
 
+    /// The series in intervals of so many of its own; the last one may be of fewer.
+    pub fn drawn_together(&self, intervals: usize) -> Cow<'_, [SeriesPoint]> {
+        if intervals <= 1 {
+            return Cow::Borrowed(&self.series);
+        }
+        let together = |some: &[SeriesPoint]| {
+            let mut all = SeriesPoint::default();
+            some.iter().for_each(|one| all.merge(one));
+            all
+        };
+        self.series.chunks(intervals).map(together).collect()
+    }
+
     /// All its operations with their names.
     pub fn operations(&self) -> [(&'static str, &OperationMeasure); 5] {
         [
@@ -129,6 +148,17 @@ impl LoadMeasure {
             ("discard", &self.discard),
             ("commit", &self.commit),
         ]
+    }
+}
+
+impl SeriesPoint {
+    /// Adds what completed in another interval.
+    pub fn merge(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.read_bytes += other.read_bytes;
+        self.writes += other.writes;
+        self.written_bytes += other.written_bytes;
+        self.response.merge(&other.response);
     }
 }
 

@@ -5,10 +5,13 @@ use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
 use crate::statistics::shape;
-use crate::summary::load::{LoadSummary, SeriesFigures};
+use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
 /// Bars of a strip, at most.
 const BARS: usize = 60;
+
+/// Lines of a table, at most: intervals of a longer course are put together.
+const ROWS: usize = 120;
 
 /// A strip of the rate of each program, its intervals from left to right; those of a long
 /// one are drawn together.
@@ -41,12 +44,24 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
                 1 => row.title.clone(),
                 _ => format!("{}, {}", row.title, view.name),
             };
+            let repetition = row.result.repetitions.get(load.series_of);
+            let drawn = repetition.map(|one| course(one, ROWS));
+            let (interval_s, series) = match &drawn {
+                Some(drawn) => (drawn.interval_s, &drawn.series),
+                None => (load.interval_s, &load.series),
+            };
             blocks.push(Block::Section(format!(
                 "{name}: every {} of repetition {}",
-                figures::time_us(load.interval_s * 1e6),
+                figures::time_us(interval_s * 1e6),
                 load.series_of + 1
             )));
-            blocks.push(Block::Grid(grid(&load.series)));
+            blocks.push(Block::Grid(grid(series)));
+            if interval_s > load.interval_s {
+                blocks.push(Block::Text(format!(
+                    "every {}: --format csv",
+                    figures::time_us(load.interval_s * 1e6)
+                )));
+            }
         }
     }
     if blocks.is_empty() {

@@ -4,10 +4,12 @@ use super::middle;
 use crate::quantity::judged_s;
 use crate::statistics::{Interval, median, median_interval};
 use diskperf_timeline::{
-    Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, Statistic,
+    Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, SeriesPoint,
+    Statistic,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// A program's figures by its protocol's statistic over the kept repetitions, as those of
 /// [`super::Summary`] are: rates, the 50th and the 99th percentile each by itself. What a
@@ -151,6 +153,7 @@ impl LoadSummary {
         let middle_one = in_the_middle(kept)?;
         let reads: u64 = loads().map(|load| load.read.count()).sum();
         let requests: u64 = loads().map(LoadMeasure::requests).sum();
+        let course = course(middle_one, usize::MAX);
         let lags = of.pooled(&|load| load.lag.iter().collect());
         Some(Self {
             engine,
@@ -175,12 +178,12 @@ impl LoadSummary {
                 max: us(lags.max()),
             }),
             unfinished: loads().map(|load| load.unfinished).sum(),
-            interval_s: first.interval.seconds(),
+            interval_s: course.interval_s,
             series_of: all
                 .iter()
                 .position(|one| std::ptr::eq(one, middle_one))
                 .unwrap_or_default(),
-            series: series(middle_one),
+            series: course.series,
         })
     }
 
@@ -328,37 +331,78 @@ pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
     (count > 0).then(|| cpu_us / count as f64)
 }
 
-/// The course of a repetition over time, its workers together. A last interval that ended
-/// before half of it was over is left out: its rates are of too short a time.
-pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
-    let timed = repetition.workers.iter();
-    let workers: Vec<(Nanoseconds, &LoadMeasure)> = timed
-        .filter_map(|worker| Some((worker.elapsed, worker.load.as_ref()?)))
-        .collect();
-    let points = workers.iter().map(|(_, load)| load.series.len()).max();
-    (0..points.unwrap_or(0))
-        .map_while(|number| interval_of(&workers, number))
-        .collect()
+/// A course over time.
+pub struct Course {
+    /// The length of its intervals.
+    pub interval_s: f64,
+    /// Its intervals in order.
+    pub series: Vec<SeriesFigures>,
 }
 
-fn interval_of(workers: &[(Nanoseconds, &LoadMeasure)], number: usize) -> Option<SeriesFigures> {
+/// The course of a repetition over time: see [`course`].
+pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
+    course(repetition, usize::MAX).series
+}
+
+/// The course of a repetition over time, its workers together, in at most so many
+/// intervals: those of the worker that has the longest, or so many of them as it takes. A
+/// last interval that ended before half of it was over is left out: its rates are of too
+/// short a time.
+pub fn course(repetition: &Repetition, most: usize) -> Course {
+    let timed = || {
+        let workers = repetition.workers.iter();
+        workers.filter_map(|worker| Some((worker.elapsed, worker.load.as_ref()?)))
+    };
+    let own = timed().map(|(_, load)| load.interval.0);
+    let own = own.max().unwrap_or(0);
+    let intervals = |load: &LoadMeasure, of: u64| (of / load.interval.0.max(1)).max(1) as usize;
+    let points = timed().map(|(_, load)| load.series.len().div_ceil(intervals(load, own)));
+    let together = points.max().unwrap_or(0).div_ceil(most.max(1)).max(1) as u64;
+    let interval = Nanoseconds(own.saturating_mul(together));
+    let workers: Vec<OfWorker> = timed()
+        .filter(|(_, load)| load.interval.0 > 0)
+        .map(|(elapsed, load)| OfWorker {
+            elapsed,
+            points: load.drawn_together(intervals(load, interval.0)),
+        })
+        .collect();
+    let points = workers.iter().map(|worker| worker.points.len()).max();
+    Course {
+        interval_s: interval.seconds(),
+        series: (0..points.unwrap_or(0))
+            .map_while(|number| interval_of(&workers, interval, number))
+            .collect(),
+    }
+}
+
+/// The course of one worker, in intervals that all have.
+struct OfWorker<'a> {
+    elapsed: Nanoseconds,
+    points: Cow<'a, [SeriesPoint]>,
+}
+
+fn interval_of(
+    workers: &[OfWorker],
+    interval: Nanoseconds,
+    number: usize,
+) -> Option<SeriesFigures> {
     let mut responses = Histogram::new();
     let (mut iops, mut mb_per_s) = (0.0, 0.0);
     let mut at = None;
-    for (elapsed, load) in workers {
-        let Some(point) = load.series.get(number).filter(|_| load.interval.0 > 0) else {
+    for OfWorker { elapsed, points } in workers {
+        let Some(point) = points.get(number) else {
             continue;
         };
-        let began = Nanoseconds(load.interval.0.saturating_mul(number as u64));
-        let length = match load.series.len() == number + 1 {
+        let began = Nanoseconds(interval.0.saturating_mul(number as u64));
+        let length = match points.len() == number + 1 {
             // One that is over before it began had its ramp's end moved.
             true => match elapsed.since(began) {
-                Nanoseconds(0) => load.interval,
-                rest => rest.min(load.interval),
+                Nanoseconds(0) => interval,
+                rest => rest.min(interval),
             },
-            false => load.interval,
+            false => interval,
         };
-        if number > 0 && length.0 < load.interval.0 / 2 {
+        if number > 0 && length.0 < interval.0 / 2 {
             continue;
         }
         at = Some(began);

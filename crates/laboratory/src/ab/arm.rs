@@ -100,12 +100,12 @@ impl<'a> Measured<'a> {
     }
 
     /// Ends a result: its protocol is what came of it.
-    pub(super) fn finish_result(&mut self, ordinal: usize, note: Option<String>) {
+    pub(super) fn finish_result(&mut self, ordinal: usize, notes: Vec<String>) {
         let result = &mut self.run.results[ordinal];
         let made = result.repetitions.len() as u32;
         result.protocol.repetitions = made.max(result.protocol.discarded + 1);
         let disturbed = interference::note(result);
-        result.notes.extend(note.into_iter().chain(disturbed));
+        result.notes.extend(notes.into_iter().chain(disturbed));
         self.recorder.finish_result(ordinal, result);
     }
 

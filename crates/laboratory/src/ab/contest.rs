@@ -2,7 +2,7 @@
 
 use super::arm::Measured;
 use crate::error::LaboratoryError;
-use crate::measured::{Assignment, Task, stagger_note};
+use crate::measured::{Assignment, Task, arrivals_note, engine_note, stagger_note};
 use crate::observer::{Event, Observer};
 use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
@@ -199,8 +199,13 @@ impl<'a> Contest<'a> {
     pub(super) fn finish(&self, arms: &mut [Measured<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
             for (ordinal, job) in (self.first..).zip(&step.jobs) {
-                let note = stagger_note(&job.program, &arm.run.results[ordinal]);
-                arm.finish_result(ordinal, note);
+                let result = &arm.run.results[ordinal];
+                let notes = [
+                    stagger_note(&job.program, result),
+                    arrivals_note(result),
+                    engine_note(result),
+                ];
+                arm.finish_result(ordinal, notes.into_iter().flatten().collect());
             }
         }
     }

@@ -32,16 +32,16 @@ pub(crate) struct Done {
 }
 
 impl LoadRecorder {
-    /// One with its memory from the start: recording allocates nothing, but for a course
-    /// over time of more than some hundred intervals. No interval, no course.
+    /// One with its memory from the start: recording allocates nothing, but where a long
+    /// course over time is shortened. No interval, no course.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(dead_code, reason = "of the host alone")
     )]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
-        series.ended.reserve(INTERVALS);
-        series.buckets.reserve(INTERVALS * BUCKETS_OF_AN_INTERVAL);
+        series.ended.reserve(MOST_INTERVALS);
+        series.buckets.reserve(MOST_BUCKETS);
         Self::with(engine, depth, series, LatencyRecorder::default)
     }
 
@@ -134,6 +134,7 @@ impl LoadRecorder {
             unfinished: self.unfinished,
             series: self.series.take(elapsed),
             interval: self.series.interval,
+            engine_note: None,
         };
         self.restart();
         measure
@@ -183,13 +184,17 @@ impl OperationRecorder {
     }
 }
 
-/// Intervals that there is memory for from the start, and latencies that are told apart
-/// in each: a course of some minutes. Pages that are not written cost nothing.
-const INTERVALS: usize = 512;
-const BUCKETS_OF_AN_INTERVAL: usize = 128;
+/// The most intervals of a course, and the most latencies that are told apart in all of
+/// them: some minutes of a second each on the busiest drive, and some hundred kilobytes of
+/// a store. Pages that are not written cost nothing.
+const MOST_INTERVALS: usize = 1024;
+const MOST_BUCKETS: usize = 1 << 17;
 
-/// The course over time: the interval that is on, and those that have ended.
+/// The course over time: the interval that is on, and those that have ended. A longer one
+/// has longer intervals: where it is full, two become one, again and again.
 struct Series {
+    /// As it was asked for.
+    shortest: Nanoseconds,
     interval: Nanoseconds,
     /// When the one that is on ends, since the start of the timed part.
     current_end: Nanoseconds,
@@ -209,9 +214,23 @@ struct Counts {
     written_bytes: u64,
 }
 
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            writes: self.writes + other.writes,
+            written_bytes: self.written_bytes + other.written_bytes,
+        }
+    }
+}
+
 impl Series {
     fn new(interval: Nanoseconds, response: LatencyRecorder) -> Self {
         let mut series = Self {
+            shortest: interval,
             interval,
             current_end: interval,
             current: Counts::default(),
@@ -228,6 +247,7 @@ impl Series {
         self.response.clear();
         self.ended.clear();
         self.buckets.clear();
+        self.interval = self.shortest;
         self.current_end = match self.interval {
             Nanoseconds::ZERO => Nanoseconds(u64::MAX),
             interval => interval,
@@ -263,6 +283,28 @@ impl Series {
         let counts = std::mem::take(&mut self.current);
         self.ended.push((counts, self.buckets.len()));
         self.current_end = self.current_end + self.interval;
+        let is_full = self.ended.len() >= MOST_INTERVALS || self.buckets.len() >= MOST_BUCKETS;
+        if is_full && self.ended.len().is_multiple_of(2) {
+            self.halve();
+        }
+    }
+
+    /// Makes one interval of two.
+    fn halve(&mut self) {
+        let mut buckets = Vec::with_capacity(MOST_BUCKETS);
+        let mut start = 0;
+        for pair in 0..self.ended.len() / 2 {
+            let ((first, _), (second, end)) = (self.ended[2 * pair], self.ended[2 * pair + 1]);
+            let both = Histogram::from(self.buckets[start..end].to_vec());
+            buckets.extend_from_slice(both.buckets());
+            start = end;
+            self.ended[pair] = (first + second, buckets.len());
+        }
+        self.ended.truncate(self.ended.len() / 2);
+        self.buckets = buckets;
+        // The interval that is on has just begun.
+        self.current_end = self.current_end + self.interval;
+        self.interval = self.interval + self.interval;
     }
 
     fn take(&mut self, elapsed: Nanoseconds) -> Vec<SeriesPoint> {
@@ -376,6 +418,53 @@ mod tests {
             assert_eq!((load.commit.bytes, load.commit.count()), (4096, 1));
             assert_eq!(load.lag.map(|lag| lag.count()), Some(1));
         }
+    }
+
+    /// However long, a course is as large as one of some minutes, and loses nothing.
+    #[test]
+    fn a_long_course_has_longer_intervals() {
+        const LONG: u64 = 10 * MOST_INTERVALS as u64 + 3;
+        for mut recorder in both() {
+            for number in 0..LONG {
+                recorder.advance(Nanoseconds(number * INTERVAL.0));
+                recorder.completed(done(Operation::Read, 10 + number % 7));
+                recorder.completed(done(Operation::Write, 100));
+            }
+            let elapsed = Nanoseconds(LONG * INTERVAL.0);
+            let load = recorder.take(elapsed);
+            assert_eq!(load.interval, Nanoseconds(16 * INTERVAL.0));
+            assert_eq!(load.series.len() as u64, LONG.div_ceil(16));
+            let (last, whole) = load.series.split_last().unwrap();
+            for point in whole {
+                let counts = (point.reads, point.written_bytes, point.response.count());
+                assert_eq!(counts, (16, 16 * 512, 32));
+            }
+            assert_eq!((last.reads, last.read_bytes), (LONG % 16, LONG % 16 * 512));
+            // The next one begins anew.
+            recorder.completed(done(Operation::Read, 5));
+            assert_eq!(recorder.take(Nanoseconds(3 * INTERVAL.0)).series.len(), 3);
+        }
+    }
+
+    /// Also of few intervals, in each of which many latencies are told apart.
+    #[test]
+    fn a_dense_course_has_longer_intervals() {
+        let mut recorder = LoadRecorder::growing(Engine::Null, 4, INTERVAL);
+        for number in 0..600 {
+            recorder.advance(Nanoseconds(number * INTERVAL.0));
+            for step in 0..1000 {
+                recorder.completed(done(Operation::Read, 1000 + 7919 * step));
+            }
+        }
+        let load = recorder.take(Nanoseconds(600 * INTERVAL.0));
+        assert!(load.interval > INTERVAL, "{:?}", load.interval);
+        let buckets = load.series.iter().map(|one| one.response.buckets().len());
+        assert!(buckets.sum::<usize>() <= MOST_BUCKETS + 2 * 1000);
+        assert!(load.series.iter().all(|one| one.reads.is_multiple_of(1000)));
+        assert_eq!(
+            load.series.iter().map(|one| one.reads).sum::<u64>(),
+            600_000
+        );
     }
 
     #[test]

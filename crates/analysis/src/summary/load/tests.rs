@@ -110,3 +110,39 @@ fn a_series_is_that_of_all_workers() {
     let p99s: Vec<Option<f64>> = series.iter().map(|one| one.p99_us).collect();
     assert_eq!(p99s, [Some(5.0), Some(5.0), None]);
 }
+
+/// A worker whose intervals became longer has the same moments in them.
+#[test]
+fn a_course_has_the_longest_intervals_of_its_workers() {
+    let worker = |interval_ms: u64, points: usize| WorkerMeasure {
+        elapsed: Nanoseconds::from_millis(800),
+        load: Some(LoadMeasure {
+            interval: Nanoseconds::from_millis(interval_ms),
+            series: vec![
+                SeriesPoint {
+                    reads: interval_ms,
+                    response: vec![(interval_ms * 1_000, 100)].into(),
+                    ..SeriesPoint::default()
+                };
+                points
+            ],
+            ..LoadMeasure::default()
+        }),
+        ..WorkerMeasure::default()
+    };
+    let repetition = Repetition {
+        workers: vec![worker(100, 8), worker(200, 4)],
+        ..Repetition::default()
+    };
+    let figures = |most| {
+        let course = course(&repetition, most);
+        let of = |one: &SeriesFigures| (one.at_s, one.iops.round(), one.p99_us);
+        let figures: Vec<_> = course.series.iter().map(of).collect();
+        (course.interval_s, figures)
+    };
+    let p99 = Some(200.0);
+    let at = |at_s: f64| (at_s, 2000.0, p99);
+    assert_eq!(figures(usize::MAX), (0.2, [0.0, 0.2, 0.4, 0.6].map(at).to_vec()));
+    assert_eq!(figures(3), (0.4, [0.0, 0.4].map(at).to_vec()));
+    assert_eq!(figures(1), (0.8, vec![at(0.0)]));
+}

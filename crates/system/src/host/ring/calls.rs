@@ -166,7 +166,8 @@ impl Host {
                 load.unfinished(submission.operation, now.since(start));
             }
         }
-        let measure = load.take(now.since(self.started.time));
+        let mut measure = load.take(now.since(self.started.time));
+        measure.engine_note = self.engine_note.as_ref().map(|note| note.text.clone());
         if self.ring.is_none() {
             self.load = None;
         }
