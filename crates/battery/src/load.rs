@@ -15,7 +15,9 @@ use crate::pattern::Facts;
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
 use arrivals::Spacing;
-use diskperf_system::{EngineChoice, File, Open, Operation, RingOptions, System};
+use diskperf_system::{
+    Call, EngineChoice, Errno, Error, File, Open, Operation, RingOptions, System,
+};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
 use slots::Slots;
@@ -271,7 +273,10 @@ impl Load {
             .await?;
         let there_bytes = match worker.medium {
             Medium::Directory => bytes,
-            Medium::Device | Medium::File => bytes.min(system.length(file).await?),
+            Medium::Device | Medium::File => match system.length(file).await? {
+                0 => return Err(gone(&worker.file(AREA)).into()),
+                there_bytes => bytes.min(there_bytes),
+            },
         };
         Ok((file, there_bytes))
     }
@@ -299,6 +304,13 @@ impl Load {
         };
         Ok(system.open_ring(options, files).await?)
     }
+}
+
+/// The error of a device that is open and has no length any more: it was detached.
+fn gone(path: &str) -> Error {
+    /// Of the host, on which alone a device can go away.
+    const ENXIO: i32 = 6;
+    Error::failed(Call::Length, path, Errno::Other(ENXIO))
 }
 
 /// A parameter of a program.

@@ -194,6 +194,10 @@ fn remedy(error: &ProgramError) -> &'static str {
     };
     match failure.errno {
         Errno::NoSpace => "; free some space or give a smaller --size",
+        Errno::Quota => "; free some of your quota, or give a smaller --size",
+        Errno::ReadOnly => {
+            "; nothing can be written there any more, as after an error of the device: see the kernel's log (dmesg)"
+        }
         Errno::FileTooBig => {
             "; no file may become that large here: raise the limit (`ulimit -f`), or give a smaller --size"
         }
@@ -207,6 +211,9 @@ fn remedy(error: &ProgramError) -> &'static str {
         Errno::Other(ECONNABORTED | ENOTCONN) => {
             "; the process that serves this file system (FUSE) has ended: unmount it and mount it again, then `diskperf clean` removes what is left"
         }
+        Errno::Other(ENXIO | ENODEV) => {
+            "; the device is there no more: attach it again, or see the kernel's log (dmesg)"
+        }
         Errno::Io => "; the device could not do it: see the kernel's log (dmesg)",
         _ => "",
     }
@@ -216,3 +223,7 @@ fn remedy(error: &ProgramError) -> &'static str {
 /// that follow (Linux, asm-generic/errno.h).
 const ECONNABORTED: i32 = 103;
 const ENOTCONN: i32 = 107;
+
+/// Of a device that is gone.
+const ENXIO: i32 = 6;
+const ENODEV: i32 = 19;

@@ -142,7 +142,10 @@ fn a_course_has_the_longest_intervals_of_its_workers() {
     };
     let p99 = Some(200.0);
     let at = |at_s: f64| (at_s, 2000.0, p99);
-    assert_eq!(figures(usize::MAX), (0.2, [0.0, 0.2, 0.4, 0.6].map(at).to_vec()));
+    assert_eq!(
+        figures(usize::MAX),
+        (0.2, [0.0, 0.2, 0.4, 0.6].map(at).to_vec())
+    );
     assert_eq!(figures(3), (0.4, [0.0, 0.4].map(at).to_vec()));
     assert_eq!(figures(1), (0.8, vec![at(0.0)]));
 }
