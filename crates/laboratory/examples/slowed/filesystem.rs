@@ -1,6 +1,5 @@
 //! What the kernel asks for, passed on to the folder.
 
-use crate::Delay;
 use crate::nodes::{Nodes, attributes, path};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -37,23 +36,42 @@ pub(crate) enum Cache {
     None,
 }
 
-/// A folder, slowed.
-pub(crate) struct Slowed {
+/// What is done to reads, writes and syncs besides what the folder does.
+pub(crate) trait Treatment: Send + Sync + 'static {
+    /// Before the folder is asked; an error is the answer in its place.
+    fn before(&self, _: Operation) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// After that, of a request of so many bytes that began then.
+    fn after(&self, _begin: Instant, _bytes: usize) {}
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Read,
+    Write,
+    Sync,
+}
+
+/// A folder, with a treatment.
+pub(crate) struct Treated<T> {
     nodes: Nodes,
     cache: Cache,
-    delay: Delay,
+    treatment: T,
     open: Mutex<HashMap<u64, Arc<File>>>,
     next: AtomicU64,
 }
 
-impl Slowed {
+impl<T: Treatment> Treated<T> {
     /// Of a folder.
-    pub(crate) fn new(folder: &str, cache: Cache, delay: Delay) -> io::Result<Self> {
+    pub(crate) fn new(folder: &str, cache: Cache, treatment: T) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
             nodes: Nodes::new(open(folder, flags, Mode::empty())?),
             cache,
-            delay,
+            treatment,
             open: Mutex::default(),
             next: AtomicU64::new(1),
         })
@@ -201,7 +219,7 @@ macro_rules! answer {
     };
 }
 
-impl Filesystem for Slowed {
+impl<T: Treatment> Filesystem for Treated<T> {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let entry = self.nodes.entry(parent, name);
         answer!(reply, entry, entry => reply.entry(&VALID, &entry, Generation(0)));
@@ -346,8 +364,9 @@ impl Filesystem for Slowed {
         let mut memory = vec![0; size as usize + ALIGNMENT];
         let start = memory.as_ptr().align_offset(ALIGNMENT);
         let buffer = &mut memory[start..start + size as usize];
-        let filled = self.fill(handle, offset, buffer);
-        self.delay.wait(begin, size as usize);
+        let ready = self.treatment.before(Operation::Read);
+        let filled = ready.and_then(|()| self.fill(handle, offset, buffer));
+        self.treatment.after(begin, size as usize);
         answer!(reply, filled, bytes => reply.data(&buffer[..bytes]));
     }
 
@@ -369,9 +388,10 @@ impl Filesystem for Slowed {
         let start = memory.as_ptr().align_offset(ALIGNMENT);
         let aligned = &mut memory[start..start + data.len()];
         aligned.copy_from_slice(data);
-        let file = self.file(handle);
+        let ready = self.treatment.before(Operation::Write);
+        let file = ready.and_then(|()| self.file(handle));
         let written = file.and_then(|file| file.write_all_at(aligned, offset));
-        self.delay.wait(begin, data.len());
+        self.treatment.after(begin, data.len());
         answer!(reply, written, () => reply.written(data.len() as u32));
     }
 
@@ -384,11 +404,13 @@ impl Filesystem for Slowed {
         reply: ReplyEmpty,
     ) {
         let begin = Instant::now();
-        let synced = self.file(handle).and_then(|file| match only_data {
+        let ready = self.treatment.before(Operation::Sync);
+        let file = ready.and_then(|()| self.file(handle));
+        let synced = file.and_then(|file| match only_data {
             true => file.sync_data(),
             false => file.sync_all(),
         });
-        self.delay.wait(begin, 0);
+        self.treatment.after(begin, 0);
         answer!(reply, synced, () => reply.ok());
     }
 

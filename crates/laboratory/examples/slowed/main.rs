@@ -18,7 +18,7 @@
 mod filesystem;
 mod nodes;
 
-use filesystem::{Cache, Slowed};
+use filesystem::{Cache, Treated, Treatment};
 use fuser::{Config, MountOption, SessionACL};
 use std::fs::File;
 use std::io;
@@ -45,6 +45,12 @@ struct Delay {
     factor: File,
     /// When the last request ended.
     last: Mutex<Instant>,
+}
+
+impl Treatment for Delay {
+    fn after(&self, begin: Instant, bytes: usize) {
+        self.wait(begin, bytes);
+    }
 }
 
 impl Delay {
@@ -117,7 +123,7 @@ fn serve(words: Vec<String>) -> io::Result<()> {
     config.acl = SessionACL::All;
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
-    fuser::mount(Slowed::new(folder, cache, delay)?, mountpoint, &config)
+    fuser::mount(Treated::new(folder, cache, delay)?, mountpoint, &config)
 }
 
 fn number(word: &str) -> io::Result<f64> {
