@@ -10,4 +10,5 @@ mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]
 mod support;
+mod today;
 mod tune;

@@ -13,4 +13,5 @@ mod stored;
 #[path = "../support/mod.rs"]
 mod support;
 mod targets;
+mod today;
 mod tune;

@@ -336,3 +336,47 @@ pub(crate) fn without_root<T: Send>(task: impl FnOnce() -> T + Send) -> T {
         ordinary.join().expect("the task does not panic")
     })
 }
+
+/// Has io_uring_setup(2) refused to this thread and to what it starts, as containers
+/// have it.
+#[allow(unsafe_code)]
+pub(crate) fn forbid_io_uring() {
+    const ALLOW: u32 = 0x7fff_0000;
+    const REFUSE: u32 = 0x0005_0000;
+    let step = |code: u32, if_true: u8, if_false: u8, value: u32| libc::sock_filter {
+        code: code as u16,
+        jt: if_true,
+        jf: if_false,
+        k: value,
+    };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            0,
+            1,
+            libc::SYS_io_uring_setup as u32,
+        ),
+        step(
+            libc::BPF_RET | libc::BPF_K,
+            0,
+            0,
+            REFUSE | libc::EPERM as u32,
+        ),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
+    };
+    rustix::thread::set_no_new_privs(true).unwrap();
+    // SAFETY: the program is a whole one, and the kernel copies it.
+    let installed = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        )
+    };
+    assert_eq!(installed, 0, "{}", std::io::Error::last_os_error());
+}
