@@ -77,6 +77,7 @@ prop_compose! {
             bytes,
             submit: response.clone().into(),
             response: response.into(),
+            ..OperationMeasure::default()
         };
         let point = |response: Vec<(u64, u64)>| SeriesPoint {
             reads: bytes,

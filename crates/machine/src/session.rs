@@ -183,6 +183,11 @@ impl Session {
         on_each_kernel!(self, session => session.change_open_attributes(number).await)
     }
 
+    /// stat(2): the length of what is in a file system.
+    pub async fn stat(&mut self, path: &str) -> Result<u64> {
+        on_each_kernel!(self, session => session.stat(path).await)
+    }
+
     /// unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         on_each_kernel!(self, session => session.unlink(path).await)

@@ -63,7 +63,7 @@ pub use layout::{
     Extent, FileSegment, FsckPass, FsckRead, LaidOut, Layout, LayoutError, Node, Shape,
 };
 pub use options::{Open, Whence};
-pub use ring::{Completion, EngineChoice, Operation, RingOptions, Submission};
+pub use ring::{Completion, EngineChoice, NameCall, Operation, RingOptions, Submission};
 
 pub use diskperf_machine::{Work, Written};
 
@@ -151,6 +151,11 @@ impl System {
 
 /// Names.
 impl System {
+    /// stat(2): the length in bytes of what a name leads to.
+    pub async fn stat(&mut self, path: &str) -> Result<u64> {
+        on_each_world!(self, world => world.stat(path))
+    }
+
     /// unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         on_each_world!(self, world => world.unlink(path))

@@ -223,6 +223,12 @@ impl Model {
 
 /// Names.
 impl Model {
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
+        self.check_name(Call::Stat, path)?;
+        let length = self.session.stat(path).await;
+        length.map_err(|errno| Error::failed(Call::Stat, path, errno))
+    }
+
     pub(crate) async fn unlink(&mut self, path: &str) -> Result<()> {
         self.check_name(Call::Unlink, path)?;
         let result = self.session.unlink(path).await;

@@ -60,6 +60,21 @@ pub enum Operation {
     Discard,
 }
 
+/// A kind of call whose latency a program has counted by itself, with one under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameCall {
+    /// A file is made, written and closed.
+    Create,
+    /// stat(2).
+    Stat,
+    /// rename(2).
+    Rename,
+    /// unlink(2).
+    Unlink,
+    /// fsync(2) of a file or of a directory.
+    Sync,
+}
+
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -147,6 +162,17 @@ impl System {
     /// Counts a transaction of the program's own: so many bytes made durable in so long.
     pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_commit(bytes, took))
+    }
+
+    /// Has calls counted by [`System::count_call`] from now on, of a worker without a ring.
+    pub fn count_calls(&mut self) {
+        at_once_on_each_world!(self, world => world.count_calls())
+    }
+
+    /// Counts a call of the program's own, from its start to its end, which is now: so
+    /// many bytes were written in it, in `took` of that time.
+    pub fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_call(call, bytes, took))
     }
 
     /// Counts a request that had arrived and was not even issued when the program ended,

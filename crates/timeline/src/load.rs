@@ -24,6 +24,8 @@ pub enum Engine {
     Null,
     /// A modelled kernel.
     Model,
+    /// One system call after the other.
+    Calls,
 }
 
 /// What one worker's requests took.
@@ -49,6 +51,18 @@ pub struct LoadMeasure {
     /// sync that makes it durable.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub commit: OperationMeasure,
+    /// Files that were made: opened, written and closed, without what makes them durable.
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
+    pub create: OperationMeasure,
+    /// stat(2).
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
+    pub stat: OperationMeasure,
+    /// rename(2).
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
+    pub rename: OperationMeasure,
+    /// unlink(2).
+    #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
+    pub unlink: OperationMeasure,
     /// In open loop: how late after its intended moment each request was issued.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
     pub lag: Option<Histogram>,
@@ -83,6 +97,10 @@ pub struct OperationMeasure {
     /// caller could do nothing else in. It is a part of `response`.
     #[serde(with = "compact")]
     pub submit: Histogram,
+    /// From the start of the first to the end of the last, where a program makes its
+    /// operations one kind after the other; 0 where all are made all the time.
+    #[serde(default, skip_serializing_if = "Nanoseconds::is_zero")]
+    pub span: Nanoseconds,
 }
 
 /// One interval of the course over time. What completed in it counts.
@@ -108,11 +126,12 @@ impl LoadMeasure {
     }
 
     /// The operations whose rate is the rate of the program, and whose responses are its
-    /// responses: reads and writes; of a program that has neither, its transactions, or
-    /// else its syncs and discards.
+    /// responses: reads and writes; of a program that has neither, what it does to names,
+    /// its transactions, or else its syncs and discards.
     pub fn counted(&self) -> Vec<&OperationMeasure> {
         let ranks = [
             vec![&self.read, &self.write],
+            vec![&self.create, &self.stat, &self.rename, &self.unlink],
             vec![&self.commit],
             vec![&self.sync, &self.discard],
         ];
@@ -140,8 +159,12 @@ impl LoadMeasure {
     }
 
     /// All its operations with their names.
-    pub fn operations(&self) -> [(&'static str, &OperationMeasure); 5] {
+    pub fn operations(&self) -> [(&'static str, &OperationMeasure); 9] {
         [
+            ("create", &self.create),
+            ("stat", &self.stat),
+            ("rename", &self.rename),
+            ("unlink", &self.unlink),
             ("read", &self.read),
             ("write", &self.write),
             ("sync", &self.sync),
@@ -178,6 +201,7 @@ impl OperationMeasure {
         self.bytes += other.bytes;
         self.response.merge(&other.response);
         self.submit.merge(&other.submit);
+        self.span = self.span.max(other.span);
     }
 }
 

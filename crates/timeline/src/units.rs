@@ -14,6 +14,11 @@ impl Nanoseconds {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
+    /// Whether it is no time at all.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// A whole number of milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)

@@ -246,6 +246,7 @@ pub(super) fn engine(engine: Engine) -> &'static str {
         Engine::Threads => "a pool of threads with preadv2 and pwritev2",
         Engine::Null => "nothing: each is complete as it is submitted",
         Engine::Model => "a modelled kernel",
+        Engine::Calls => "one system call after the other",
     }
 }
 

@@ -58,10 +58,12 @@ pub struct LoadSummary {
 /// What requests of one operation took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationSummary {
-    /// `read`, `write`, `sync`, `discard` or `commit`.
+    /// `create`, `stat`, `rename`, `unlink`, `read`, `write`, `sync`, `discard` or
+    /// `commit`.
     #[serde(skip)]
     pub name: &'static str,
-    /// How many per second.
+    /// How many per second: where a program makes its operations one kind after the other,
+    /// of the time of that kind.
     pub iops: f64,
     /// Bytes that they moved per second, of 10^6.
     pub mb_per_s: f64,
@@ -229,7 +231,9 @@ impl Of<'_> {
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
                 let amount: f64 = one.loads().map(|load| of(nth(load, number))).sum();
-                let elapsed_s = one.elapsed().seconds();
+                let spans = one.loads().map(|load| nth(load, number).span);
+                let elapsed = spans.max().filter(|span| span.0 > 0);
+                let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
             middle(self.chosen, rate).unwrap_or(0.0)

@@ -369,6 +369,13 @@ impl Session {
 
 /// Names.
 impl Session {
+    /// stat(2): the length of what is in a file system.
+    pub async fn stat(&mut self, path: &str) -> Result<u64> {
+        self.enter().await;
+        let length = self.kernel.stat_path(&self.process, path).await;
+        self.leave(length).await
+    }
+
     /// unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         self.enter().await;

@@ -158,6 +158,24 @@ impl Unix {
         }
     }
 
+    /// The length of what a path leads to, whose inode is read (iget) and put back.
+    pub(super) async fn stat_path(&self, process: &Rc<Process>, path: &str) -> Result<u64> {
+        let node = match (self.on(), self.device(path)?) {
+            (_, Some(_)) => return Err(Errno::Invalid),
+            (On::V7(v7), None) => v7.find(process, path).await?,
+            (On::Ffs(ffs), None) => match ffs.find(process, path).await? {
+                Found::Node(node) => {
+                    ffs.take_inode(process, node).await;
+                    node
+                }
+                Found::Null | Found::Zero | Found::Drive(_) => return Err(Errno::Invalid),
+            },
+        };
+        let length = self.size_bytes(node);
+        self.close_node(process, node).await;
+        Ok(length)
+    }
+
     pub(super) async fn unlink_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         match self.on() {
             On::V7(v7) => v7.unlink(process, path).await,

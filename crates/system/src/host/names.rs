@@ -155,6 +155,13 @@ pub(super) enum Name<'a> {
 
 /// The calls on names.
 impl Host {
+    pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
+        self.in_directory(Call::Stat, path, |directory, name| {
+            let status = rustix::fs::statat(directory, name, AtFlags::empty())?;
+            Ok(status.st_size as u64)
+        })
+    }
+
     pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
         self.in_directory(Call::Unlink, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::empty())
@@ -185,12 +192,12 @@ impl Host {
     }
 
     /// A call on a name, which must lie in one of the directories.
-    pub(super) fn in_directory(
+    pub(super) fn in_directory<T>(
         &self,
         call: Call,
         path: &str,
-        act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<()>,
-    ) -> Result<()> {
+        act: impl FnOnce(BorrowedFd<'_>, &str) -> rustix::io::Result<T>,
+    ) -> Result<T> {
         self.check_stop()?;
         match self
             .ports

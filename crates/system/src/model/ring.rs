@@ -2,7 +2,7 @@
 
 use super::{Model, nanoseconds};
 use crate::ring::record::{Done, LoadRecorder};
-use crate::{Call, Completion, Error, File, Operation, Result, RingOptions, Submission};
+use crate::{Call, Completion, Error, File, NameCall, Operation, Result, RingOptions, Submission};
 use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Time};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::load::Engine;
@@ -155,6 +155,17 @@ impl Model {
     pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         if let Some(load) = &mut self.measuring.load {
             load.committed(bytes, took);
+        }
+    }
+
+    pub(crate) fn count_calls(&mut self) {
+        self.measuring.load = Some(LoadRecorder::of_calls());
+    }
+
+    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
+        let now = self.now();
+        if let Some(load) = &mut self.measuring.load {
+            load.called(call, bytes, took, now);
         }
     }
 

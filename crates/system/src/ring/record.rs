@@ -1,7 +1,7 @@
 //! What both worlds record of a worker's requests while they are under way, and the
 //! measure that it leaves.
 
-use super::Operation;
+use super::{NameCall, Operation};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds};
 
@@ -14,6 +14,8 @@ pub(crate) struct LoadRecorder {
     sync: OperationRecorder,
     discard: OperationRecorder,
     commit: OperationRecorder,
+    /// Of a program without a ring, in the order of [`NameCall`].
+    calls: Option<Box<[CallRecorder; 5]>>,
     lag: LatencyRecorder,
     unfinished: u64,
     series: Series,
@@ -51,6 +53,15 @@ impl LoadRecorder {
         Self::with(engine, depth, series, LatencyRecorder::growing)
     }
 
+    /// One of a program without a ring, which counts its calls. No course over time.
+    pub(crate) fn of_calls() -> Self {
+        let recorder = Self::growing(Engine::Calls, 1, Nanoseconds::ZERO);
+        Self {
+            calls: Some(Box::new(std::array::from_fn(|_| CallRecorder::default()))),
+            ..recorder
+        }
+    }
+
     fn with(engine: Engine, depth: u32, series: Series, recorder: fn() -> LatencyRecorder) -> Self {
         let operation = || OperationRecorder {
             bytes: 0,
@@ -65,6 +76,7 @@ impl LoadRecorder {
             sync: operation(),
             discard: operation(),
             commit: operation(),
+            calls: None,
             lag: recorder(),
             unfinished: 0,
             series,
@@ -75,6 +87,9 @@ impl LoadRecorder {
     pub(crate) fn restart(&mut self) {
         for operation in self.operations() {
             operation.clear();
+        }
+        for call in self.calls.iter_mut().flat_map(|calls| calls.iter_mut()) {
+            *call = CallRecorder::default();
         }
         self.lag.clear();
         self.unfinished = 0;
@@ -119,17 +134,42 @@ impl LoadRecorder {
         self.commit.response.record(took);
     }
 
+    /// A call of the program's own ended now, and took so long.
+    pub(crate) fn called(
+        &mut self,
+        call: NameCall,
+        bytes: u64,
+        took: Nanoseconds,
+        now: Nanoseconds,
+    ) {
+        if let Some(calls) = &mut self.calls {
+            calls[call as usize].count(bytes, took, now);
+        }
+    }
+
     /// What was recorded in a timed part of this length; begins anew.
     pub(crate) fn take(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
         let lag = self.lag.histogram();
+        let called = |call: NameCall| {
+            let calls = self.calls.as_ref();
+            calls.map_or_else(OperationMeasure::default, |calls| {
+                calls[call as usize].measure()
+            })
+        };
+        let mut sync = self.sync.measure();
+        sync.merge(&called(NameCall::Sync));
         let measure = LoadMeasure {
             engine: self.engine,
             depth: self.depth,
             read: self.read.measure(),
             write: self.write.measure(),
-            sync: self.sync.measure(),
+            sync,
             discard: self.discard.measure(),
             commit: self.commit.measure(),
+            create: called(NameCall::Create),
+            stat: called(NameCall::Stat),
+            rename: called(NameCall::Rename),
+            unlink: called(NameCall::Unlink),
             lag: (lag.count() > 0).then_some(lag),
             unfinished: self.unfinished,
             series: self.series.take(elapsed),
@@ -180,6 +220,45 @@ impl OperationRecorder {
             bytes: self.bytes,
             response: self.response.histogram(),
             submit: self.submit.histogram(),
+            span: Nanoseconds::ZERO,
+        }
+    }
+}
+
+/// What calls of one kind take, and when they are made.
+struct CallRecorder {
+    bytes: u64,
+    response: LatencyRecorder,
+    /// The start of the first, and the end of the last.
+    span: Option<(Nanoseconds, Nanoseconds)>,
+}
+
+impl Default for CallRecorder {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            response: LatencyRecorder::growing(),
+            span: None,
+        }
+    }
+}
+
+impl CallRecorder {
+    fn count(&mut self, bytes: u64, took: Nanoseconds, now: Nanoseconds) {
+        self.bytes += bytes;
+        self.response.record(took);
+        let began = Nanoseconds(now.0.saturating_sub(took.0));
+        let first = self.span.map_or(began, |(first, _)| first);
+        self.span = Some((first, now));
+    }
+
+    fn measure(&self) -> OperationMeasure {
+        let span = self.span.map(|(first, last)| last.since(first));
+        OperationMeasure {
+            bytes: self.bytes,
+            response: self.response.histogram(),
+            span: span.unwrap_or_default(),
+            ..OperationMeasure::default()
         }
     }
 }
@@ -465,6 +544,35 @@ mod tests {
             load.series.iter().map(|one| one.reads).sum::<u64>(),
             600_000
         );
+    }
+
+    #[test]
+    fn calls_of_a_kind_span_from_the_first_to_the_last() {
+        let mut recorder = LoadRecorder::of_calls();
+        for _ in 0..2 {
+            for (call, took, now) in [
+                (NameCall::Create, 10, 110),
+                (NameCall::Sync, 40, 150),
+                (NameCall::Create, 30, 200),
+                (NameCall::Unlink, 5, 205),
+                (NameCall::Sync, 45, 250),
+            ] {
+                recorder.called(call, 7, Nanoseconds(took), Nanoseconds(now));
+            }
+            let load = recorder.take(Nanoseconds(250));
+            let spans = [
+                load.create.span,
+                load.unlink.span,
+                load.sync.span,
+                load.stat.span,
+            ];
+            assert_eq!(spans.map(|span| span.0), [100, 5, 140, 0]);
+            assert_eq!((load.create.bytes, load.create.count()), (14, 2));
+            assert_eq!(load.sync.response.buckets(), [(40, 1), (45, 1)]);
+            // What is done to names is what counts, not what makes it durable.
+            assert_eq!(load.count(), 3);
+            assert!(load.stat.is_empty() && load.series.is_empty());
+        }
     }
 
     #[test]

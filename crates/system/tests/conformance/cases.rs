@@ -162,6 +162,9 @@ macro_rules! for_each_case {
                 an_impossible_length_is_refused,
             }
             alone changing_names on Ordinary {
+                a_name_has_the_length_of_its_file,
+                stat_refuses_what_it_must,
+                a_directory_is_synced,
                 an_unlinked_file_is_gone,
                 an_unlinked_file_that_is_open_keeps_its_data,
                 unlink_refuses_what_is_no_file,

@@ -12,6 +12,7 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         let within = |wrong: Impossible| wrong.within(name);
         sums.add("bytes", operation.bytes).map_err(within)?;
         latencies("response", &operation.response, sums).map_err(within)?;
+        sums.add("span", operation.span.0).map_err(within)?;
         latencies("submit", &operation.submit, sums).map_err(within)?;
     }
     if let Some(lag) = &load.lag {

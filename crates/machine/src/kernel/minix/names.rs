@@ -278,6 +278,14 @@ impl Work<'_> {
         self.put_inode(node).await
     }
 
+    /// stat(2): the length of what a path leads to.
+    pub(super) async fn stat(&self, path: &str) -> Result<u64> {
+        let node = self.eat_path(path).await?;
+        let length = self.inode(node, |inode| inode.size);
+        self.put_inode(node).await?;
+        Ok(length)
+    }
+
     /// Removes a file's name.
     pub(super) async fn unlink_file(&self, last: &Last, node: Node) -> Result<()> {
         if self.kind(node) == Kind::Directory {

@@ -44,6 +44,9 @@ pub(super) enum Call {
     },
     CloseAll,
     TakePipe(PipeEnd),
+    Stat {
+        path: String,
+    },
     Unlink {
         path: String,
     },
@@ -123,6 +126,7 @@ impl Work<'_> {
             Call::Close { file } => self.close(caller, file).await,
             Call::CloseAll => self.close_all(caller).await,
             Call::TakePipe(end) => Ok(self.take_pipe(caller, end)),
+            Call::Stat { path } => self.stat(&path).await,
             Call::Unlink { path } => self.unlink(&path, false).await.map(|()| 0),
             Call::Rmdir { path } => self.unlink(&path, true).await.map(|()| 0),
             Call::Mkdir { path } => self.mkdir(&path).await.map(|()| 0),

@@ -217,6 +217,11 @@ impl MinixSession {
 
 /// Names.
 impl MinixSession {
+    pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
+        let path = path.to_owned();
+        self.number(Call::Stat { path }).await
+    }
+
     pub(crate) async fn unlink(&mut self, path: &str) -> Result<()> {
         let path = path.to_owned();
         self.done(Call::Unlink { path }).await

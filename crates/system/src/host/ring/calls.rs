@@ -6,7 +6,9 @@ use super::super::worker::{Control, Host, OpenFile, show_progress_now_and_then};
 use super::files::RingFiles;
 use super::{EngineNote, GIVE_UP_AFTER, Ring, Taken, changes};
 use crate::ring::record::{Done, LoadRecorder};
-use crate::{Call, Completion, Errno, Error, File, Operation, Result, RingOptions, Submission};
+use crate::{
+    Call, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions, Submission,
+};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 
 /// Several requests under way.
@@ -98,6 +100,16 @@ impl Host {
     pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         if let Some(load) = &mut self.load {
             load.committed(bytes, took);
+        }
+    }
+
+    pub(crate) fn count_calls(&mut self) {
+        self.load = Some(Box::new(LoadRecorder::of_calls()));
+    }
+
+    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
+        if let Some(load) = &mut self.load {
+            load.called(call, bytes, took, monotonic());
         }
     }
 

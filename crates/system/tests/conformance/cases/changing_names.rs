@@ -1,8 +1,58 @@
-//! unlink, mkdir, rmdir and rename.
+//! stat, unlink, mkdir, rmdir and rename, and what makes names durable.
 
 use super::World;
 use super::steps::{contents, make, make_open, pattern, refused, whole, write_all};
 use diskperf_system::{Errno, Open};
+
+pub(crate) async fn a_name_has_the_length_of_its_file(system: &mut World) {
+    system.mkdir("/mnt0/directory").await.unwrap();
+    for path in ["/mnt0/file", "/mnt0/directory/file"] {
+        let file = make_open(system, path, b"").await;
+        assert_eq!(system.stat(path).await, Ok(0));
+        write_all(system, file, &pattern(20_000)).await;
+        assert_eq!(system.stat(path).await, Ok(20_000));
+        system.close(file).await.unwrap();
+        assert_eq!(system.stat(path).await, Ok(20_000));
+        assert_eq!(contents(system, path).await, pattern(20_000));
+        system.unlink(path).await.unwrap();
+        refused(system.stat(path).await, Errno::NoEntry);
+    }
+    // A directory has a length of its own kind, and so has the top.
+    for path in ["/mnt0", "/mnt0/directory", "/mnt0/directory/"] {
+        system.stat(path).await.unwrap();
+    }
+}
+
+pub(crate) async fn stat_refuses_what_it_must(system: &mut World) {
+    make(system, "/mnt0/file", b"data").await;
+    for (path, errno) in [
+        ("/mnt0/missing", Errno::NoEntry),
+        ("/mnt0/missing/file", Errno::NoEntry),
+        ("/mnt0/file/below", Errno::NotDirectory),
+        ("/mnt9/file", Errno::NoEntry),
+        ("/etc/passwd", Errno::NoEntry),
+        ("/dev/null", Errno::Access),
+        ("/mnt0/../file", Errno::Access),
+    ] {
+        refused(system.stat(path).await, errno);
+    }
+    assert_eq!(system.stat("/mnt0/file").await, Ok(4));
+}
+
+pub(crate) async fn a_directory_is_synced(system: &mut World) {
+    system.mkdir("/mnt0/directory").await.unwrap();
+    let directory = system.open("/mnt0/directory", Open::READ).await.unwrap();
+    system.fsync(directory).await.unwrap();
+    make(system, "/mnt0/directory/file", b"data").await;
+    system.fsync(directory).await.unwrap();
+    assert_eq!(contents(system, "/mnt0/directory/file").await, b"data");
+    system.unlink("/mnt0/directory/file").await.unwrap();
+    system.fsync(directory).await.unwrap();
+    system.close(directory).await.unwrap();
+    let gone = system.stat("/mnt0/directory/file").await;
+    refused(gone, Errno::NoEntry);
+    system.rmdir("/mnt0/directory").await.unwrap();
+}
 
 pub(crate) async fn an_unlinked_file_is_gone(system: &mut World) {
     make(system, "/mnt0/file", b"old").await;
