@@ -37,6 +37,8 @@ pub(crate) enum Value<'a> {
     Share(&'a mut f64),
     /// One of a closed set.
     Choice(&'a mut dyn Choice),
+    /// Some of a closed set, at least one.
+    Subset(&'a mut Subset),
     /// A distribution of request sizes.
     Mix(&'a mut SizeMix),
     /// A distribution of requests over an area.
@@ -150,6 +152,7 @@ impl Value<'_> {
             Self::Bytes(value, ..) | Self::Count(value, ..) => value.to_string(),
             Self::Share(value) => value.to_string(),
             Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
+            Self::Subset(subset) => subset.text(),
             Self::Mix(mix) => mix.text(),
             Self::Distribution(distribution) => distribution.text(),
         }
@@ -161,6 +164,7 @@ impl Value<'_> {
             Self::Count(_, low, high) => format!("a whole number from {low} to {high}"),
             Self::Share(_) => "a share from 0 to 1".to_owned(),
             Self::Choice(choice) => choice.names().join(", "),
+            Self::Subset(subset) => format!("some of {}, joined by +", subset.names.join(", ")),
             Self::Mix(_) => {
                 "a size, or BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512"
                     .to_owned()
@@ -189,6 +193,7 @@ impl Value<'_> {
                 choice.choose(index);
                 Some(())
             }
+            Self::Subset(subset) => subset.choose(text),
             Self::Mix(mix) => {
                 **mix = SizeMix::parse(text)?;
                 Some(())
@@ -198,6 +203,42 @@ impl Value<'_> {
                 Some(())
             }
         }
+    }
+}
+
+/// Some of a closed set of names: `create+stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subset {
+    names: &'static [&'static str],
+    /// A bit for each name.
+    chosen: u32,
+}
+
+impl Subset {
+    /// All of them.
+    pub(crate) fn all(names: &'static [&'static str]) -> Self {
+        let chosen = (1 << names.len()) - 1;
+        Self { names, chosen }
+    }
+
+    /// Whether the one at this index is chosen.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.chosen & (1 << index) != 0
+    }
+
+    fn text(&self) -> String {
+        let chosen = (0..self.names.len()).filter(|index| self.has(*index));
+        let chosen: Vec<&str> = chosen.map(|index| self.names[index]).collect();
+        chosen.join("+")
+    }
+
+    fn choose(&mut self, text: &str) -> Option<()> {
+        let place = |name: &str| self.names.iter().position(|known| *known == name.trim());
+        let mut bits = text
+            .split('+')
+            .map(|name| place(name).map(|index| 1 << index));
+        self.chosen = bits.try_fold(0, |chosen, bit| bit.map(|bit: u32| chosen | bit))?;
+        Some(())
     }
 }
 

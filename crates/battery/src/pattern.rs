@@ -119,6 +119,8 @@ pub(crate) struct Facts {
     /// The media that it can run on.
     pub(crate) media: &'static [Medium],
     pub(crate) is_of_minix: bool,
+    pub(crate) renames: bool,
+    pub(crate) syncs_names: bool,
     pub(crate) is_of_block_null: bool,
     pub(crate) names_its_device: bool,
     pub(crate) writes: bool,
@@ -147,6 +149,8 @@ impl Facts {
             is_piped: false,
             media: &[Medium::Directory, Medium::Device, Medium::File],
             is_of_minix: true,
+            renames: false,
+            syncs_names: false,
             is_of_block_null: false,
             names_its_device: false,
             writes: false,

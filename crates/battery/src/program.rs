@@ -273,6 +273,16 @@ impl Program {
         self.facts().is_of_minix
     }
 
+    /// Whether it gives files other names, by rename(2).
+    pub fn renames(&self) -> bool {
+        self.facts().renames
+    }
+
+    /// Whether it makes files or their names durable by fsync(2), call by call.
+    pub fn syncs_names(&self) -> bool {
+        self.facts().syncs_names
+    }
+
     /// Whether it opens the drive by its own name, whatever its target is.
     pub fn names_its_device(&self) -> bool {
         self.facts().names_its_device

@@ -26,6 +26,7 @@ programs! {
     sequential,
     log_append,
     database,
+    metadata,
     track_read,
     populate,
     fsck,

@@ -306,6 +306,7 @@ impl ModelPlan {
         self.check_sizes()?;
         self.check_sectors()?;
         self.note_phase();
+        self.note_syncs();
         Ok(self)
     }
 
@@ -354,6 +355,25 @@ impl ModelPlan {
                 f64::from(self.phase()) / f64::from(u32::MAX)
             ));
         }
+    }
+
+    /// What stands for fsync(2) where the kernel of the day does not have it.
+    fn note_syncs(&mut self) {
+        let mut steps = self.suite.steps.iter();
+        if !steps.any(|step| step.program.syncs_names()) {
+            return;
+        }
+        let computer = &self.computers[0];
+        let stands_for_it = match (computer.is_minix(), computer.is_v7()) {
+            (true, _) => {
+                "Minix has no fsync(2): its sync(2), of all that has changed, stands for it"
+            }
+            (_, true) => {
+                "Xenix has no fsync(2): its sync(2), which begins to write all that has changed and does not wait, stands for it"
+            }
+            (false, false) => return,
+        };
+        self.notes.push(stands_for_it.to_owned());
     }
 
     /// How far each drive is turned against the one before it at the start.
