@@ -34,6 +34,7 @@ OPTIONS = (
     "settings",
     "drives",
     "repetitions",
+    "until_steady",
     "seed",
     "size",
     "cache",
@@ -139,7 +140,9 @@ class Run:
         ``depth`` of each of the ``workers``, ``read_share``, percentiles of the response
         of reads and writes together (``response_p50_us``, ``response_p99_us``,
         ``response_p99_9_us``, ``response_max_us``) and ``cpu_us_per_io``; `latencies` has
-        each operation, `series` the course over time.
+        each operation, `series` the course over time. Of programs that were repeated until
+        they were steady ``steady`` says whether they came to that, ``steady_at_s`` after
+        how many seconds of load.
         What nobody can tell is ``None``, as a percentile of too few calls is.
         """
         return self._native.results()
@@ -160,7 +163,7 @@ class Run:
     def latencies(self) -> _native.Columns:
         """Of programs that keep several requests under way, one row for each operation
         and part: ``program``, ``filesystem``, ``operation`` (``read``, ``write``,
-        ``sync``, ``discard``, ``commit``), ``part`` (``response``: from a request's
+        ``sync``, ``discard``, ``commit``, ``create``, ``stat``, ``rename``, ``unlink``), ``part`` (``response``: from a request's
         start, where requests arrive by the clock the intended one, until its completion
         was taken; ``submit``: of that, in the call that submitted), ``count``,
         ``p50_us`` and ``p99_us`` (medians over the repetitions) with their 95 %
@@ -304,6 +307,7 @@ def asked(
             targets.append(target.name)
         else:
             targets.append(os.fspath(target))
+    steady = options.get("until_steady")
     own_keys = {**own, **gathered(function, settings, keywords, OPTIONS)}
     of_python = ("on", "settings", "store")
     known = {name: options.get(name) for name in OPTIONS if name not in of_python}
@@ -315,6 +319,7 @@ def asked(
         "settings": typed(own_keys),
         "catalogue": None if folder is None else os.fspath(folder),
         "other": None if known["other"] is None else os.fspath(known["other"]),
+        "until_steady": "" if steady is True else steady or None,
         "cache": known["cache"] or "cold",
         "seed": SEED if known["seed"] is None else known["seed"],
         "time_calls": known["time_calls"] is not False,
@@ -357,6 +362,7 @@ def run(
     settings: Mapping[str, Value] | None = None,
     drives: int | None = None,
     repetitions: int | None = None,
+    until_steady: str | bool = False,
     seed: int = SEED,
     size: int | str | None = None,
     cache: str = "cold",
@@ -387,6 +393,9 @@ def run(
             modelled system, ``{"program.call_bytes": "64K"}`` of the programs.
         drives: drives of a modelled system that run each program at once.
         repetitions: of each program, in place of the suite's.
+        until_steady: repeat each program until its last rounds are steady, at most
+            ``repetitions`` (25) times: ``True`` by SNIA's rule, which is ``"5,20%,10%"``
+            (rounds, excursion, slope), or another one.
         seed: of every random choice. The same seed gives the same bytes on a model.
         size: bytes that each program moves, as a number, ``"8M"`` or ``"8MB"``; without it
             8 MiB on a model, and about half a second's worth on real storage.

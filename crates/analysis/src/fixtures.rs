@@ -73,6 +73,7 @@ pub(crate) fn result(program: &str, row: u32, repetitions: Vec<Repetition>) -> P
             discarded: 0,
             statistic: Statistic::Median,
             stop_below_share: None,
+            steady: None,
         },
         repetitions,
         notes: Vec::new(),

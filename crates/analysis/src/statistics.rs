@@ -10,6 +10,7 @@ pub mod drift;
 pub mod interleaved;
 pub mod separate;
 pub mod shape;
+pub mod steady;
 pub mod student;
 
 use serde::{Serialize, Serializer};

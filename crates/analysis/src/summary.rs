@@ -6,6 +6,7 @@ use crate::cache::{CacheVerdict, device_share};
 use crate::layers::Layer;
 use crate::quantity::judged_s;
 use crate::statistics::shape::Shape;
+use crate::statistics::steady::is_steady;
 use crate::statistics::{Interval, mean, median, median_interval};
 use diskperf_timeline::{
     Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, WorkerMeasure, World,
@@ -114,8 +115,42 @@ pub struct Summary {
     /// How the kept repetitions lie in the order of running; in virtual time, where
     /// nothing disturbs them, steady. Of what they are judged by ([`judged_s`]).
     pub shape: Shape,
+    /// Of a program that was repeated until it was steady: whether it came to that.
+    pub steady: Option<SteadySummary>,
     /// Of a program with several requests under way: what these took.
     pub load: Option<LoadSummary>,
+}
+
+/// Whether a program that was repeated until it was steady came to that.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SteadySummary {
+    /// Whether its last rounds are steady by the rule.
+    pub attained: bool,
+    /// Seconds of load, of all rounds, until the window ended that is steady.
+    pub at_s: Option<f64>,
+    /// Rounds that were run.
+    pub rounds: usize,
+}
+
+impl SteadySummary {
+    /// `None` of a program that was repeated by another rule.
+    pub fn of(result: &ProgramResult) -> Option<Self> {
+        let rule = result.protocol.steady?;
+        let all = &result.repetitions;
+        let attained = is_steady(&rates(all), &rule);
+        let load_s: f64 = all.iter().map(|one| one.elapsed().seconds()).sum();
+        Some(Self {
+            attained,
+            at_s: attained.then_some(load_s),
+            rounds: all.len(),
+        })
+    }
+}
+
+/// What rounds are tested by, in the order of running: how much was done per second.
+pub fn rates(rounds: &[Repetition]) -> Vec<f64> {
+    let rate = |seconds: f64| if seconds > 0.0 { 1.0 / seconds } else { 0.0 };
+    rounds.iter().map(|one| rate(judged_s(one))).collect()
 }
 
 impl Summary {
@@ -176,6 +211,7 @@ impl Summary {
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
             shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
+            steady: SteadySummary::of(result),
             load: LoadSummary::of(
                 &result.repetitions,
                 (&kept, &chosen),

@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
-use diskperf_timeline::{Protocol, Statistic};
+use diskperf_timeline::{Protocol, Statistic, SteadyRule};
 
 /// Steps in order, with a protocol.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,11 @@ pub struct Job {
     /// Jobs of one group move the same number of bytes: where the size is
     /// found by a pilot, that of the job in the group's middle serves all.
     pub size_group: u32,
+    /// How it is repeated, where that is not as the suite has it; jobs of one step are
+    /// repeated alike.
+    pub protocol: Option<Protocol>,
+    /// How often it moves its whole area, where that and not a size decides.
+    pub area_times: Option<u32>,
 }
 
 /// What a job cannot do without.
@@ -57,6 +62,7 @@ const THREE_RUNS: Protocol = Protocol {
     discarded: 1,
     statistic: Statistic::Median,
     stop_below_share: None,
+    steady: None,
 };
 
 /// Enough for the differences of the layers to be told from noise. Kirkendall 1989
@@ -72,12 +78,32 @@ const FIVE_AFTER_ONE: Protocol = Protocol {
     ..THREE_RUNS
 };
 
+/// What was brought to a steady state is as it is from the first repetition on.
+const THREE_THAT_COUNT: Protocol = Protocol {
+    discarded: 0,
+    ..THREE_RUNS
+};
+
+/// Once, and it counts.
+const ONCE: Protocol = Protocol {
+    repetitions: 1,
+    ..THREE_THAT_COUNT
+};
+
+/// SNIA's rounds until a drive is steady.
+const UNTIL_STEADY: Protocol = Protocol {
+    repetitions: SteadyRule::MOST_ROUNDS,
+    steady: Some(SteadyRule::SNIA),
+    ..THREE_THAT_COUNT
+};
+
 /// "The minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
     discarded: 0,
     statistic: Statistic::Minimum,
     stop_below_share: None,
+    steady: None,
 };
 
 /// Up to ten runs, fewer where they agree within 1 % to each side.
@@ -86,6 +112,7 @@ const UNTIL_SURE: Protocol = Protocol {
     discarded: 1,
     statistic: Statistic::Median,
     stop_below_share: Some(0.02),
+    steady: None,
 };
 
 /// The call sizes of Kirkendall 1989.
@@ -99,7 +126,7 @@ const SECTOR_BYTES: u64 = 512;
 
 impl Suite {
     /// All suites, each with what it does.
-    pub fn all() -> [(&'static str, &'static str); 5] {
+    pub fn all() -> [(&'static str, &'static str); 6] {
         [
             (
                 "today26",
@@ -118,6 +145,10 @@ impl Suite {
                 "one file, read with five call sizes over the system's layers (1989)",
             ),
             (
+                "ssd26",
+                "a flash drive past its first bloom: written twice, written at random until steady, then measured",
+            ),
+            (
                 "vme87",
                 "dd between files and file systems, parallel readers, fsck, dump | restore (1987)",
             ),
@@ -130,6 +161,7 @@ impl Suite {
             "today26" => (FIVE_AFTER_ONE, today26()),
             "ffs83" => (THREE_RUNS, ffs83()),
             "interleave91" => (THREE_RUNS, interleave91()),
+            "ssd26" => (THREE_THAT_COUNT, ssd26()),
             "seqread89" => (FIVE_RUNS, seqread89(medium)),
             "vme87" => (MINIMUM_OF_FIVE, vme87()),
             _ => return None,
@@ -154,6 +186,11 @@ impl Suite {
         })
     }
 
+    /// How a job of it is repeated.
+    pub fn protocol_of(&self, job: &Job) -> Protocol {
+        job.protocol.unwrap_or(self.protocol)
+    }
+
     /// One program by itself.
     pub fn of_program(program: Program) -> Self {
         let name = program.name().to_owned();
@@ -162,6 +199,8 @@ impl Suite {
             distinguishing: Vec::new(),
             row: 0,
             size_group: 0,
+            protocol: None,
+            area_times: None,
         };
         Self {
             name,
@@ -207,12 +246,22 @@ impl Step {
             distinguishing,
             row,
             size_group,
+            protocol: None,
+            area_times: None,
         };
         job.into()
     }
 }
 
 impl Job {
+    /// Bytes that each of its workers moves whatever size is asked for, if so.
+    pub fn own_bytes(&self) -> Option<u64> {
+        let area = self.program.parameter_values().get("area_bytes")?.parse();
+        let area_bytes: u64 = area.expect("bytes are written as a number");
+        let all_bytes = area_bytes.saturating_mul(self.area_times?.into());
+        Some(all_bytes.div_ceil(self.program.workers().into()))
+    }
+
     /// What it needs on this medium.
     pub fn needs(&self, medium: Medium) -> Needs {
         if !self.program.is_of(medium) {
@@ -251,6 +300,64 @@ fn today26() -> Vec<Step> {
         set.expect("programs of the area can go past the page cache");
     }
     steps
+}
+
+/// How long a round lasts until steady (SNIA's minute), and what is measured then.
+const ROUND_MS: &str = "60000";
+const MEASURED_MS: &str = "10000";
+
+/// SNIA's SSS PTS, as far as data sheets go: a precondition that does not depend on the
+/// workload (all of the drive written twice in 128 KiB), one that does (4 KiB at random
+/// until steady), then the figures of data sheets and SNIA's mixes of reads and writes. What
+/// writes sequentially comes last, since it changes what random writes find.
+fn ssd26() -> Vec<Step> {
+    let mut precondition = Step::new(
+        "sequential",
+        0,
+        0,
+        &[
+            ("write_share", "1"),
+            ("block_bytes", "131072"),
+            ("depth", "8"),
+        ],
+    );
+    precondition.jobs[0].protocol = Some(ONCE);
+    precondition.jobs[0].area_times = Some(2);
+    let mut rounds = Step::new("random", 1, 1, &[("write_share", "1"), ("depth", "32")]);
+    set_all(&mut rounds, &[("duration_ms", ROUND_MS)]);
+    rounds.jobs[0].protocol = Some(UNTIL_STEADY);
+    let mut steps = vec![precondition, rounds];
+    let measured: [(&str, &[(&str, &str)]); 9] = [
+        ("random", &[("write_share", "1"), ("depth", "1")]),
+        ("random", &[("depth", "1")]),
+        ("random", &[("depth", "32")]),
+        ("random", &[("write_share", "0.05"), ("depth", "32")]),
+        ("random", &[("write_share", "0.35"), ("depth", "32")]),
+        ("random", &[("write_share", "0.5"), ("depth", "32")]),
+        ("random", &[("write_share", "0.95"), ("depth", "32")]),
+        ("sequential", &[("depth", "32")]),
+        ("sequential", &[("write_share", "1"), ("depth", "32")]),
+    ];
+    for (name, settings) in measured {
+        let row = steps.len() as u32;
+        let mut step = Step::new(name, row, row, settings);
+        set_all(&mut step, &[("duration_ms", MEASURED_MS)]);
+        steps.push(step);
+    }
+    for step in &mut steps {
+        set_all(step, &[("direct", "yes")]);
+    }
+    steps
+}
+
+/// Sets parameters that do not tell a step from its siblings.
+fn set_all(step: &mut Step, settings: &[(&str, &str)]) {
+    for job in &mut step.jobs {
+        for (name, value) in settings {
+            let set = job.program.set(name, value);
+            set.expect("suites set parameters that exist");
+        }
+    }
 }
 
 /// The order of the paper's script, the rows of the paper's tables.

@@ -19,8 +19,8 @@ use diskperf_laboratory::analysis::report::Format;
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
-use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
+use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
 use diskperf_laboratory::tune::{BUDGET, Goal};
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
@@ -90,6 +90,10 @@ pub(crate) struct RunArguments {
     /// Repetitions of each program [default: those of the suite]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
+    /// Repeat each program until its last rounds are steady: ROUNDS,EXCURSION,SLOPE
+    /// [default without RULE: 5,20%,10%, as SNIA has it]; at most --runs rounds [default: 25]
+    #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = SteadyRule::parse)]
+    pub(crate) until_steady: Option<SteadyRule>,
     /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
     /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
@@ -110,6 +114,7 @@ impl RunArguments {
     pub(crate) fn experiment(&self, earlier: Option<Experiment>) -> Experiment {
         let asked = Experiment {
             repetitions: self.runs,
+            until_steady: self.until_steady,
             ..self.asked.experiment()
         };
         match earlier {
@@ -128,7 +133,7 @@ impl RunArguments {
 /// What is run, where and how: an experiment.
 #[derive(Args)]
 pub(crate) struct ExperimentArguments {
-    /// A suite (ffs83, interleave91, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
+    /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
     /// directory, seqread89 on a device]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
@@ -205,6 +210,7 @@ impl ExperimentArguments {
             catalogue: self.catalogue.clone(),
             settings: self.settings.clone(),
             repetitions: None,
+            until_steady: None,
             size: self.size,
             cache: cache_mode(self.direct, self.cache),
             drop_all_caches: self.drop_caches,

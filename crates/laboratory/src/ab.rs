@@ -135,6 +135,7 @@ pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
     let settings = earlier.settings.into_iter().chain(asked.settings);
     Experiment {
         repetitions: asked.repetitions,
+        until_steady: asked.until_steady,
         targets: match asked.targets.is_empty() {
             true => earlier.targets,
             false => asked.targets,

@@ -195,7 +195,7 @@ impl<'a> Execution<'a> {
         let titles = titles(step);
         let work = Work {
             tasks: Task::of_step(step, (&titles, sizes_bytes), self.run.cache),
-            protocol: self.suite.protocol,
+            protocol: self.suite.protocol_of(&step.jobs[0]),
         };
         let first = self.run.results.len();
         let mut results = Vec::new();

@@ -54,6 +54,9 @@ impl Sizes {
     ) -> Result<u64, LaboratoryError> {
         let plan = rig.plan;
         let call_bytes = job.program.call_bytes();
+        if let Some(size_bytes) = job.own_bytes() {
+            return Ok(size_bytes);
+        }
         if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
             return Ok(size_bytes);
         }

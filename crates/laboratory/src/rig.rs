@@ -4,9 +4,10 @@ use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Task};
 use crate::observer::{Event, Nobody, Observer};
 use diskperf_analysis::quantity::judged_s;
-use diskperf_analysis::statistics;
+use diskperf_analysis::statistics::{self, steady::is_steady};
+use diskperf_analysis::summary;
 use diskperf_battery::Job;
-use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic};
+use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -78,6 +79,7 @@ pub(crate) const THREE_RUNS: Protocol = Protocol {
     discarded: 1,
     statistic: Statistic::Median,
     stop_below_share: None,
+    steady: None,
 };
 
 /// Once, and it counts.
@@ -101,6 +103,9 @@ pub(crate) fn repeat(
     mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
 ) -> Result<(), LaboratoryError> {
     let protocol = work.protocol;
+    if let Some(rule) = protocol.steady {
+        return until_steady((rig, work), &rule, repetitions, observer, goes_on);
+    }
     let assignments = rig.assignments(&work.tasks);
     let wanted = (protocol.repetitions - protocol.discarded) as usize;
     for number in 0.. {
@@ -109,15 +114,7 @@ pub(crate) fn repeat(
         if number == of {
             break;
         }
-        let moved_bytes: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        observer.event(Event::RepetitionStarted {
-            number,
-            of,
-            total_bytes: total_bytes(work, &assignments),
-            lasts: lasts(work),
-            moved_bytes: &moved_bytes,
-        });
-        let mut made = rig.run((&assignments, &moved_bytes), observer)?;
+        let mut made = once((rig, work), &assignments, (number, of), observer)?;
         for one in &mut made {
             one.discarded = number < protocol.discarded;
         }
@@ -134,6 +131,55 @@ pub(crate) fn repeat(
     if repetitions.iter().all(enough) {
         for one in repetitions.iter_mut().flatten() {
             one.discarded |= one.is_disturbed();
+        }
+    }
+    Ok(())
+}
+
+/// One repetition of so many.
+fn once(
+    (rig, work): (&impl Rig, &Work<'_>),
+    assignments: &[Assignment],
+    (number, of): (u32, u32),
+    observer: &mut dyn Observer,
+) -> Result<Vec<Repetition>, LaboratoryError> {
+    let moved_bytes: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
+    observer.event(Event::RepetitionStarted {
+        number,
+        of,
+        total_bytes: total_bytes(work, assignments),
+        lasts: lasts(work),
+        moved_bytes: &moved_bytes,
+    });
+    rig.run((assignments, &moved_bytes), observer)
+}
+
+/// Repeats tasks until the last rounds of each are steady, or as often as their protocol
+/// has it. The rounds of the last window count, disturbed or not: storage remembers each.
+fn until_steady(
+    (rig, work): (&impl Rig, &Work<'_>),
+    rule: &SteadyRule,
+    rounds: &mut [Vec<Repetition>],
+    observer: &mut dyn Observer,
+    mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
+) -> Result<(), LaboratoryError> {
+    let assignments = rig.assignments(&work.tasks);
+    let of = work.protocol.repetitions;
+    for number in 0..of {
+        let made = once((rig, work), &assignments, (number, of), observer)?;
+        let goes_on = goes_on(&made, observer);
+        for (all, one) in rounds.iter_mut().zip(made) {
+            all.push(one);
+        }
+        let steady = |all: &Vec<Repetition>| is_steady(&summary::rates(all), rule);
+        if !goes_on || rounds.iter().all(steady) {
+            break;
+        }
+    }
+    for all in rounds {
+        let before = all.len().saturating_sub(rule.window as usize);
+        for round in &mut all[..before] {
+            round.discarded = true;
         }
     }
     Ok(())
@@ -292,6 +338,71 @@ mod tests {
         // Six that agree are enough.
         assert_eq!(kept(20, 0, Some(0.02), "x......"), "-kkkkkk");
         assert_eq!(kept(7, 0, Some(0.02), "xxx......."), "---kkkkkk");
+    }
+
+    /// A rig whose rounds take so many milliseconds each.
+    struct Rounds<'a> {
+        elapsed_ms: &'a [u64],
+        number: Cell<usize>,
+    }
+
+    impl Rig for Rounds<'_> {
+        fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
+            Vec::new()
+        }
+
+        fn run(
+            &self,
+            _workers: (&[Assignment], &[Arc<AtomicU64>]),
+            _observer: &mut dyn Observer,
+        ) -> Result<Vec<Repetition>, LaboratoryError> {
+            let number = self.number.replace(self.number.get() + 1);
+            Ok(vec![Repetition {
+                workers: vec![WorkerMeasure {
+                    elapsed: Nanoseconds::from_millis(self.elapsed_ms[number]),
+                    ..WorkerMeasure::default()
+                }],
+                interference: vec![Interference::ProcessorBusy { threads: 1 }],
+                ..Repetition::default()
+            }])
+        }
+    }
+
+    #[test]
+    fn rounds_are_run_until_the_last_are_steady_and_these_count() {
+        let falling = [100, 150, 200, 300, 500, 500, 510, 495, 505, 500, 500];
+        for (most, window, marks) in [
+            (25, 5, "----kkkkk"),
+            (25, 3, "----kkk"),
+            // As many as there may be: the last ones count all the same.
+            (7, 5, "--kkkkk"),
+            (4, 5, "kkkk"),
+        ] {
+            let rig = Rounds {
+                elapsed_ms: &falling,
+                number: Cell::new(0),
+            };
+            let task = Task {
+                title: "",
+                program: &Program::named("read_8192").unwrap(),
+                cache: CacheMode::Cold,
+                size_bytes: 0,
+                drive: None,
+            };
+            let protocol = Protocol {
+                repetitions: most,
+                discarded: 0,
+                steady: Some(SteadyRule {
+                    window,
+                    ..SteadyRule::SNIA
+                }),
+                ..THREE_RUNS
+            };
+            let rounds = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
+            let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
+            let found: String = rounds.iter().map(mark).collect();
+            assert_eq!(found, marks, "{most} rounds, a window of {window}");
+        }
     }
 
     #[test]

@@ -226,6 +226,7 @@ prop_compose! {
                 discarded: 1,
                 statistic: if minimum { Statistic::Minimum } else { Statistic::Median },
                 stop_below_share: Some(1e15),
+                steady: None,
             },
             repetitions,
             notes: vec![name],

@@ -4,8 +4,8 @@ use crate::errors::{exception, request_error};
 use crate::run::Run;
 use diskperf_laboratory::ab::{like, repeated};
 use diskperf_laboratory::model::settings;
-use diskperf_laboratory::timeline::CacheMode;
 use diskperf_laboratory::timeline::units::parse_size;
+use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
 use diskperf_laboratory::{Experiment, SizeChoice, Workload};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ pub(crate) struct Options {
     other: Option<PathBuf>,
     size: Option<Size>,
     repetitions: Option<u32>,
+    #[pyo3(default)]
+    until_steady: Option<String>,
     cache: String,
     #[pyo3(default)]
     drop_caches: bool,
@@ -77,6 +79,7 @@ impl Options {
             size: size(py, self.size)?,
             settings,
             repetitions: counted(py, "repetitions", self.repetitions, MOST_REPETITIONS)?,
+            until_steady: steady(py, self.until_steady)?,
             cache: cache(py, &self.cache)?,
             drop_all_caches: self.drop_caches,
             fresh: self.fresh,
@@ -114,6 +117,14 @@ pub(crate) fn counted(
         )),
         count => Ok(count),
     }
+}
+
+/// # Errors
+///
+/// A text that is no rule.
+fn steady(py: Python<'_>, rule: Option<String>) -> PyResult<Option<SteadyRule>> {
+    let rule = rule.map(|rule| SteadyRule::parse(&rule)).transpose();
+    rule.map_err(|error| request_error(py, format!("until_steady: {error}")))
 }
 
 /// # Errors

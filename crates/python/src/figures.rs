@@ -80,6 +80,8 @@ pub(crate) fn results(run: &Run) -> Columns {
             "workers",
             of().map(|one| Some(i64::from(one.load.as_ref()?.workers))),
         )
+        .flag("steady", of().map(|one| Some(one.steady?.attained)))
+        .number("steady_at_s", of().map(|one| one.steady?.at_s))
         .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
         .number("response_p50_us", of().map(|one| response(one)?.p50_us))
         .number("response_p99_us", of().map(|one| response(one)?.p99_us))

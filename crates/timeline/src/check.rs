@@ -163,6 +163,12 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
         ));
     }
     not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
+    if protocol.steady.is_some_and(|rule| !rule.is_possible()) {
+        return Err(Impossible::new(
+            "protocol.steady",
+            "is no rule: a window has 2 to 1000 rounds, and shares are above 0 up to 1".to_owned(),
+        ));
+    }
     for (number, repetition) in result.repetitions.iter().enumerate() {
         check_repetition(repetition, result.drives, sums)
             .map_err(|wrong| wrong.within(&format!("repetitions[{number}]")))?;

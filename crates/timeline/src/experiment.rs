@@ -1,7 +1,7 @@
 //! What a run is asked to do: the one description from which it is planned, by which
 //! it is kept, and from which it is made again.
 
-use crate::protocol::{CacheMode, Protocol};
+use crate::protocol::{CacheMode, Protocol, SteadyRule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +27,10 @@ pub struct Experiment {
     pub settings: Vec<Setting>,
     /// Repetitions in place of the protocol's.
     pub repetitions: Option<u32>,
+    /// Repeat each program until it is steady by this rule, at most as often as
+    /// `repetitions` has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_steady: Option<SteadyRule>,
     /// Bytes that each program moves.
     pub size: SizeChoice,
     /// Bytes that single programs move, by their titles, where no size was chosen: those
@@ -66,6 +70,7 @@ impl Default for Experiment {
             catalogue: None,
             settings: Vec::new(),
             repetitions: None,
+            until_steady: None,
             size: SizeChoice::Auto,
             sizes: BTreeMap::new(),
             cache: CacheMode::Cold,
@@ -139,6 +144,12 @@ pub struct StepValues {
     pub row: u32,
     /// Programs of one group move the same number of bytes.
     pub size_group: u32,
+    /// How it is repeated, where that is not as the others are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// How often it moves its whole area, where that and not a size decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area_times: Option<u32>,
     /// What runs at the same time as it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<StepValues>,

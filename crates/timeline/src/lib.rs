@@ -31,7 +31,7 @@ pub use interference::Interference;
 pub use ledger::Ledger;
 pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
-pub use protocol::{CacheMode, Protocol, Statistic};
+pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{Block, ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
 pub use request::{Request, Span};
 pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};

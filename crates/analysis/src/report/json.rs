@@ -8,8 +8,8 @@ use crate::comparison::{Basis, Comparison, Doubt, Gate, Pair, Quantity, RunName,
 use crate::layers::{Decomposition, decompose};
 use crate::statistics::Interval;
 use crate::statistics::shape::Shape;
-use crate::summary::Percentiles;
 use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
+use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
     Interleaved, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition,
@@ -98,6 +98,9 @@ struct ResultJson<'a> {
     /// Of a program with several requests under way.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
+    /// Of a program that was repeated until it was steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steady: Option<SteadySummary>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
@@ -284,6 +287,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         device_share: summary.device_share,
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
+        steady: summary.steady,
         shape: summary.shape,
         notes: &result.notes,
         targets: parts(run, result).into_iter().map(Into::into).collect(),

@@ -374,11 +374,40 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     }];
     let mut notes = notes(views);
     notes.extend(views.iter().flat_map(load_table::notes));
+    notes.extend(views.iter().flat_map(|view| steady(view, views.len())));
     notes.extend(shapes(views));
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
     }
     blocks
+}
+
+/// When the programs that were repeated until they were steady came to that, with their
+/// rounds as a strip.
+pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
+    let line = |row: &Row| {
+        let found = row.summary.steady?;
+        let rule = row.result.protocol.steady?;
+        let name = match views {
+            1 => row.title.clone(),
+            _ => format!("{}, {}", row.title, view.name),
+        };
+        let (rounds, strip) = (found.rounds, figures::strip(row.result));
+        Some(match found.at_s {
+            Some(at_s) => format!(
+                "{name}: steady after {rounds} rounds, {} of load; the last {} count {strip}",
+                figures::time_us(at_s * 1e6),
+                rule.window
+            ),
+            None => format!(
+                "{name}: not steady in {rounds} rounds (last {}: range at most {:.0} %, slope at most {:.0} % of the mean); --runs N allows more {strip}",
+                rule.window,
+                rule.excursion_share * 100.0,
+                rule.slope_share * 100.0
+            ),
+        })
+    };
+    view.rows.iter().filter_map(line).collect()
 }
 
 /// The programs whose repetitions do not lie about one level, as strips: one figure
@@ -389,7 +418,7 @@ fn shapes(views: &[View]) -> Vec<String> {
         for row in view
             .rows
             .iter()
-            .filter(|row| !row.summary.shape.is_steady())
+            .filter(|row| !row.summary.shape.is_steady() && row.summary.steady.is_none())
         {
             let name = match views.len() {
                 1 => row.title.clone(),

@@ -14,6 +14,7 @@ mod loads;
 mod machine_readable;
 mod nothing;
 mod pivots;
+mod steadiness;
 mod tables;
 
 /// Four repetitions, so that intervals are neither absent nor huge.

@@ -31,6 +31,11 @@ const WHAT: &[(&str, usize)] = &[
     ("write_8192 --set program.think_ns=1000", 1),
     ("populate", 1),
     ("fsck --set program.checkers=3 --set program.offset_ms=0", 1),
+    ("metadata", 1),
+    (
+        "metadata --set program.phases=create+unlink --set program.fsync=none",
+        1,
+    ),
     ("fsck --cache warm", 1),
     ("dump_restore", 1),
     (
@@ -269,8 +274,8 @@ fn lists_come_in_all_formats() {
     let user = User::new();
     measure(&user, "write_8192", "table");
     for (what, rows, has) in [
-        ("suites", 5, "ffs83"),
-        ("programs", 17, "random_mix"),
+        ("suites", 6, "ffs83"),
+        ("programs", 18, "random_mix"),
         ("runs", 1, "mine"),
         ("parameters scan", 5, "program.readers"),
     ] {

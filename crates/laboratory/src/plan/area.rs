@@ -8,7 +8,7 @@ use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{Device, Experiment, SizeChoice, Workload};
 
 /// The suites whose programs share an area of one size.
-const SUITES: [&str; 1] = ["today26"];
+const SUITES: [&str; 2] = ["today26", "ssd26"];
 
 /// The most that an area takes of a file system: more than four times the cache of any
 /// drive or controller, and made in a minute by a slow one.
@@ -65,6 +65,10 @@ pub(super) fn fit(
 /// The most that an area takes of a modelled drive: far more than its kernel caches.
 const LARGEST_MODELLED_BYTES: u64 = 64 * MIB;
 
+/// How long a repetition lasts in virtual time, where real storage takes SNIA's minute:
+/// nothing disturbs it there.
+const MODELLED_MS: &str = "1000";
+
 /// The same on a modelled computer.
 pub(super) fn fit_computer(
     suite: &mut Suite,
@@ -73,6 +77,11 @@ pub(super) fn fit_computer(
 ) -> Vec<String> {
     if !is_fitted(suite, experiment) {
         return Vec::new();
+    }
+    for job in suite.jobs_mut() {
+        if job.program.lasts().is_some() {
+            set(job, "duration_ms", MODELLED_MS);
+        }
     }
     let mut area_bytes = LARGEST_MODELLED_BYTES;
     while area_bytes > MIB && area_bytes > computer.room_bytes(0) / 4 {
@@ -96,6 +105,26 @@ pub(super) fn fit_computer(
             .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
     }
     notes
+}
+
+/// The round of SNIA's test.
+const ROUND_MS: &str = "60000";
+
+/// Gives programs that are repeated until they are steady rounds of a minute, where nobody
+/// says how much they are to move: storage changes over minutes. What a reader must know.
+pub(super) fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> {
+    let sized = experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty();
+    let is_kept = matches!(experiment.workload, Workload::Steps { .. });
+    if experiment.until_steady.is_none() || sized || is_kept {
+        return None;
+    }
+    let mut given = false;
+    for job in suite.jobs_mut() {
+        if job.program.lasts().is_none() && job.area_times.is_none() {
+            given |= job.program.set("duration_ms", ROUND_MS).is_ok();
+        }
+    }
+    given.then(|| "each round lasts 60 s; --set program.duration_ms=N changes it".to_owned())
 }
 
 /// Whether a suite's area is to be fitted: not that of a run that is made again.

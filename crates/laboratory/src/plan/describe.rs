@@ -20,11 +20,12 @@ impl HostPlan {
                 spec.kind, spec.block_bytes
             );
         }
-        let runs = self.suite.protocol.repetitions;
         for job in self.suite.jobs() {
-            let size = match self.experiment.size {
-                SizeChoice::Bytes(bytes) => format_size(bytes),
-                SizeChoice::Auto => "size found by a pilot".to_owned(),
+            let runs = self.suite.protocol_of(job).repetitions;
+            let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
+                (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
+                (None, Some(lasts), _) => format!("{} s", lasts.seconds()),
+                (None, None, SizeChoice::Auto) => "size found by a pilot".to_owned(),
             };
             text += &format!("  {:<44} up to {runs} times, {size}\n", title(job));
         }
@@ -49,22 +50,28 @@ struct PlannedWork {
     moved_bytes: u64,
     /// Timed parts.
     repetitions: u64,
+    /// Of these, those that last as long as their program is told to, and how long they all
+    /// take, in seconds.
+    lasting: u64,
+    lasting_s: f64,
+    /// How long programs write that write for a time, and not so much.
+    writing_s: f64,
     /// Seconds between the first of several workers at once and the last.
     apart_s: f64,
 }
 
 impl HostPlan {
     fn work(&self) -> PlannedWork {
-        let runs = u64::from(self.suite.protocol.repetitions);
         let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
         let mut work = PlannedWork::default();
         // Programs that name the same files share them.
         let mut files: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for job in self.suite.jobs() {
             let program = &job.program;
-            let (least_bytes, most_bytes) = match self.experiment.size {
-                SizeChoice::Bytes(bytes) => (bytes, bytes),
-                SizeChoice::Auto => (self.smallest_size(job), program.sizes_bytes().1),
+            let runs = u64::from(self.suite.protocol_of(job).repetitions);
+            let (least_bytes, most_bytes) = match (job.own_bytes(), self.experiment.size) {
+                (Some(bytes), _) | (None, SizeChoice::Bytes(bytes)) => (bytes, bytes),
+                (None, SizeChoice::Auto) => (self.smallest_size(job), program.sizes_bytes().1),
             };
             if self.targets[0].medium == Medium::Directory {
                 let (least, most) = files.entry(program.file_name()).or_default();
@@ -74,9 +81,20 @@ impl HostPlan {
             let all = |bytes: u64| bytes.saturating_mul(runs).saturating_mul(times);
             let moved = most_bytes.saturating_mul(u64::from(program.workers()));
             work.moved_bytes = work.moved_bytes.saturating_add(all(moved));
-            let written = all(program.written_bytes(most_bytes));
-            work.written_bytes = work.written_bytes.saturating_add(written);
+            match program.lasts() {
+                Some(lasts) if program.writes() => {
+                    work.writing_s += (runs * times) as f64 * lasts.seconds();
+                }
+                _ => {
+                    let written = all(program.written_bytes(most_bytes));
+                    work.written_bytes = work.written_bytes.saturating_add(written);
+                }
+            }
             work.repetitions += runs * times;
+            if let Some(lasts) = program.lasts() {
+                work.lasting += runs * times;
+                work.lasting_s += (runs * times) as f64 * lasts.seconds();
+            }
             work.apart_s += (runs * times) as f64 * program.last_start().seconds();
         }
         for (least, most) in files.into_values() {
@@ -98,6 +116,10 @@ impl PlannedWork {
                 let prepared = format_size(self.prepared_bytes);
                 text += &format!(", of which {prepared} are files made beforehand");
             }
+            if self.writing_s > 0.0 {
+                let writing_s = self.writing_s;
+                text += &format!(", and as much as the target takes in {writing_s:.0} s");
+            }
             text += "\n";
         }
         let at = |bytes: u64, per_s: u64| bytes as f64 / per_s as f64;
@@ -105,7 +127,8 @@ impl PlannedWork {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
             SizeChoice::Auto => {
-                let timed = 1.5 * self.repetitions as f64 + self.apart_s;
+                let piloted = (self.repetitions - self.lasting) as f64;
+                let timed = 1.5 * piloted + self.lasting_s + self.apart_s;
                 let made = self.least_prepared_bytes;
                 format!(
                     "  time: about {timed:.0} s at half a second a repetition, and {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s, to make files of {}\n",
@@ -120,8 +143,8 @@ impl PlannedWork {
                 let bytes = bytes.into_iter().fold(0, u64::saturating_add);
                 format!(
                     "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s\n",
-                    at(bytes, 100 * MIB) + self.apart_s,
-                    at(bytes, GIB) + self.apart_s
+                    at(bytes, 100 * MIB) + self.apart_s + self.lasting_s,
+                    at(bytes, GIB) + self.apart_s + self.lasting_s
                 )
             }
         }

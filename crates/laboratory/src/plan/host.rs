@@ -129,8 +129,11 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let medium = targets[0].medium;
     let mut suite = suite(&experiment.workload, medium)?;
     check_programs_alone(&suite, &experiment.settings)?;
-    let discarded = note_on_discarded(&suite, experiment.repetitions);
-    let fitted = area::fit(&mut suite, (&targets, experiment));
+    let until_steady = experiment.until_steady.is_some();
+    let repetitions = experiment.repetitions.filter(|_| !until_steady);
+    let discarded = note_on_discarded(&suite, repetitions);
+    let mut fitted = area::fit(&mut suite, (&targets, experiment));
+    fitted.extend(area::fit_rounds(&mut suite, experiment));
     let mut suite = stated(suite, experiment)?;
     // One statistic on real storage: what a table prints is what a comparison is of.
     suite.protocol.statistic = Statistic::Median;
@@ -153,6 +156,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         block_events: false,
         notes,
     };
+    plan.check_precondition()?;
     plan.leave_out_what_cannot_run()?;
     plan.check_sizes()?;
     Ok(plan)
@@ -269,6 +273,24 @@ impl HostPlan {
             .find_map(|target| target.direct_obstacle(unit_bytes))
     }
 
+    /// A suite that first brings its targets to a state cannot go on without that.
+    fn check_precondition(&self) -> Result<(), LaboratoryError> {
+        let Some(job) = self.suite.jobs().find(|job| job.area_times.is_some()) else {
+            return Ok(());
+        };
+        let mut targets = self.targets.iter();
+        let kept =
+            targets.find(|target| job.needs(target.medium) == Needs::Writing && !target.writable());
+        match kept {
+            None => Ok(()),
+            Some(target) => Err(LaboratoryError::Request(format!(
+                "{} writes all of its target several times before it measures: {}; or name a directory, in which it makes a file of --size",
+                self.suite.name,
+                target.why_not_written()
+            ))),
+        }
+    }
+
     /// A suite goes on without the steps that cannot run, and says so; a
     /// program that was asked for by name must run.
     fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
@@ -283,7 +305,9 @@ impl HostPlan {
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for job in self.suite.jobs() {
             match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => job.program.check(size_bytes)?,
+                SizeChoice::Bytes(size_bytes) => {
+                    job.program.check(job.own_bytes().unwrap_or(size_bytes))?;
+                }
                 SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
             }
         }
@@ -318,6 +342,9 @@ impl HostPlan {
     /// The least that a job moves when its size is found by a pilot: 8 MB in
     /// whole calls, or what fits on a smaller file or device.
     pub(crate) fn smallest_size(&self, job: &Job) -> u64 {
+        if let Some(size_bytes) = job.own_bytes() {
+            return size_bytes;
+        }
         let call_bytes = job.program.call_bytes();
         let there = self
             .targets

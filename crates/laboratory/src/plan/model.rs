@@ -359,8 +359,7 @@ impl ModelPlan {
 
     /// What stands for fsync(2) where the kernel of the day does not have it.
     fn note_syncs(&mut self) {
-        let mut steps = self.suite.steps.iter();
-        if !steps.any(|step| step.program.syncs_names()) {
+        if !self.suite.programs().any(Program::syncs_names) {
             return;
         }
         let computer = &self.computers[0];
@@ -407,7 +406,7 @@ impl ModelPlan {
             text += &format!(
                 "  {:<44} up to {} times, {}\n",
                 title(job),
-                self.suite.protocol.repetitions,
+                self.suite.protocol_of(job).repetitions,
                 format_size(self.size(job))
             );
         }

@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Protocol, Setting, StepValues, Workload};
+use diskperf_timeline::{Experiment, Protocol, Setting, SteadyRule, StepValues, Workload};
 use std::path::{Path, PathBuf};
 
 /// What runs on real storage where nobody says what.
@@ -94,6 +94,8 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
         distinguishing: values.distinguishing.clone(),
         row: values.row,
         size_group: values.size_group,
+        protocol: values.protocol.map(possible).transpose()?,
+        area_times: values.area_times,
     })
 }
 
@@ -106,6 +108,8 @@ fn values(step: &Step) -> StepValues {
         distinguishing: job.distinguishing.clone(),
         row: job.row,
         size_group: job.size_group,
+        protocol: job.protocol,
+        area_times: job.area_times,
         beside: Vec::new(),
     });
     let first = jobs.next().expect("a step has a job");
@@ -130,6 +134,7 @@ pub(super) fn of_one_run(
         },
         targets,
         repetitions: None,
+        until_steady: None,
         ..experiment.clone()
     };
     let of_system = |setting: &Setting| setting.of_program().is_none();
@@ -145,6 +150,14 @@ pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite,
         suite.protocol.repetitions = repetitions.max(1);
         suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
         suite.protocol.stop_below_share = None;
+        // What comes before the measurement is as often as it must be.
+        let bounds = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
+        for protocol in bounds.filter(|protocol| protocol.steady.is_some()) {
+            protocol.repetitions = repetitions.max(1);
+        }
+    }
+    if let Some(rule) = experiment.until_steady {
+        repeat_until_steady(&mut suite, rule, experiment.repetitions);
     }
     for setting in &experiment.settings {
         if let Some(name) = setting.of_program() {
@@ -171,6 +184,22 @@ fn is_same(one: &Step, other: &Step) -> bool {
     programs.eq(step_programs(other))
 }
 
+/// Has every step of a suite repeated until it is steady, at most so often.
+fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
+    let protocol = Protocol {
+        repetitions: most.unwrap_or(SteadyRule::MOST_ROUNDS).max(1),
+        discarded: 0,
+        stop_below_share: None,
+        steady: Some(rule),
+        ..suite.protocol
+    };
+    suite.protocol = protocol;
+    let own = suite.jobs_mut().filter_map(|job| job.protocol.as_mut());
+    for own in own.filter(|own| own.steady.is_some()) {
+        *own = protocol;
+    }
+}
+
 /// What is said where so few repetitions are asked for that those count which the
 /// suite's protocol would discard.
 pub(super) fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
@@ -191,7 +220,12 @@ pub(super) fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Opti
 /// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
+    // What moves its area so many times is over then, and not after some time.
+    let of_time = ["duration_ms", "ramp_ms"].contains(&name);
     for job in suite.jobs_mut() {
+        if of_time && job.area_times.is_some() {
+            continue;
+        }
         match job.program.set(name, value) {
             Ok(()) => {
                 taken = true;

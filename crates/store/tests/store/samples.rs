@@ -86,6 +86,7 @@ pub(crate) fn result(program: &str, repetitions: Vec<Repetition>) -> ProgramResu
             discarded: 1,
             statistic: Statistic::Median,
             stop_below_share: Some(0.1 + 0.2),
+            steady: None,
         },
         repetitions,
         notes: vec!["the generator was the limit".to_owned()],

@@ -65,6 +65,7 @@ fn possible() -> Run {
             discarded: 1,
             statistic: Statistic::Median,
             stop_below_share: Some(0.02),
+            steady: None,
         },
         repetitions: vec![repetition.clone(), repetition],
         notes: Vec::new(),

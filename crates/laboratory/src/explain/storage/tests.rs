@@ -35,6 +35,7 @@ fn result(elapsed_ms: &[u64]) -> ProgramResult {
             discarded: 1,
             statistic: Statistic::Median,
             stop_below_share: None,
+            steady: None,
         },
         repetitions: elapsed_ms.iter().enumerate().map(repetition).collect(),
         notes: Vec::new(),

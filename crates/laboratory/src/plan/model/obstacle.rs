@@ -12,7 +12,7 @@ impl ModelPlan {
     fn obstacle(&self, job: &Job) -> Option<String> {
         let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
-        if self.computers[0].is_v7() && step.program.renames() {
+        if self.computers[0].is_v7() && job.program.renames() {
             return Some(
                 "it renames files, and Xenix has no rename(2); --set program.phases=create+stat+unlink does without"
                     .to_owned(),

@@ -31,6 +31,9 @@ pub(super) fn usual_bytes(computer: &Computer) -> u64 {
 impl ModelPlan {
     /// The size of a job: what was asked for, in whole calls.
     pub(crate) fn size(&self, job: &Job) -> u64 {
+        if let Some(size_bytes) = job.own_bytes() {
+            return size_bytes;
+        }
         let call_bytes = job.program.call_bytes();
         if let (Some(halved), Some(usual_bytes)) =
             (self.usual_sizes_halved, job.program.usual_bytes())
