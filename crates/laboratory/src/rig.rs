@@ -309,6 +309,7 @@ mod tests {
             discarded,
             statistic: Statistic::Median,
             stop_below_share: sure,
+            steady: None,
         };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
         let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };

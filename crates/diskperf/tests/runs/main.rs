@@ -9,6 +9,7 @@ mod fresh;
 mod interference;
 mod shell;
 mod sizes;
+mod steady;
 mod stored;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,7 @@ use diskperf_timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Engine, Environment, Experiment,
     Filesystem, Histogram, Interference, Interleaved, Ledger, LoadMeasure, Nanoseconds,
     OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run,
-    RunState, SeriesPoint, Setting, Statistic, WorkerMeasure, World,
+    RunState, SeriesPoint, Setting, Statistic, SteadyRule, WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -86,7 +86,7 @@ pub(crate) fn result(program: &str, repetitions: Vec<Repetition>) -> ProgramResu
             discarded: 1,
             statistic: Statistic::Median,
             stop_below_share: Some(0.1 + 0.2),
-            steady: None,
+            steady: Some(SteadyRule::SNIA),
         },
         repetitions,
         notes: vec!["the generator was the limit".to_owned()],
@@ -175,12 +175,14 @@ fn load(random: &mut Random) -> LoadMeasure {
         bytes,
         response: latencies(500),
         submit: latencies(500),
+        span: Nanoseconds(bytes >> 10),
     };
     LoadMeasure {
         engine: Engine::Threads,
         depth: 32,
         read: operation(1 << 40),
         commit: operation(0),
+        unlink: operation(1 << 20),
         lag: Some(latencies(500)),
         unfinished: 3,
         series: (0..3)
