@@ -11,6 +11,7 @@ const TWICE: Protocol = Protocol {
     discarded: 0,
     statistic: Statistic::Median,
     stop_below_share: None,
+    steady: None,
 };
 
 /// A program as a run keeps it, at this place of the table.
@@ -28,6 +29,8 @@ fn values(program: &str, settings: &[(&str, &str)], row: u32) -> StepValues {
             .collect(),
         row,
         size_group: row,
+        protocol: None,
+        area_times: None,
         beside: Vec::new(),
     }
 }
