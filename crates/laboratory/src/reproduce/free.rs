@@ -6,11 +6,14 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
 use diskperf_machine::catalogue::{Chooser, Origin, Published};
+use std::collections::BTreeMap;
 
 /// The free parameters of some systems, and what they were calibrated on.
 #[derive(Default)]
 pub(super) struct Free {
     list: Vec<FreeParameter>,
+    /// The ids of the cells of the sets that were looked up.
+    sets: BTreeMap<String, Vec<String>>,
 }
 
 impl Free {
@@ -30,14 +33,12 @@ impl Free {
                 Origin::Documented => continue,
                 Origin::Assumed => (Choice::Assumed, Vec::new()),
                 Origin::Calibrated { set, by } => {
-                    let cells = published
-                        .calibration_set(&set)
-                        .map_err(LaboratoryError::catalogue)?;
+                    let cells = self.cells_of(set, published)?;
                     let choice = match by {
                         Chooser::Fit => Choice::Fitted,
                         Chooser::Hand => Choice::ByHand,
                     };
-                    (choice, cells.into_iter().map(str::to_owned).collect())
+                    (choice, cells)
                 }
             };
             self.list.push(FreeParameter {
@@ -50,6 +51,22 @@ impl Free {
             });
         }
         Ok(())
+    }
+
+    /// The ids of the cells of a set, which many parameters share.
+    fn cells_of(
+        &mut self,
+        set: String,
+        published: &Published,
+    ) -> Result<Vec<String>, LaboratoryError> {
+        if let Some(cells) = self.sets.get(&set) {
+            return Ok(cells.clone());
+        }
+        let cells = published.calibration_set(&set);
+        let cells = cells.map_err(LaboratoryError::catalogue)?;
+        let cells: Vec<String> = cells.into_iter().map(str::to_owned).collect();
+        self.sets.insert(set, cells.clone());
+        Ok(cells)
     }
 
     /// Those that are free in these documents, sorted; with what pairs of drives

@@ -22,7 +22,7 @@ fn survive(path: &str, content: &str, arguments: &[Setting]) {
             .and_then(Specification::read);
         let declared = declarations::read(&catalogue, target, arguments);
         for errors in [machine.err(), declared.err()].into_iter().flatten() {
-            assert!(errors.problems().len() > 0);
+            assert!(!errors.problems().is_empty());
             assert!(errors.render(false).contains("error: "));
             assert!(!errors.render(true).is_empty());
         }
