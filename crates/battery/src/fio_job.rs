@@ -1,6 +1,7 @@
 //! A section of fio's job file as a program: what fio does for it, on either world. Its
 //! workers are the section's clones.
 
+mod bell;
 mod course;
 mod map;
 mod pace;
@@ -313,3 +314,6 @@ impl Pattern for FioJob {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

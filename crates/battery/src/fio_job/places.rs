@@ -1,5 +1,6 @@
 //! Where in one file the next I/O is.
 
+use super::bell::Bell;
 use super::map::Map;
 use crate::load::distribution::{Blocks, Distribution, Zone};
 use crate::random::Draws;
@@ -22,7 +23,7 @@ pub(super) struct Places {
     /// Done in this zone.
     zone_bytes: u64,
     map: Option<Map>,
-    popular: PerDirection<Option<Blocks>>,
+    popular: PerDirection<Option<Popular>>,
     /// What drawn offsets are multiples of.
     align_bytes: PerDirection<u64>,
     percent: PerDirection<u8>,
@@ -30,6 +31,23 @@ pub(super) struct Places {
     sequencer: Sequencer,
     random: Draws,
     seed: u64,
+}
+
+/// How often each block is asked for, where not all are equally often.
+#[derive(Clone, Debug)]
+enum Popular {
+    Blocks(Blocks),
+    /// Scattered as the others are.
+    Bell(Bell, Blocks),
+}
+
+impl Popular {
+    fn draw(&self, random: &mut Draws) -> u64 {
+        match self {
+            Self::Blocks(blocks) => blocks.draw(random),
+            Self::Bell(bell, blocks) => blocks.place(bell.draw(random)),
+        }
+    }
 }
 
 /// A place that was found.
@@ -245,34 +263,31 @@ fn used_bytes(region: Region) -> u64 {
     left.min(region.length_bytes)
 }
 
-/// How often each block of a region is asked for, where not all are equally often.
-fn popular(job: &Job, region: Region, direction: Direction) -> Option<Blocks> {
-    let distribution = distribution(job, direction, used_bytes(region))?;
+/// How often each block of a region is asked for; nothing where all are equally often.
+fn popular(job: &Job, region: Region, direction: Direction) -> Option<Popular> {
     let least = job.blocks.sizes(direction).bounds().0.max(1);
     let unit_bytes = match *job.blocks.align.get(direction) {
         0 => least,
         bytes => bytes,
     };
-    Some(Blocks::new(&distribution, used_bytes(region) / unit_bytes))
-}
-
-/// A job's distribution over so many bytes; nothing where it is uniform.
-fn distribution(job: &Job, direction: Direction, bytes: u64) -> Option<Distribution> {
-    Some(match job.random.distribution.get(direction) {
+    let bytes = used_bytes(region);
+    let count = bytes / unit_bytes;
+    let zoned = |zones: &[job::Zone], percent: &dyn Fn(u64) -> f64| {
+        let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), percent(zone.extent));
+        Distribution::Zoned(zones.iter().map(zone).collect())
+    };
+    let distribution = match job.random.distribution.get(direction) {
         job::Distribution::Uniform => return None,
+        job::Distribution::Normal { deviation, .. } => {
+            let scattered = Blocks::new(&Distribution::Uniform, count);
+            return Some(Popular::Bell(Bell::new(count, *deviation), scattered));
+        }
         job::Distribution::Zipf { theta, .. } => Distribution::Zipf { theta: *theta },
         job::Distribution::Pareto { h, .. } => Distribution::Pareto { h: *h },
-        job::Distribution::Normal { deviation, .. } => Distribution::Normal {
-            deviation_percent: *deviation,
-        },
-        job::Distribution::Zoned(zones) => {
-            let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), zone.extent as f64);
-            Distribution::Zoned(zones.iter().map(zone).collect())
-        }
+        job::Distribution::Zoned(zones) => zoned(zones, &|extent| extent as f64),
         job::Distribution::ZonedBytes(zones) => {
-            let share = |extent: u64| extent as f64 * 100.0 / bytes.max(1) as f64;
-            let zone = |zone: &job::Zone| Zone::new(zone.percent.into(), share(zone.extent));
-            Distribution::Zoned(zones.iter().map(zone).collect())
+            zoned(zones, &|extent| extent as f64 * 100.0 / bytes.max(1) as f64)
         }
-    })
+    };
+    Some(Popular::Blocks(Blocks::new(&distribution, count)))
 }

@@ -190,6 +190,12 @@ impl Blocks {
                 }
             },
         };
+        self.place(rank)
+    }
+
+    /// Where the block of a rank is.
+    #[inline]
+    pub(crate) fn place(&self, rank: u64) -> u64 {
         let scattered = u128::from(rank.min(self.blocks - 1)) * u128::from(self.scatter);
         (scattered % u128::from(self.blocks)) as u64
     }

@@ -1,0 +1,41 @@
+//! fio's `random_distribution=normal:DEV`, which is no normal distribution: the mean of
+//! twelve uniform ranks, moved by up to half the deviation to each side.
+
+use crate::random::Draws;
+
+/// Uniform ranks that make one.
+const PARTS: u64 = 12;
+
+/// Draws ranks about the middle one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bell {
+    ranks: u64,
+    deviation_ranks: u64,
+}
+
+impl Bell {
+    /// Of so many ranks, at least one, with a deviation in percent of them.
+    pub(super) fn new(ranks: u64, deviation_percent: f64) -> Self {
+        let ranks = ranks.max(1);
+        let deviation = (ranks as f64 * deviation_percent / 100.0).ceil() as u64;
+        Self {
+            ranks,
+            deviation_ranks: deviation.min(ranks / 2),
+        }
+    }
+
+    pub(super) fn draw(&self, random: &mut Draws) -> u64 {
+        let sum: u64 = (0..PARTS).map(|_| random.below(self.ranks + 1)).sum();
+        let mean = sum.div_ceil(PARTS) as i64;
+        if self.deviation_ranks == 0 {
+            return (mean as u64).min(self.ranks - 1);
+        }
+        let half = (self.deviation_ranks / 2) as i64;
+        let mut aside = random.below(self.deviation_ranks) as i64 - half;
+        // What falls outside comes half as far from the mean.
+        while aside != 0 && !(0..self.ranks as i64).contains(&(mean + aside)) {
+            aside /= 2;
+        }
+        ((mean + aside) as u64).min(self.ranks - 1)
+    }
+}

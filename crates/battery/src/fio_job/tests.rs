@@ -1,0 +1,372 @@
+//! The I/Os of a clone beside those that fio logs for the same section: as many, as
+//! large, in the same places. Where fio is not installed, they say loudly that they are
+//! skipped.
+
+use super::stream::{Io, Next, Stream};
+use diskperf_fio::{Direction, JobFile, Surroundings, plan};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The version that the tests were written against: another one may differ.
+const VERSION: &str = "fio-3.33";
+const SEED: u64 = 1983;
+
+/// What of an I/O a log has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Logged {
+    direction: Direction,
+    offset_bytes: u64,
+    bytes: u64,
+}
+
+/// How alike two lists of I/Os are to be.
+#[derive(Clone, Copy, Debug)]
+enum Alike {
+    /// The same I/Os in the same order.
+    InOrder,
+    /// The same I/Os.
+    AsASet,
+    /// As many I/Os of the same size, some of which are reads.
+    InNumber,
+    /// Of the same distribution of places.
+    InPlaces,
+    /// As far from the end of the last I/O, in distribution.
+    InSteps,
+    /// The same share of I/Os to the most popular place, to the next, and so on.
+    InPopularity,
+    /// Of the same distribution of sizes.
+    InSizes,
+}
+
+use Alike::{AsASet, InNumber, InOrder, InPlaces, InPopularity, InSizes, InSteps};
+
+/// A section each, of 64 KiB unless it says otherwise.
+const CASES: &[(Alike, &str)] = &[
+    (InOrder, "rw=read"),
+    (InOrder, "rw=write"),
+    (InOrder, "rw=trim"),
+    (InOrder, "rw=read size=30k"),
+    (InOrder, "rw=read bs=6k"),
+    (InOrder, "rw=write bs=,8k"),
+    (InOrder, "rw=write:8k bs=8k"),
+    (InOrder, "rw=read:4k"),
+    (InOrder, "rw=read:8k"),
+    (InOrder, "rw=read:-8k"),
+    (InOrder, "rw=read:12k io_size=128k"),
+    (InOrder, "rw=read:8k rw_sequencer=identical"),
+    (InOrder, "rw=read offset=16k filesize=64k"),
+    (InOrder, "rw=read offset=25% filesize=64k"),
+    (InOrder, "rw=read size=50% filesize=64k"),
+    (InOrder, "rw=read io_size=94k"),
+    (InOrder, "rw=read io_size=96k loops=2"),
+    (InOrder, "rw=read loops=3"),
+    (InOrder, "rw=read number_ios=3 loops=2"),
+    (InOrder, "rw=read number_ios=20 io_size=128k"),
+    (InOrder, "rw=write bs=12k blockalign=4k"),
+    (InOrder, "rw=read nrfiles=3"),
+    (InOrder, "rw=read nrfiles=3 openfiles=1"),
+    (InOrder, "rw=read nrfiles=6 openfiles=2 size=96k"),
+    (
+        InOrder,
+        "rw=read nrfiles=3 file_service_type=roundrobin:3 size=96k",
+    ),
+    (InOrder, "rw=write nrfiles=3 file_service_type=sequential"),
+    (InOrder, "rw=read nrfiles=2 filesize=8k io_size=64k"),
+    (InOrder, "rw=read nrfiles=2 filesize=30k offset=10k"),
+    (InOrder, "rw=read filename=x:y:z filesize=8k"),
+    (InOrder, "rw=trimwrite"),
+    (InOrder, "rw=read zonemode=strided zonesize=8k zoneskip=8k"),
+    (
+        InOrder,
+        "rw=read zonemode=strided zonesize=8k zonerange=16k zoneskip=4k",
+    ),
+    (
+        InOrder,
+        "rw=read zonemode=strided zonesize=12k zonerange=8k zoneskip=8k",
+    ),
+    (InOrder, "rw=read numjobs=2 offset_increment=16k size=16k"),
+    (AsASet, "rw=randread"),
+    (AsASet, "rw=randwrite size=62k"),
+    (AsASet, "rw=randread loops=2"),
+    (AsASet, "rw=randread random_generator=lfsr size=1m"),
+    (AsASet, "rw=randread nrfiles=3 file_service_type=random"),
+    (AsASet, "rw=randtrimwrite"),
+    (
+        AsASet,
+        "rw=randread zonemode=strided zonesize=8k zoneskip=8k",
+    ),
+    (InNumber, "rw=rw size=4m"),
+    (InNumber, "rw=randrw size=4m rwmixread=70"),
+    (
+        InNumber,
+        "rw=randrw size=1m rwmixwrite=10 io_size=4m norandommap",
+    ),
+    (InNumber, "rw=randread io_size=66k"),
+    (InNumber, "rw=randread:4 io_size=70k"),
+    (InNumber, "rw=randread norandommap io_size=66k"),
+    (InNumber, "rw=randread random_distribution=zipf:1.2 loops=2"),
+    (InPlaces, "rw=randread norandommap size=64m"),
+    (InSteps, "rw=randread:4 size=64m"),
+    (InSteps, "rw=randread:4 rw_sequencer=identical size=64m"),
+    (
+        InSteps,
+        "rw=randread percentage_random=30 size=64m norandommap",
+    ),
+    (InPlaces, "rw=randread size=64m number_ios=8192"),
+    (InPlaces, "rw=randread bs=8k blockalign=4k size=64m"),
+    (
+        InPlaces,
+        "rw=randread random_distribution=zoned:60/10:30/20:10/70 size=64m",
+    ),
+    (
+        InPlaces,
+        "rw=randread random_distribution=zoned_abs:60/10m:30/20m:10/34m size=64m",
+    ),
+    (
+        InPopularity,
+        "rw=randread random_distribution=zipf:1.2 size=16m io_size=64m",
+    ),
+    (
+        InPopularity,
+        "rw=randread random_distribution=zipf:0.8 size=16m io_size=64m",
+    ),
+    (
+        InPopularity,
+        "rw=randread random_distribution=pareto:0.2 size=16m io_size=64m",
+    ),
+    (
+        InPopularity,
+        "rw=randread random_distribution=normal:10 size=16m io_size=64m",
+    ),
+    (
+        InPopularity,
+        "rw=randread random_distribution=normal:50 size=16m io_size=64m",
+    ),
+    (InSizes, "rw=write bsrange=4k-16k size=64m"),
+    (InSizes, "rw=randread bsrange=4k-64k size=64m norandommap"),
+    (InSizes, "rw=randread bsrange=3k-8k size=16m norandommap"),
+    (InSizes, "rw=write bsrange=1k-8k bs_unaligned=1 size=16m"),
+    (
+        InSizes,
+        "rw=randread bssplit=4k/50:8k/30:64k/20 size=64m norandommap",
+    ),
+    // Blocks of which a part was taken shrink.
+    (InSizes, "rw=randread bssplit=4k/50:8k/50 size=64m"),
+    (InSizes, "rw=randrw bs=4k,16k size=64m norandommap"),
+    (
+        InSizes,
+        "rw=randrw bs=8k,16k bs_is_seq_rand=1 size=16m norandommap",
+    ),
+];
+
+fn job_file() -> String {
+    let global = "[global]\nioengine=null\nsize=64k\nlog_offset=1\nper_job_logs=1\n";
+    let sections = CASES.iter().enumerate().map(|(number, (_, case))| {
+        let options = case.replace(' ', "\n");
+        format!("[job{number}]\nwrite_bw_log=log{number}\n{options}\n")
+    });
+    global.to_owned() + &sections.collect::<String>()
+}
+
+/// What fio does for each case and clone; nothing where there is no fio.
+fn logs(folder: &Path) -> Option<BTreeMap<(usize, u32), Vec<Logged>>> {
+    let version = Command::new("fio").arg("--version").output();
+    let Ok(version) = version else {
+        eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+        return None;
+    };
+    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    if version != VERSION {
+        eprintln!("{version} is compared, and not {VERSION}: known differences may fail");
+    }
+    std::fs::write(folder.join("job.fio"), job_file()).expect("a job file");
+    let output = Command::new("fio")
+        .arg("job.fio")
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .output()
+        .expect("fio");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    let mut logs = BTreeMap::new();
+    let mut worker = 0;
+    for (number, job) in jobs().jobs.iter().enumerate() {
+        for clone in 0..job.order.clones {
+            worker += 1;
+            let path = folder.join(format!("log{number}_bw.{worker}.log"));
+            let log = std::fs::read_to_string(&path);
+            let log = log.unwrap_or_else(|error| panic!("{path:?}: {error}"));
+            logs.insert((number, clone), log.lines().map(logged).collect());
+        }
+    }
+    Some(logs)
+}
+
+fn jobs() -> JobFile {
+    let parsed = JobFile::parse("job.fio", &job_file(), &Surroundings::default());
+    parsed.unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn logged(line: &str) -> Logged {
+    let fields = line.split(',').map(|field| field.trim().parse());
+    let fields: Vec<u64> = fields.map(|field| field.unwrap_or(0)).collect();
+    Logged {
+        direction: Direction::ALL[fields[2] as usize],
+        offset_bytes: fields[4],
+        bytes: fields[3],
+    }
+}
+
+/// What is done here for a clone of a case.
+fn streamed(job: &diskperf_fio::Job, clone: u32) -> Vec<Logged> {
+    super::support::check(job).unwrap_or_else(|errors| panic!("{errors}"));
+    let files = plan::files(job, clone, &BTreeMap::new());
+    let files = files.unwrap_or_else(|problem| panic!("{problem}"));
+    let mut stream = Stream::new(job, &files, SEED + u64::from(clone));
+    let mut ios = Vec::new();
+    loop {
+        let direction = stream.draw_direction();
+        match stream.next(direction) {
+            Next::Io(io) => ios.push(logged_of(io)),
+            Next::EndOfPass => {}
+            Next::Nothing => return ios,
+        }
+    }
+}
+
+fn logged_of(io: Io) -> Logged {
+    Logged {
+        direction: io.direction,
+        offset_bytes: io.offset_bytes,
+        bytes: io.bytes.into(),
+    }
+}
+
+#[test]
+fn each_section_does_the_ios_that_fio_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(logs) = logs(folder.path()) else {
+        return;
+    };
+    let parsed = jobs();
+    let mut wrong = Vec::new();
+    for ((number, clone), theirs) in logs {
+        let (alike, case) = CASES[number];
+        let ours = streamed(&parsed.jobs[number], clone);
+        if let Err(how) = compare(alike, ours, theirs) {
+            wrong.push(format!("seed {SEED}, {case}, clone {clone}: {how}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn compare(alike: Alike, mut ours: Vec<Logged>, mut theirs: Vec<Logged>) -> Result<(), String> {
+    match alike {
+        InOrder => same(&ours, &theirs),
+        AsASet => {
+            ours.sort_unstable();
+            theirs.sort_unstable();
+            same(&ours, &theirs)
+        }
+        InNumber => {
+            number(&ours, &theirs)?;
+            reads(&ours, &theirs)
+        }
+        InPlaces => {
+            number(&ours, &theirs)?;
+            let places = |ios: &[Logged]| ios.iter().map(|io| io.offset_bytes).collect();
+            kolmogorov_smirnov(places(&ours), places(&theirs))
+        }
+        InSteps => {
+            number(&ours, &theirs)?;
+            kolmogorov_smirnov(steps(&ours), steps(&theirs))
+        }
+        InPopularity => {
+            number(&ours, &theirs)?;
+            kolmogorov_smirnov(ranks(&ours), ranks(&theirs))
+        }
+        InSizes => {
+            reads(&ours, &theirs)?;
+            let sizes = |ios: &[Logged]| ios.iter().map(|io| io.bytes).collect();
+            kolmogorov_smirnov(sizes(&ours), sizes(&theirs))
+        }
+    }
+}
+
+fn same(ours: &[Logged], theirs: &[Logged]) -> Result<(), String> {
+    let brief = |ios: &[Logged]| {
+        let first = ios.iter().take(40);
+        let first = first.map(|io| format!("{:?} {}/{}", io.direction, io.offset_bytes, io.bytes));
+        format!("{}: {}", ios.len(), first.collect::<Vec<_>>().join(", "))
+    };
+    match ours == theirs {
+        true => Ok(()),
+        false => Err(format!("\n  {}\n  {}", brief(ours), brief(theirs))),
+    }
+}
+
+fn number(ours: &[Logged], theirs: &[Logged]) -> Result<(), String> {
+    let bytes = |ios: &[Logged]| ios.iter().map(|io| io.bytes).sum::<u64>();
+    let counted = |ios: &[Logged]| (ios.len(), bytes(ios));
+    match counted(ours) == counted(theirs) {
+        true => Ok(()),
+        false => Err(format!("{:?} and {:?}", counted(ours), counted(theirs))),
+    }
+}
+
+/// Shares of reads, to five standard deviations of their difference.
+fn reads(ours: &[Logged], theirs: &[Logged]) -> Result<(), String> {
+    let share = |ios: &[Logged]| {
+        let reads = ios.iter().filter(|io| io.direction == Direction::Read);
+        reads.count() as f64 / ios.len() as f64
+    };
+    let (one, other) = (share(ours), share(theirs));
+    let variance = |share: f64, ios: &[Logged]| share * (1.0 - share) / ios.len() as f64;
+    let room = 5.0 * (variance(one, ours) + variance(other, theirs)).sqrt();
+    match (one - other).abs() <= room {
+        true => Ok(()),
+        false => Err(format!("{one} and {other} are reads")),
+    }
+}
+
+/// How far each I/O begins from the end of the last one.
+fn steps(ios: &[Logged]) -> Vec<u64> {
+    let step = |pair: &[Logged]| {
+        let end_bytes = pair[0].offset_bytes + pair[0].bytes;
+        end_bytes.abs_diff(pair[1].offset_bytes)
+    };
+    ios.windows(2).map(step).collect()
+}
+
+/// The rank of each I/O's place: 0 of the place that most I/Os go to.
+fn ranks(ios: &[Logged]) -> Vec<u64> {
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    for io in ios {
+        *counts.entry(io.offset_bytes).or_default() += 1;
+    }
+    let mut counts: Vec<u64> = counts.into_values().collect();
+    counts.sort_unstable_by(|left, right| right.cmp(left));
+    let ranked = counts.into_iter().enumerate();
+    let ranked = ranked.flat_map(|(rank, count)| vec![rank as u64; count as usize]);
+    ranked.collect()
+}
+
+/// Whether two samples may be of one distribution, with an error in a thousand at most.
+fn kolmogorov_smirnov(mut ours: Vec<u64>, mut theirs: Vec<u64>) -> Result<(), String> {
+    ours.sort_unstable();
+    theirs.sort_unstable();
+    let share = |sample: &[u64], upto: u64| {
+        sample.partition_point(|value| *value <= upto) as f64 / sample.len() as f64
+    };
+    let apart = |value: &u64| (share(&ours, *value) - share(&theirs, *value)).abs();
+    let most = ours.iter().chain(&theirs).map(apart).fold(0.0, f64::max);
+    let (one, other) = (ours.len() as f64, theirs.len() as f64);
+    let critical = 1.95 * ((one + other) / (one * other)).sqrt();
+    match most <= critical {
+        true => Ok(()),
+        false => Err(format!(
+            "{most:.4} apart, more than {critical:.4}, of {one} and {other}"
+        )),
+    }
+}
