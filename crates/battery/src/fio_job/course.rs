@@ -110,7 +110,9 @@ impl<'a> Course<'a> {
                 Turn::Issue(direction, intended) => (direction, intended),
                 Turn::Wait(due) => return Ok(Halt::Until(due)),
             };
-            if let Some((operation, file)) = self.syncs.due(self.job) {
+            if !self.stream.is_at_end()
+                && let Some((operation, file)) = self.syncs.due(self.job)
+            {
                 self.put(operation, (file, 0, 0), None).await?;
                 continue;
             }

@@ -105,6 +105,11 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Whether the amount of this pass is done.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.trimmed.is_none() && self.amounts.pass_is_over()
+    }
+
     /// What is counted begins at zero: the ramp is over.
     pub(super) fn forget_amounts(&mut self) {
         self.amounts.done_bytes = 0;

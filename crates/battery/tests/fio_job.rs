@@ -1,0 +1,302 @@
+//! Programs of job files, run: on a directory beside fio itself, and in virtual time on a
+//! modelled device of which everything is known.
+#![cfg(target_os = "linux")]
+
+use diskperf_battery::{Medium, Program, Worker};
+use diskperf_fio::{Job, JobFile, Surroundings};
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_machine::specification::Specification;
+use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::{System, run_ready};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::Arc;
+
+const SEED: u64 = 1983;
+
+fn job(options: &str) -> Job {
+    let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
+    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let mut parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
+    parsed.jobs.remove(0)
+}
+
+fn program(job: &Job, existing: &BTreeMap<String, u64>) -> Program {
+    let program = Program::of_fio_job(job, existing);
+    program.unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn worker(medium: Medium, index: u32) -> Worker {
+    Worker {
+        index,
+        drive: 0,
+        medium,
+        folder: "",
+        other: None,
+        size_bytes: 1 << 20,
+        direct: medium == Medium::Device,
+        seed: SEED + u64::from(index),
+        think: Nanoseconds::ZERO,
+    }
+}
+
+/// What a worker does in a repetition, on either world.
+async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
+    let failed = |error| panic!("seed {SEED}, {program:?}: {error}");
+    let mut buffer = program.buffer(worker);
+    let prepared = program.prepare(system, worker).await;
+    prepared.unwrap_or_else(failed);
+    let origin = system.now();
+    system.start_measuring(origin).expect("it starts");
+    let run = program.run(system, worker, &mut buffer).await;
+    run.unwrap_or_else(failed);
+    let measure = system.finish_measuring().await.expect("it ends");
+    system.close_all().await;
+    measure
+}
+
+/// Runs the clones of a section one after the other in a directory.
+fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
+    let program = program(&job(options), &BTreeMap::new());
+    let run = |index| {
+        let directory = OwnedFd::from(std::fs::File::open(folder).expect("a folder"));
+        let ports = Ports {
+            directories: vec![directory],
+            ..Ports::default()
+        };
+        let control = Control {
+            stop: Arc::default(),
+            abandoned: Arc::default(),
+            moved_bytes: Arc::default(),
+            rendezvous: Arc::new(Rendezvous::new(1)),
+            time_calls: true,
+            clock: Clock::calibrated(),
+        };
+        let mut system = System::Host(Box::new(Host::new(ports, control)));
+        let worker = worker(Medium::Directory, index);
+        let measure = run_ready(work(&mut system, &program, &worker));
+        measure.load.expect("it has a ring")
+    };
+    (0..program.workers()).map(run).collect()
+}
+
+/// Runs a section alone on the modelled device without mechanics.
+fn on_model(options: &str) -> WorkerMeasure {
+    let job = job(&format!("filename=d direct=1 {options}"));
+    let existing = BTreeMap::from([("d".to_owned(), 8 << 20)]);
+    let program = program(&job, &existing);
+    let resolved = Catalogue::embedded().resolve("bare-fixed", &[]);
+    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
+    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let machine = Machine::build(&read.0, Circumstances::default());
+    let ports = ModelPorts {
+        number: 0,
+        pipe_ends: Vec::new(),
+        meeting: Meeting::new(1),
+        time_calls: false,
+        stop: Default::default(),
+        moved_bytes: Default::default(),
+    };
+    let kernel = machine.kernel().clone();
+    let result: Rc<RefCell<Option<WorkerMeasure>>> = Rc::default();
+    let kept = Rc::clone(&result);
+    machine.spawn("worker", async move {
+        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+        let worker = worker(Medium::Device, 0);
+        let measure = work(&mut system, &program, &worker).await;
+        system.end().await;
+        *kept.borrow_mut() = Some(measure);
+    });
+    machine.run().expect("the worker ends");
+    let measure = result.take().expect("it ended");
+    assert_eq!(measure.ledger.total(), measure.elapsed, "{options}");
+    measure
+}
+
+/// Sections that do the same number of I/Os whatever is drawn.
+const COUNTED: &[&str] = &[
+    "rw=read size=1m",
+    "rw=write size=1m end_fsync=1",
+    "rw=randread size=1m ioengine=io_uring iodepth=16",
+    "rw=randread size=1m ioengine=io_uring iodepth=16 iodepth_batch=4 iodepth_batch_complete_min=4 iodepth_low=8",
+    "rw=randwrite size=1m fsync=8",
+    "rw=randwrite size=1m ioengine=io_uring iodepth=8 fsync=8",
+    "rw=write size=1m nrfiles=4 fsync=16",
+    "rw=write size=100k overwrite=1 loops=2 fallocate=none",
+    "rw=write size=256k sync=dsync bs=16k",
+    "rw=randwrite size=1m bs=8k norandommap io_size=2m",
+    "rw=randread size=512k numjobs=3",
+    "rw=read filename=one:two size=256k numjobs=2 offset_increment=64k filesize=512k",
+    "rw=randread size=64k thinktime=100 thinktime_blocks=4 thinktime_spin=50",
+    "rw=randwrite size=256k rate_iops=2000 ioengine=io_uring iodepth=4",
+    "rw=read size=256k rate=100m startdelay=10ms",
+];
+
+#[test]
+fn as_many_ios_bytes_and_syncs_as_fio() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+        return;
+    }
+    for options in COUNTED {
+        let theirs = tempfile::tempdir().expect("a folder");
+        let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
+        std::fs::write(theirs.path().join("job.fio"), text).expect("a job file");
+        let output = Command::new("fio")
+            .args(["--output-format=json", "job.fio"])
+            .current_dir(theirs.path())
+            .env("LC_ALL", "C")
+            .output()
+            .expect("fio");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{options}: {said}");
+        let start = said.find('{').expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&said[start..]).expect("JSON");
+        let jobs = json["jobs"].as_array().expect("jobs");
+        let ours = tempfile::tempdir().expect("a folder");
+        let measures = on_host(ours.path(), options);
+        assert_eq!(jobs.len(), measures.len(), "{options}");
+        for (job, load) in jobs.iter().zip(&measures) {
+            let theirs = [&job["read"], &job["write"]].map(|of| {
+                let number = |key: &str| of[key].as_u64().expect("a number");
+                (number("total_ios"), number("io_bytes"))
+            });
+            let ours = [&load.read, &load.write].map(|of| (of.count(), of.bytes));
+            assert_eq!(ours, theirs, "seed {SEED}, {options}");
+            let syncs = job["sync"]["total_ios"].as_u64().expect("a number");
+            assert_eq!(load.sync.count(), syncs, "seed {SEED}, {options}");
+        }
+        assert_eq!(files(ours.path()), files(theirs.path()), "{options}");
+    }
+}
+
+/// The files in a folder with their lengths, by fio's names of them.
+fn files(folder: &Path) -> BTreeMap<String, u64> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let entries = entries.map(|entry| {
+        let entry = entry.expect("a file");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, entry.metadata().expect("a length").len())
+    });
+    entries.filter(|(name, _)| name != "job.fio").collect()
+}
+
+/// Reads and writes of a section on the modelled device.
+fn counts(measure: &WorkerMeasure) -> (u64, u64) {
+    let load = measure.load.as_ref().expect("it has a ring");
+    (load.read.count(), load.write.count())
+}
+
+#[test]
+fn each_direction_has_its_own_rate() {
+    let both = "rw=randrw rwmixread=90 rate_iops=500 time_based=1 runtime=2 iodepth=16";
+    let measure = on_model(&format!("{both} ioengine=io_uring"));
+    assert_eq!(counts(&measure), (1000, 1000), "seed {SEED}");
+    let measure = on_model("rw=randrw rate_iops=100, time_based=1 runtime=1");
+    let (reads, writes) = counts(&measure);
+    assert_eq!(reads, 100, "seed {SEED}");
+    assert!(writes > 500, "seed {SEED}: {writes}");
+    let measure = on_model("rw=read bs=8k rate=800k time_based=1 runtime=2");
+    assert_eq!(counts(&measure), (200, 0), "seed {SEED}");
+}
+
+#[test]
+fn pauses_ramps_and_delays_take_their_time() {
+    let plain = on_model("rw=read size=100k");
+    let thinking = on_model("rw=read size=100k thinktime=1ms");
+    assert_eq!(counts(&thinking), (25, 0));
+    let paused = thinking.elapsed.since(plain.elapsed);
+    let most = Nanoseconds::from_millis(26);
+    assert!(
+        paused >= Nanoseconds::from_millis(25) && paused <= most,
+        "{paused:?}"
+    );
+    let grouped = on_model("rw=read size=100k thinktime=1ms thinktime_blocks=5");
+    let paused = grouped.elapsed.since(plain.elapsed);
+    assert!(paused <= Nanoseconds::from_millis(6), "{paused:?}");
+    let late = on_model("rw=read size=100k startdelay=3");
+    assert!(late.elapsed < Nanoseconds::from_millis(1000), "{late:?}");
+    let ramped = on_model("rw=randread time_based=1 runtime=2 ramp_time=3");
+    let second = Nanoseconds::from_millis(1000);
+    let room = Nanoseconds::from_millis(20);
+    assert!(ramped.elapsed >= second + second && ramped.elapsed <= second + second + room);
+}
+
+#[test]
+fn a_runtime_ends_what_would_go_on_and_time_goes_on_where_the_size_ends() {
+    let runtime = Nanoseconds::from_millis(500);
+    let capped = on_model("rw=read size=8m loops=10000 runtime=500ms");
+    let room = runtime + Nanoseconds::from_millis(20);
+    assert!(
+        capped.elapsed >= runtime && capped.elapsed <= room,
+        "{:?}",
+        capped.elapsed
+    );
+    let again = on_model("rw=randread size=16k time_based=1 runtime=500ms");
+    assert!(again.elapsed >= runtime, "{:?}", again.elapsed);
+    let short = on_model("rw=read size=16k runtime=500ms");
+    assert_eq!(counts(&short), (4, 0));
+}
+
+#[test]
+fn the_same_seed_does_the_same() {
+    let options = "rw=randrw bssplit=4k/60:8k/40 size=2m norandommap ioengine=io_uring iodepth=8";
+    assert_eq!(on_model(options), on_model(options));
+}
+
+/// What changes what is done and cannot be obeyed, each at its place.
+#[test]
+fn what_cannot_be_obeyed_is_refused_at_its_place() {
+    for (options, key) in [
+        ("ioengine=mmap", "ioengine"),
+        ("rw=write verify=crc32c", "verify"),
+        ("latency_target=10ms", "latency_target"),
+        ("max_latency=1s", "max_latency"),
+        ("steadystate=iops:5% ss_dur=10", "steadystate"),
+        ("sync=sync rw=write", "sync"),
+        ("rw=write sync_file_range=write:8", "sync_file_range"),
+        ("filesize=4k-64k", "filesize"),
+        ("create_on_open=1", "create_on_open"),
+        ("unlink_each_loop=1", "unlink_each_loop"),
+        ("rw=write fallocate=posix", "fallocate"),
+        ("thinktime=1 thinktime_iotime=1", "thinktime_iotime"),
+        ("rate_min=1m rate=2m", "rate_min"),
+        ("flow=1", "flow"),
+        ("exitall", "exitall"),
+        ("continue_on_error=all", "continue_on_error"),
+        ("ioengine=io_uring iodepth=10000", "iodepth"),
+        (
+            "rw=randread random_distribution=zipf:1.2:0.5",
+            "random_distribution",
+        ),
+    ] {
+        let refused = Program::of_fio_job(&job(&format!("size=1m {options}")), &BTreeMap::new());
+        let errors = refused.expect_err(options);
+        let shown = errors.to_string();
+        let places = errors
+            .problems()
+            .iter()
+            .filter_map(|problem| problem.place());
+        assert!(places.count() > 0, "{options}: {shown}");
+        assert!(
+            shown.contains(key) && shown.contains('^'),
+            "{options}: {shown}"
+        );
+    }
+}
+
+#[test]
+fn a_sequence_of_paths_stays_apart_in_one_directory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let measures = on_host(folder.path(), "rw=write size=16k filename=a/x:b/x");
+    assert_eq!(measures[0].write.count(), 4);
+    let names: Vec<String> = files(folder.path()).into_keys().collect();
+    assert_eq!(names, ["a_x", "b_x"]);
+}
