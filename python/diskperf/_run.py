@@ -383,8 +383,8 @@ def run(
     """Runs a suite or a program on a modelled system or on real storage.
 
     Args:
-        suite: a suite or a program (`suites`, `programs`); without one,
-            the target's default.
+        suite: a suite or a program (`suites`, `programs`), the path of a fio job file,
+            or the text of one; without one, the target's default.
         on: where: a modelled system (a name of the catalogue, the path of a
             ``FILE.toml``, a `System`), or a directory, a file or a block
             device (a path, which contains a ``/`` or is ``.``). Of several, each is

@@ -12,6 +12,7 @@ pub mod cache;
 pub mod comparison;
 pub mod diagnosis;
 pub mod explanation;
+pub mod fio_jobs;
 pub mod formatting;
 pub mod interference;
 pub mod interleave;

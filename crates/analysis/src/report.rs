@@ -8,6 +8,7 @@ mod difference;
 mod document;
 mod explanation;
 mod figures;
+mod fio_json;
 mod formatting;
 pub mod html;
 mod interleave;
@@ -29,6 +30,9 @@ use crate::interleave::Interleave;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
 use view::View;
+
+pub use diskperf_fio::results::Format as FioFormat;
+pub use fio_json::{NoRequests, fio_json};
 
 /// How something is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
 use crate::worker::Medium;
 use diskperf_timeline::{Protocol, Statistic, SteadyRule};
+use std::collections::BTreeMap;
 
 /// Steps in order, with a protocol.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +27,12 @@ pub struct Step {
 /// One program of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
+    /// What its user calls it, where that is not the program's name.
+    pub name: Option<String>,
     /// The program with its parameters.
     pub program: Program,
+    /// What its user says that it does, where that is not by the program's parameters.
+    pub options: BTreeMap<String, String>,
     /// The parameters that tell it from its siblings.
     pub distinguishing: Vec<String>,
     /// Its place in the table.
@@ -40,6 +45,8 @@ pub struct Job {
     pub protocol: Option<Protocol>,
     /// How often it moves its whole area, where that and not a size decides.
     pub area_times: Option<u32>,
+    /// Bytes that each of its workers moves, where that is not the run's to say.
+    pub size_bytes: Option<u64>,
 }
 
 /// What a job cannot do without.
@@ -195,12 +202,15 @@ impl Suite {
     pub fn of_program(program: Program) -> Self {
         let name = program.name().to_owned();
         let job = Job {
+            name: None,
             program,
+            options: BTreeMap::new(),
             distinguishing: Vec::new(),
             row: 0,
             size_group: 0,
             protocol: None,
             area_times: None,
+            size_bytes: None,
         };
         Self {
             name,
@@ -242,12 +252,15 @@ impl Step {
         }
         let distinguishing = settings.iter().map(|(key, _)| (*key).to_owned()).collect();
         let job = Job {
+            name: None,
             program,
+            options: BTreeMap::new(),
             distinguishing,
             row,
             size_group,
             protocol: None,
             area_times: None,
+            size_bytes: None,
         };
         job.into()
     }
@@ -256,10 +269,39 @@ impl Step {
 impl Job {
     /// Bytes that each of its workers moves whatever size is asked for, if so.
     pub fn own_bytes(&self) -> Option<u64> {
+        self.size_bytes.or_else(|| self.bytes_of_area())
+    }
+
+    /// The same where it moves its area so many times.
+    fn bytes_of_area(&self) -> Option<u64> {
+        let times = self.area_times?;
         let area = self.program.parameter_values().get("area_bytes")?.parse();
         let area_bytes: u64 = area.expect("bytes are written as a number");
-        let all_bytes = area_bytes.saturating_mul(self.area_times?.into());
+        let all_bytes = area_bytes.saturating_mul(times.into());
         Some(all_bytes.div_ceil(self.program.workers().into()))
+    }
+
+    /// What it is called: by its user, or as its program is.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_else(|| self.program.name())
+    }
+
+    /// Which files it works on: jobs that say the same here share them, as all share a
+    /// drive by itself.
+    pub fn files(&self, medium: Medium) -> (&str, &str) {
+        let own = match medium {
+            Medium::Directory => self.name.as_deref().unwrap_or_default(),
+            Medium::Device | Medium::File => "",
+        };
+        (self.program.file_name(), own)
+    }
+
+    /// What a run keeps of what it does.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        match self.options.is_empty() {
+            true => self.program.parameter_values(),
+            false => self.options.clone(),
+        }
     }
 
     /// What it needs on this medium.

@@ -15,14 +15,14 @@ pub(crate) use list::{ListArguments, Listed};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use diskperf_laboratory::ab::like;
-use diskperf_laboratory::analysis::report::Format;
+use diskperf_laboratory::analysis::report::{self, FioFormat, Format};
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
+use diskperf_laboratory::timeline::{CacheMode, Run, SteadyRule};
 use diskperf_laboratory::tune::{BUDGET, Goal};
-use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
+use diskperf_laboratory::{Experiment, LaboratoryError, Setting, SizeChoice, Workload, job_file};
 use std::path::PathBuf;
 
 /// Measures storage and modelled computers with the same I/O programs, and stores, compares
@@ -101,9 +101,10 @@ pub(crate) struct RunArguments {
     /// Print what would be written, where, and how long it would take; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Output format
+    /// Output format; fio-json and fio-json+ are those of fio's results, for programs that keep
+    /// requests under way
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: OutputFormat,
+    pub(crate) format: RunFormat,
     /// Do not show progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -133,8 +134,9 @@ impl RunArguments {
 /// What is run, where and how: an experiment.
 #[derive(Args)]
 pub(crate) struct ExperimentArguments {
-    /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87) or a program; see `diskperf list` [default: ffs83 on a
-    /// directory, seqread89 on a device]
+    /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87) or a program, see `diskperf
+    /// list`; or a fio job file, - for standard input, which without --on runs where it says
+    /// [default: today26, on modelled systems alone ffs83]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
     /// Alternative to the argument WHAT
@@ -230,6 +232,14 @@ impl ExperimentArguments {
         let (here, model) = (PathBuf::from("."), PathBuf::from(DEFAULT_MODEL));
         if !self.targets.is_empty() {
             return self.targets.clone();
+        }
+        // A job says itself where its files are.
+        if self
+            .what
+            .as_deref()
+            .is_some_and(|what| what == "-" || job_file::is_named(what))
+        {
+            return Vec::new();
         }
         // A word that is no component, as `iodepth=32`, is likelier meant for programs.
         let of_system = |setting: &Setting| match setting.path.split_once('.') {
@@ -457,9 +467,9 @@ pub(crate) struct ShowArguments {
     /// Of a run: IOPS, MB/s and the 99th percentile of the response, interval by interval
     #[arg(long)]
     pub(crate) series: bool,
-    /// Output format
+    /// Output format; fio-json and fio-json+, of runs, are those of fio's results
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: OutputFormat,
+    pub(crate) format: RunFormat,
 }
 
 #[derive(Args)]
@@ -539,6 +549,47 @@ pub(crate) enum OutputFormat {
     Json,
     Csv,
     Markdown,
+}
+
+/// How runs are printed: as all else, or as fio prints its results.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+    FioJson,
+    #[value(name = "fio-json+")]
+    FioJsonPlus,
+}
+
+impl RunFormat {
+    /// What is not fio's.
+    pub(crate) fn own(self) -> Option<OutputFormat> {
+        match self {
+            Self::Table => Some(OutputFormat::Table),
+            Self::Json => Some(OutputFormat::Json),
+            Self::Csv => Some(OutputFormat::Csv),
+            Self::Markdown => Some(OutputFormat::Markdown),
+            Self::FioJson | Self::FioJsonPlus => None,
+        }
+    }
+
+    /// Runs as text.
+    pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
+        let fio = |format| {
+            report::fio_json(runs, format)
+                .map_err(|error| LaboratoryError::Request(error.to_string()))
+        };
+        match self {
+            Self::FioJson => fio(FioFormat::Json),
+            Self::FioJsonPlus => fio(FioFormat::JsonPlus),
+            Self::Table => Ok(report::runs(runs, Format::Table, width)),
+            Self::Json => Ok(report::runs(runs, Format::Json, width)),
+            Self::Csv => Ok(report::runs(runs, Format::Csv, width)),
+            Self::Markdown => Ok(report::runs(runs, Format::Markdown, width)),
+        }
+    }
 }
 
 /// What is asked of the page cache.

@@ -19,7 +19,7 @@ pub(crate) use tune::tune;
 
 use crate::arguments::{
     CleanArguments, CompareArguments, DeleteArguments, ExportArguments, GateArguments,
-    ListArguments, Listed, OutputFormat, RunArguments, ShowArguments,
+    ListArguments, Listed, OutputFormat, RunArguments, RunFormat, ShowArguments,
 };
 use crate::listing::Listing;
 use crate::output::{print, say, width};
@@ -37,7 +37,9 @@ use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::runs::{Deletion, Selection};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
-use diskperf_laboratory::{Experiment, LaboratoryError, Output, Recorder, plan, runs};
+use diskperf_laboratory::{
+    Experiment, LaboratoryError, Output, Recorder, Workload, job_file, plan, runs,
+};
 use std::path::Path;
 
 /// What the process exits with, or an error, which has an exit code of its own.
@@ -59,7 +61,7 @@ pub(crate) fn run(
         Some(name) => Some(experiment_of(store, name)?),
         None => None,
     };
-    let plans = plan::plan(&arguments.experiment(earlier))?;
+    let plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
@@ -91,7 +93,10 @@ pub(crate) fn run(
     }
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
-        true => print(&report::runs(&runs, arguments.format.into(), width())),
+        true => arguments
+            .format
+            .runs(&runs, width())
+            .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
     say_where(&runs, &recorder, arguments.quiet);
@@ -105,6 +110,20 @@ pub(crate) fn run(
     Ok(match recorder.failure() {
         Some(_) => FAILED,
         None => DONE,
+    })
+}
+
+/// An experiment with the job file that standard input holds, if that is its workload.
+fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
+    if experiment.workload != Workload::Named("-".to_owned()) {
+        return Ok(experiment);
+    }
+    let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
+        LaboratoryError::Request(format!("standard input: {error}; a fio job file is text"))
+    })?;
+    Ok(Experiment {
+        workload: Workload::JobFile(job_file::of_text("-", &text)?),
+        ..experiment
     })
 }
 
@@ -324,31 +343,43 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
     if arguments.series {
         let loaded = runs::load(store, name)?;
-        print(&report::series(&loaded, arguments.format.into(), width()))?;
+        let format = own_format(arguments.format, "the course of a run over time")?;
+        print(&report::series(&loaded, format.into(), width()))?;
     } else if let Some(suite) = Suite::named(name, Medium::Directory) {
-        print(&suite_steps(&suite).render(arguments.format, width()))?;
+        let format = own_format(arguments.format, "a suite")?;
+        print(&suite_steps(&suite).render(format, width()))?;
     } else if let Some(program) = Program::named(name) {
-        print(&parameters([program]).render(arguments.format, width()))?;
+        let format = own_format(arguments.format, "a program")?;
+        print(&parameters([program]).render(format, width()))?;
     } else if let Some(shown) = catalogue::show(
         &load_catalogue(arguments.catalogue.as_deref())?,
         name,
-        arguments.format,
+        arguments.format.own().unwrap_or(OutputFormat::Json),
     ) {
         return shown;
     } else {
         let loaded = runs::load(store, name).map_err(|error| catalogue::meant(name, error))?;
         print(&match arguments.format {
-            OutputFormat::Table => {
+            RunFormat::Table => {
                 let details: Vec<_> = loaded
                     .iter()
                     .map(|run| report::details(run, width()))
                     .collect();
                 details.join("\n\n")
             }
-            format => report::runs(&loaded, format.into(), width()),
+            format => format.runs(&loaded, width())?.trim_end().to_owned(),
         })?;
     }
     Ok(DONE)
+}
+
+/// A format for what has no results.
+fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryError> {
+    format.own().ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "fio's form is that of results, and {what} has none in it: give --format json"
+        ))
+    })
 }
 
 /// A suite's programs, in order, each with its parameters.

@@ -1,12 +1,13 @@
 //! A job file: its sections, what the globals give them, and their groups.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::check;
 use crate::job::{Engine, Ignored, Job};
 use crate::options::{self, Key, Treatment};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
-use crate::substitute::substitute;
+use crate::substitute::{names, substitute};
 use crate::surroundings::Surroundings;
 use crate::value::Written;
 use diskperf_diagnostics::Place;
@@ -29,6 +30,11 @@ pub struct JobFile {
     pub warnings: Vec<Problem>,
     /// What is not obeyed because it does not matter: by globals, then by jobs.
     pub ignored: Vec<Ignored>,
+    /// The files that it includes, by their paths: with these in
+    /// [`Files::Memory`](crate::Files::Memory) it reads the same.
+    pub included: BTreeMap<String, String>,
+    /// The variables that it names, as far as they are set.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl JobFile {
@@ -50,6 +56,7 @@ impl JobFile {
             entries,
             errors,
             warnings,
+            included,
             ..
         } = reader;
         let mut resolver = Resolver {
@@ -57,8 +64,11 @@ impl JobFile {
             errors,
             warnings: RefCell::new(warnings),
             clones: 0,
+            variables: BTreeMap::new(),
         };
         let mut file = resolver.file(name, entries);
+        file.included = included;
+        file.variables = std::mem::take(&mut resolver.variables);
         if file.jobs.is_empty() && resolver.errors.is_empty() {
             let problem = Problem::error(format!("`{name}` has no job"));
             let help = "fio runs nothing: add a section like `[job]` below the globals";
@@ -83,6 +93,8 @@ struct Resolver<'s> {
     warnings: RefCell<Vec<Problem>>,
     /// So many jobs are there, clones included.
     clones: u64,
+    /// Those that values name.
+    variables: BTreeMap<String, String>,
 }
 
 /// An option after substitution, and what is known of it.
@@ -119,6 +131,8 @@ impl Resolver<'_> {
             global_options: Vec::new(),
             warnings: Vec::new(),
             ignored: Vec::new(),
+            included: BTreeMap::new(),
+            variables: BTreeMap::new(),
         };
         let mut defaults: Option<Job> = None;
         let mut entries = entries.into_iter().peekable();
@@ -236,6 +250,10 @@ impl Resolver<'_> {
         let text = match &line.value {
             None => None,
             Some((text, place)) => {
+                let set = &self.surroundings.variables;
+                let named = names(text).filter_map(|name| set.get_key_value(name));
+                let named = named.map(|(name, value)| (name.clone(), value.clone()));
+                self.variables.extend(named);
                 let warnings = self.warnings.get_mut();
                 Some(substitute(text, place, self.surroundings, warnings)?)
             }

@@ -1,5 +1,6 @@
 //! From text to sections and options: lines, comments and `include`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub(crate) struct Reader<'s> {
     pub(crate) entries: Vec<Entry>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
+    /// The files that were included, by their paths.
+    pub(crate) included: BTreeMap<String, String>,
     /// The files that are open, the job file first.
     chain: Vec<String>,
     bytes: usize,
@@ -54,6 +57,7 @@ impl<'s> Reader<'s> {
             entries: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
+            included: BTreeMap::new(),
             chain: Vec::new(),
             bytes: 0,
             includes: 0,
@@ -213,7 +217,10 @@ impl<'s> Reader<'s> {
             .files
             .open(name, beside, LONGEST_BYTES as u64)
         {
-            Ok((path, content)) => self.read(&path, &content),
+            Ok((path, content)) => {
+                self.read(&path, &content);
+                self.included.insert(path, content);
+            }
             Err(why) => {
                 let title = format!("cannot read the included file `{}`", excerpt(name));
                 let help = "it is looked for in the working directory, then beside this file";

@@ -32,6 +32,12 @@ pub(crate) fn substitute(
     })
 }
 
+/// The variables that a value names.
+pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
+    let parts = value.split("${").skip(1);
+    parts.filter_map(|part| Some(part.split_once('}')?.0))
+}
+
 /// `${NAME}`: what the environment says, or nothing.
 fn variables(
     value: &str,

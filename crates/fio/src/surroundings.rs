@@ -28,7 +28,7 @@ pub enum Files {
         /// The working directory.
         working_directory: PathBuf,
     },
-    /// Name and content: for tests.
+    /// Path and content, looked for in the same way: for a file that was read before.
     Memory(BTreeMap<String, String>),
 }
 
@@ -44,13 +44,16 @@ impl Files {
         beside: &str,
         most_bytes: u64,
     ) -> Result<(String, String), String> {
+        let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
-            Files::Memory(files) => match files.get(name) {
-                Some(content) => Ok((name.to_owned(), content.clone())),
-                None => Err("no such file".to_owned()),
-            },
+            Files::Memory(files) => {
+                let paths = [PathBuf::from(name), folder.join(name)];
+                let mut paths = paths.iter().map(|path| path.to_string_lossy());
+                let found = paths.find_map(|path| files.get_key_value(path.as_ref()));
+                let found = found.map(|(path, content)| (path.clone(), content.clone()));
+                found.ok_or_else(|| "no such file".to_owned())
+            }
             Files::Disk { working_directory } => {
-                let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
                 let path = match working_directory.join(name).exists() {
                     true => PathBuf::from(name),
                     false => folder.join(name),

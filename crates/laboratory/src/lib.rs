@@ -18,6 +18,7 @@ pub mod execute;
 pub mod explain;
 pub mod formatting;
 pub mod interleave;
+pub mod job_file;
 mod label;
 mod measured;
 pub mod model;

@@ -4,10 +4,12 @@
 mod area;
 mod describe;
 pub mod host;
+mod job_file;
 pub mod model;
 mod workload;
 
 use crate::error::LaboratoryError;
+use crate::job_file as text;
 use crate::label;
 use crate::model::load_catalogue;
 use crate::target::NULL;
@@ -37,6 +39,8 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
     }
+    let read = text::read_named(experiment)?;
+    let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
         .iter()
@@ -189,8 +193,8 @@ pub(crate) fn titles(step: &Step) -> Vec<String> {
 
 /// The program with the parameters that tell it from its siblings.
 pub(crate) fn title(job: &Job) -> String {
-    let values = job.program.parameter_values();
-    let mut title = job.program.name().to_owned();
+    let values = job.values();
+    let mut title = job.name().to_owned();
     for name in &job.distinguishing {
         if let Some(value) = values.get(name) {
             title += &format!(" {name}={value}");

@@ -57,8 +57,8 @@ impl Stand {
     /// The result of a job, with nothing measured yet.
     pub(crate) fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
         ProgramResult {
-            program: job.program.name().to_owned(),
-            parameters: job.program.parameter_values(),
+            program: job.name().to_owned(),
+            parameters: job.values(),
             distinguishing: job.distinguishing.clone(),
             row: job.row,
             drives: self.drives,

@@ -114,6 +114,8 @@ pub enum Workload {
         /// In the order of running.
         steps: Vec<StepValues>,
     },
+    /// The jobs of a fio job file.
+    JobFile(JobText),
 }
 
 impl Workload {
@@ -127,8 +129,33 @@ impl Workload {
         match self {
             Self::Usual => None,
             Self::Named(name) | Self::Steps { name, .. } => Some(name),
+            Self::JobFile(file) => Some(&file.name),
         }
     }
+}
+
+/// A fio job file, and all that its meaning hangs on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobText {
+    /// What it is called, and where files that it includes are looked for.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+    /// The files that it includes, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub includes: BTreeMap<String, String>,
+    /// The variables of the environment that it names, as far as they are set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    /// `$pagesize`, in bytes.
+    pub page_bytes: u64,
+    /// `$mb_memory`: the machine's memory, in MiB.
+    pub memory_mib: u64,
+    /// `$ncpus`.
+    pub processors: u64,
+    /// How its jobs are repeated, where that is settled: in a run that was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
 }
 
 /// One step of a suite, as values.

@@ -25,7 +25,9 @@ pub mod units;
 pub use block::BlockTrace;
 pub use check::Impossible;
 pub use environment::{Device, Environment, Filesystem, Health, Place};
-pub use experiment::{Experiment, Setting, SettingError, SizeChoice, StepValues, Workload};
+pub use experiment::{
+    Experiment, JobText, Setting, SettingError, SizeChoice, StepValues, Workload,
+};
 pub use histogram::{Histogram, LatencyRecorder};
 pub use interference::Interference;
 pub use ledger::Ledger;

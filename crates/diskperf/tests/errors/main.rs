@@ -7,6 +7,7 @@ mod devices;
 mod exit_codes;
 mod fresh;
 mod hostile;
+mod job_files;
 mod labels;
 mod limits;
 mod lines;

@@ -16,7 +16,7 @@ use diskperf_battery::{Job, Step, Suite};
 use diskperf_machine::catalogue::Component;
 use diskperf_timeline::{
     Device, Environment, Filesystem, Modelled, Place, ProgramResult, Repetition, Run, Setting,
-    Trace, World,
+    Trace, Workload, World,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -241,6 +241,16 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
                 plan.suite.protocol
             ));
         }
+    }
+    if let Workload::JobFile(text) = &plan.experiment.workload {
+        identity.push(format!(
+            "{:?} {:?} {:?}",
+            text.text, text.includes, text.variables
+        ));
+        identity.push(format!(
+            "{} {} {}",
+            text.page_bytes, text.memory_mib, text.processors
+        ));
     }
     identity.extend(settings.iter().cloned());
     for (name, text) in &catalogue {

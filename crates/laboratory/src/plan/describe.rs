@@ -1,10 +1,11 @@
 //! What `--dry-run` says.
 
+use super::job_file::{self, Ground};
 use super::{HostPlan, title};
 use crate::target::Target;
 use diskperf_battery::Medium;
-use diskperf_timeline::SizeChoice;
 use diskperf_timeline::units::{GIB, MIB, format_size};
+use diskperf_timeline::{SizeChoice, Workload};
 use std::collections::BTreeMap;
 
 impl HostPlan {
@@ -20,7 +21,10 @@ impl HostPlan {
                 spec.kind, spec.block_bytes
             );
         }
-        for job in self.suite.jobs() {
+        if let Workload::JobFile(file) = &self.experiment.workload {
+            text += &job_file::describe(file, &Ground::of(&self.targets));
+        }
+        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             let runs = self.suite.protocol_of(job).repetitions;
             let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
                 (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
@@ -65,7 +69,7 @@ impl HostPlan {
         let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
         let mut work = PlannedWork::default();
         // Programs that name the same files share them.
-        let mut files: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut files: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for job in self.suite.jobs() {
             let program = &job.program;
             let runs = u64::from(self.suite.protocol_of(job).repetitions);
@@ -74,7 +78,7 @@ impl HostPlan {
                 (None, SizeChoice::Auto) => (self.smallest_size(job), program.sizes_bytes().1),
             };
             if self.targets[0].medium == Medium::Directory {
-                let (least, most) = files.entry(program.file_name()).or_default();
+                let (least, most) = files.entry(job.files(Medium::Directory)).or_default();
                 *least = program.prepared_bytes(least_bytes).max(*least);
                 *most = program.prepared_bytes(most_bytes).max(*most);
             }
@@ -126,7 +130,7 @@ impl PlannedWork {
         text + &match plan.experiment.size {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
-            SizeChoice::Auto => {
+            SizeChoice::Auto if !plan.is_said() => {
                 let piloted = (self.repetitions - self.lasting) as f64;
                 let timed = 1.5 * piloted + self.lasting_s + self.apart_s;
                 let made = self.least_prepared_bytes;
@@ -137,7 +141,7 @@ impl PlannedWork {
                     format_size(made)
                 )
             }
-            SizeChoice::Bytes(_) => {
+            SizeChoice::Auto | SizeChoice::Bytes(_) => {
                 // What was written is synced.
                 let bytes = [self.moved_bytes, self.written_bytes, self.prepared_bytes];
                 let bytes = bytes.into_iter().fold(0, u64::saturating_add);

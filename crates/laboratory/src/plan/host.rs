@@ -1,8 +1,9 @@
 //! A run on real storage: everything that can be found wrong with it without
 //! changing anything is found here.
 
+use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, leave_out};
+use super::{NO_BLOCK_NULL, area, job_file, leave_out};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -10,7 +11,7 @@ use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
-use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic};
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
 use std::collections::BTreeMap;
 
 /// One run on real storage.
@@ -127,7 +128,10 @@ fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
 
 fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
-    let mut suite = suite(&experiment.workload, medium)?;
+    let (mut suite, told) = match &experiment.workload {
+        Workload::JobFile(text) => job_file::suite(text, &Ground::of(&targets), experiment)?,
+        workload => (suite(workload, medium)?, Vec::new()),
+    };
     check_programs_alone(&suite, &experiment.settings)?;
     let until_steady = experiment.until_steady.is_some();
     let repetitions = experiment.repetitions.filter(|_| !until_steady);
@@ -142,6 +146,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     notes.extend(same_filesystem(experiment));
     notes.extend(discarded);
     notes.extend(fitted);
+    notes.extend(told);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment
@@ -314,6 +319,7 @@ impl HostPlan {
         for target in &self.targets {
             match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => target.check_room(self.files_bytes(size_bytes))?,
+                SizeChoice::Auto if self.is_said() => target.check_room(self.files_bytes(0))?,
                 SizeChoice::Auto => {
                     let jobs = self.suite.jobs();
                     let smallest = jobs
@@ -326,13 +332,20 @@ impl HostPlan {
         Ok(())
     }
 
+    /// Whether all jobs say themselves how much they move.
+    pub(crate) fn is_said(&self) -> bool {
+        self.suite.jobs().all(|job| job.size_bytes.is_some())
+    }
+
     /// What all files of the suite take on each target: programs that name the
     /// same file share it, the others' lie beside it until the end.
     pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
-        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-        for program in self.suite.programs() {
-            let bytes = files.entry(program.file_name()).or_default();
-            *bytes = program.file_bytes(size_bytes).max(*bytes);
+        let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        let medium = self.targets[0].medium;
+        for job in self.suite.jobs() {
+            let bytes = files.entry(job.files(medium)).or_default();
+            let size_bytes = job.size_bytes.unwrap_or(size_bytes);
+            *bytes = job.program.file_bytes(size_bytes).max(*bytes);
         }
         files
             .values()

@@ -3,8 +3,9 @@
 mod obstacle;
 mod size;
 
+use super::job_file::Ground;
 use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, step_title, title};
+use super::{area, job_file, step_title, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -156,8 +157,18 @@ fn plan_on(
         }
     };
     let medium = computers[0].medium();
-    let mut suite = suite_on(&computers[0], workload)?.unwrap_or(plain);
-    let notes = area::fit_computer(&mut suite, &computers[0], experiment);
+    let mut told = Vec::new();
+    let mut suite = match (suite_on(&computers[0], workload)?, workload) {
+        (Some(other), _) => other,
+        (None, Workload::JobFile(text)) => {
+            let (suite, notes) = job_file::suite(text, &Ground::modelled(medium), experiment)?;
+            told = notes;
+            suite
+        }
+        (None, _) => plain,
+    };
+    told.extend(area::fit_computer(&mut suite, &computers[0], experiment));
+    let notes = told;
     let suite = stated(suite, experiment)?;
     let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], experiment.drives)?;
@@ -193,7 +204,7 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     let what = match workload {
         Workload::Usual => None,
         Workload::Named(name) => Some(name.as_str()),
-        Workload::Steps { .. } => return Ok(None),
+        Workload::Steps { .. } | Workload::JobFile(_) => return Ok(None),
     };
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
@@ -402,7 +413,10 @@ impl ModelPlan {
                 }
             );
         }
-        for job in self.suite.jobs() {
+        if let Workload::JobFile(file) = &self.experiment.workload {
+            text += &job_file::describe(file, &Ground::modelled(computer.medium()));
+        }
+        for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             text += &format!(
                 "  {:<44} up to {} times, {}\n",
                 title(job),

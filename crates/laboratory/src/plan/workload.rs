@@ -1,10 +1,12 @@
 //! Which programs an experiment runs: by name, or by the values that a run keeps.
 
+use super::job_file::{self, Ground};
 use crate::error::LaboratoryError;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, Protocol, Setting, SteadyRule, StepValues, Workload};
+use diskperf_timeline::{Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, Workload};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What runs on real storage where nobody says what.
@@ -24,6 +26,10 @@ pub(super) fn suite(workload: &Workload, medium: Medium) -> Result<Suite, Labora
             protocol: possible(*protocol)?,
             steps: steps.iter().map(step).collect::<Result<_, _>>()?,
         }),
+        Workload::JobFile(text) => {
+            let ground = Ground::modelled(medium);
+            Ok(job_file::suite(text, &ground, &Experiment::default())?.0)
+        }
     }
 }
 
@@ -90,12 +96,15 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
         program.set(name, value)?;
     }
     Ok(Job {
+        name: None,
         program,
+        options: BTreeMap::new(),
         distinguishing: values.distinguishing.clone(),
         row: values.row,
         size_group: values.size_group,
         protocol: values.protocol.map(possible).transpose()?,
         area_times: values.area_times,
+        size_bytes: None,
     })
 }
 
@@ -126,12 +135,19 @@ pub(super) fn of_one_run(
     targets: Vec<PathBuf>,
     suite: &Suite,
 ) -> Experiment {
-    let mut experiment = Experiment {
-        workload: Workload::Steps {
+    let workload = match &experiment.workload {
+        Workload::JobFile(text) => Workload::JobFile(JobText {
+            protocol: Some(suite.protocol),
+            ..text.clone()
+        }),
+        _ => Workload::Steps {
             name: suite.name.clone(),
             protocol: suite.protocol,
             steps: suite.steps.iter().map(values).collect(),
         },
+    };
+    let mut experiment = Experiment {
+        workload,
         targets,
         repetitions: None,
         until_steady: None,
@@ -166,7 +182,9 @@ pub(super) fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite,
     }
     let mut kept: Vec<Step> = Vec::new();
     for step in suite.steps.drain(..) {
-        if !kept.iter().any(|earlier| is_same(earlier, &step)) {
+        // What a job file says twice is done twice.
+        let said = step.jobs.iter().any(|job| job.name.is_some());
+        if said || !kept.iter().any(|earlier| is_same(earlier, &step)) {
             kept.push(step);
         }
     }

@@ -115,10 +115,11 @@ impl ModelPlan {
         for job in self.suite.jobs() {
             job.program.check(self.size(job))?;
         }
-        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut files: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        let medium = self.computers[0].medium();
         for job in self.suite.jobs() {
             let (name, file_bytes) = job.program.files_without_images(self.size(job));
-            let bytes = files.entry(name).or_default();
+            let bytes = files.entry((name, job.files(medium).1)).or_default();
             *bytes = file_bytes.max(*bytes);
         }
         let needed = files

@@ -1,0 +1,359 @@
+//! Runs in the form of fio's results, for the plots and scripts that read those.
+//!
+//! What stands for a job is its repetition in the middle of those that count, by its rate
+//! of requests. fio's time from submission to completion is here the response less the
+//! mean time to submit, of which each request's own is not kept.
+
+use crate::fio_jobs;
+use crate::quantity::judged_s;
+use diskperf_fio::results::{
+    DirectionResult, DiskUtilisation, Format, JobResult, Latency, Percentiles, Processor, Results,
+};
+use diskperf_fio::{Job, JobFile};
+use diskperf_timeline::units::{KIB, format_utc};
+use diskperf_timeline::{
+    Histogram, LoadMeasure, Nanoseconds, OperationMeasure, ProgramResult, Repetition, Run,
+    SeriesPoint, WorkerMeasure, Workload,
+};
+
+/// A run of programs of which fio has nothing to say.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and run {0} has none; omit --format, or give --format json"
+)]
+pub struct NoRequests(pub String);
+
+/// Runs as fio's JSON, one object after the other.
+///
+/// # Errors
+///
+/// A run without a program that keeps requests under way.
+pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
+    let texts = runs.iter().map(|run| {
+        let results = results(run).ok_or_else(|| NoRequests(run.id.clone()))?;
+        Ok(results.render(format))
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn results(run: &Run) -> Option<Results> {
+    let file = match run.experiment.as_ref().map(|one| &one.workload) {
+        // It was read when the run was planned.
+        Some(Workload::JobFile(text)) => fio_jobs::parse(text).ok(),
+        _ => None,
+    };
+    let mut jobs: Vec<(u32, JobResult)> = Vec::new();
+    let mut disks: Vec<DiskUtilisation> = Vec::new();
+    let mut elapsed = Nanoseconds::default();
+    for (number, result) in run.results.iter().enumerate() {
+        let Some(one) = middle(result) else {
+            continue;
+        };
+        elapsed = elapsed + one.elapsed();
+        disks_of(one, &mut disks);
+        let section = file
+            .as_ref()
+            .and_then(|file| file.jobs.get(result.row as usize));
+        if section.is_some_and(|job| !job.report.is_reported) {
+            continue;
+        }
+        let rows = rows(result, one, (number as u32, section));
+        let merged = section.is_some_and(|job| job.report.by_group);
+        for row in rows {
+            let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
+            match jobs.iter_mut().find(of_group) {
+                Some((_, first)) => first.absorb(row),
+                None => jobs.push((result.row, row)),
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return None;
+    }
+    // As they stand in the file, which need not be how they ran.
+    jobs.sort_by_key(|(row, _)| *row);
+    let timestamp_ms = run.started_unix_ms + elapsed.0 / 1_000_000;
+    Some(Results {
+        version: format!("diskperf-{}", run.version),
+        timestamp_ms,
+        time: ctime(timestamp_ms),
+        global_options: file.map_or_else(Vec::new, |file: JobFile| file.global_options),
+        jobs: jobs.into_iter().map(|(_, row)| row).collect(),
+        disks,
+    })
+}
+
+/// The repetition that stands for all.
+fn middle(result: &ProgramResult) -> Option<&Repetition> {
+    let mut kept: Vec<&Repetition> = result
+        .kept()
+        .filter(|one| one.loads().next().is_some())
+        .collect();
+    kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
+    kept.get(kept.len().saturating_sub(1) / 2).copied()
+}
+
+/// The rows of a job: one for each of its clones.
+fn rows(
+    result: &ProgramResult,
+    one: &Repetition,
+    (number, section): (u32, Option<&Job>),
+) -> Vec<JobResult> {
+    let of_worker = |worker: &WorkerMeasure| {
+        let load = worker.load.as_ref()?;
+        let runtime_ms = worker.elapsed.0.div_ceil(1_000_000);
+        let row = JobResult {
+            name: section.map_or_else(|| result.title(), |job| job.name.clone()),
+            description: section.and_then(|job| job.description.clone()),
+            group: section.map_or(number, |job| job.group),
+            elapsed_s: (worker.started + worker.elapsed).0.div_ceil(1_000_000_000),
+            options_as_written: match section {
+                Some(job) => job.options_as_written.clone(),
+                None => options(result, load),
+            },
+            directions: diskperf_fio::PerDirection {
+                read: direction(&load.read, load, runtime_ms, |point| {
+                    (point.reads, point.read_bytes)
+                }),
+                write: direction(&load.write, load, runtime_ms, |point| {
+                    (point.writes, point.written_bytes)
+                }),
+                trim: direction(&load.discard, load, runtime_ms, |_| (0, 0)),
+            },
+            unified: section.map_or_else(Default::default, |job| job.report.unified),
+            sync: latency(&load.sync.response),
+            job_runtime_ms: runtime_ms,
+            processor: processor(worker),
+            depths: vec![(load.depth, load.requests() + load.discard.count())],
+            latency_depth: load.depth,
+            latency_percentile: 100.0,
+            percentiles: section
+                .map_or_else(Percentiles::default, |job| Percentiles::of(&job.report)),
+            ..JobResult::default()
+        };
+        Some(row)
+    };
+    one.workers.iter().filter_map(of_worker).collect()
+}
+
+/// What a job file would say of a program.
+fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> {
+    let value = |name: &str| result.parameters.get(name).cloned();
+    let random = result.program == "random";
+    let rw = match (load.read.is_empty(), load.write.is_empty(), random) {
+        (_, true, true) => "randread",
+        (_, true, false) => "read",
+        (true, false, true) => "randwrite",
+        (true, false, false) => "write",
+        (false, false, true) => "randrw",
+        (false, false, false) => "rw",
+    };
+    let options = [
+        ("rw", Some(rw.to_owned())),
+        ("bs", value("block_bytes")),
+        ("iodepth", Some(load.depth.to_string())),
+        ("numjobs", value("workers")),
+        ("size", value("area_bytes")),
+        ("io_size", Some(result.size_bytes.to_string())),
+        (
+            "direct",
+            value("direct").map(|direct| u8::from(direct == "yes").to_string()),
+        ),
+    ];
+    let said = options.into_iter();
+    said.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
+}
+
+/// One direction, and what an interval of the course has of it: requests and bytes.
+fn direction(
+    of: &OperationMeasure,
+    load: &LoadMeasure,
+    runtime_ms: u64,
+    in_point: impl Fn(&SeriesPoint) -> (u64, u64) + Clone,
+) -> DirectionResult {
+    if of.is_empty() {
+        return DirectionResult::default();
+    }
+    // The last interval may be shorter than the others.
+    let whole = load.series.len().saturating_sub(1).max(1);
+    let points = load.series.iter().take(whole).map(in_point);
+    let seconds = load.interval.seconds();
+    let per_second = |count: u64| match seconds > 0.0 {
+        true => (count as f64 / seconds).round() as u64,
+        false => 0,
+    };
+    let submit_ns = of.submit.mean_ns();
+    DirectionResult {
+        bytes: of.bytes,
+        ios: of.count(),
+        runtime_ms,
+        submission: latency(&of.submit),
+        completion: later(&of.response, submit_ns as u64),
+        total: latency(&of.response),
+        bandwidth_samples_kib_per_s: points
+            .clone()
+            .map(|(_, bytes)| per_second(bytes / KIB))
+            .collect(),
+        iops_samples: points.map(|(count, _)| per_second(count)).collect(),
+        ..DirectionResult::default()
+    }
+}
+
+fn latency(of: &Histogram) -> Latency {
+    later(of, 0)
+}
+
+/// What is left of latencies after so long.
+fn later(of: &Histogram, less_ns: u64) -> Latency {
+    let counts = of.buckets().iter();
+    let counts = counts.map(|(value, count)| (value.saturating_sub(less_ns), *count));
+    let mut latency = Latency::of(counts.collect());
+    if of.count() > 0 {
+        latency.min_ns = of.min().0.saturating_sub(less_ns);
+        latency.max_ns = of.max().0.saturating_sub(less_ns);
+        latency.mean_ns = (of.mean_ns() - less_ns as f64).max(0.0);
+    }
+    latency
+}
+
+fn processor(worker: &WorkerMeasure) -> Processor {
+    let elapsed_ns = worker.elapsed.0.max(1) as f64;
+    // The kernel splits by ticks, of which a short run has none.
+    let split_ns = (worker.user + worker.system).0;
+    let user_share = match split_ns {
+        0 => 0.0,
+        all => worker.user.0 as f64 / all as f64,
+    };
+    let percent = 100.0 * worker.cpu.0 as f64 / elapsed_ns;
+    Processor {
+        user_percent: percent * user_share,
+        system_percent: percent * (1.0 - user_share),
+        context_switches: worker.voluntary_switches + worker.involuntary_switches,
+        major_faults: worker.major_faults,
+        minor_faults: worker.minor_faults,
+    }
+}
+
+/// The disks below, each once: how busy the first job that used it found it.
+fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
+    let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
+    for device in &one.devices {
+        if disks.iter().any(|disk| disk.name == device.device) {
+            continue;
+        }
+        disks.push(DiskUtilisation {
+            name: device.device.clone(),
+            busy_percent: (100.0 * device.busy_ms as f64 / elapsed_ms).min(100.0),
+            ..DiskUtilisation::default()
+        });
+    }
+}
+
+/// A moment as ctime(3) has it, in UTC: `Mon Nov 23 16:39:34 2026`.
+fn ctime(unix_ms: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let utc = format_utc(unix_ms);
+    let day = DAYS[(unix_ms / 86_400_000 % 7) as usize];
+    let part = |range: std::ops::Range<usize>| utc.get(range).unwrap_or_default();
+    let month = part(5..7).parse::<usize>().ok();
+    match month.and_then(|month| MONTHS.get(month.wrapping_sub(1))) {
+        Some(month) => format!(
+            "{day} {month} {:>2} {} {}",
+            part(8..10).trim_start_matches('0'),
+            part(11..19),
+            part(0..4)
+        ),
+        None => utc,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::load::today26;
+    use serde_json::Value;
+
+    fn printed(format: Format) -> Value {
+        let run = today26("aaaaaaaaaa", "/mnt", 1.0);
+        let text = fio_json(&[run], format).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn moments_are_those_of_ctime() {
+        // The one of the facts' example, and a day of one digit.
+        assert_eq!(ctime(1_795_451_974_000), "Mon Nov 23 16:39:34 2026");
+        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
+    }
+
+    /// What fio-plot, fio_jsonplus_clat2csv and scripts of test machines read.
+    #[test]
+    fn the_paths_that_others_read_are_there() {
+        let root = printed(Format::JsonPlus);
+        for path in ["/fio version", "/timestamp", "/time"] {
+            assert!(root.pointer(path).is_some(), "{path}");
+        }
+        let job = |number: usize, path: &str| {
+            let path = format!("/jobs/{number}/{path}");
+            root.pointer(&path)
+                .unwrap_or_else(|| panic!("{path}"))
+                .clone()
+        };
+        for path in [
+            "jobname",
+            "groupid",
+            "job options/rw",
+            "job options/iodepth",
+            "job options/numjobs",
+            "job options/bs",
+            "read/iops",
+            "read/bw",
+            "read/bw_bytes",
+            "read/iops_stddev",
+            "read/lat_ns/mean",
+            "read/lat_ns/stddev",
+            "read/clat_ns/percentile/99.000000",
+            "read/clat_ns/bins",
+            "latency_us/250",
+            "usr_cpu",
+            "sys_cpu",
+            "iodepth_level/1",
+        ] {
+            job(1, path);
+        }
+        assert_eq!(job(1, "job options/rw"), "randread");
+        assert_eq!(job(2, "job options/iodepth"), "32");
+        assert_eq!(job(3, "job options/rw"), "randrw");
+    }
+
+    #[test]
+    fn figures_agree_with_each_other() {
+        let root = printed(Format::Json);
+        for job in root["jobs"].as_array().unwrap() {
+            for direction in ["read", "write"] {
+                let of = &job[direction];
+                let number = |path: &str| of.pointer(path).unwrap().as_f64().unwrap();
+                let bw_bytes = number("/bw_bytes");
+                assert!(number("/bw") * 1024.0 <= bw_bytes);
+                assert!(bw_bytes < (number("/bw") + 1.0) * 1024.0);
+                let ios = number("/iops") * number("/runtime") / 1000.0;
+                assert!((ios - number("/total_ios")).abs() < 0.01, "{ios}");
+                if number("/total_ios") > 0.0 {
+                    let parts = number("/slat_ns/mean") + number("/clat_ns/mean");
+                    assert!((parts - number("/lat_ns/mean")).abs() < 2.0, "{parts}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_keeps_no_requests_under_way_has_no_such_form() {
+        let run = crate::fixtures::run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
+        let refused = fio_json(&[run], Format::Json).unwrap_err();
+        assert!(refused.to_string().contains("aaaaaaaaaa"), "{refused}");
+    }
+}

@@ -1,0 +1,74 @@
+//! fio job files that cannot be run: exit code 2, with line, column and remedy, and
+//! nothing is begun.
+
+use crate::support::{User, tree, words};
+use std::fs;
+
+#[test]
+fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
+    let user = User::new();
+    for (job, says) in [
+        ("[x]\nbs= 4k\n", &["job.fio:2:4", "^"][..]),
+        ("[x]\nsize=1.5g\n", &["job.fio:2:6", "^"]),
+        ("[x]\nbogus=3\n", &["job.fio:2:1", "no option `bogus`"]),
+        (
+            "[x]\ndirct=1\n",
+            &["job.fio:2:1", "the nearest is `direct`"],
+        ),
+        (
+            "[x]\nexec_prerun=touch gone\n",
+            &["job.fio:2:1", "exec_prerun"],
+        ),
+        (
+            "[x]\nsize=1m\nsync=sync\nrw=write\n",
+            &["job.fio:3:6", "sync=dsync"],
+        ),
+        (
+            "[x]\nrw=read\n",
+            &["how large is a file that is not there?", "size"],
+        ),
+        (
+            "[x]\nsize=1m\ndirectory=nowhere\n",
+            &["job.fio:3:11", "--on"],
+        ),
+        ("[global]\nbs=4k\n", &["has no job"]),
+        (
+            "[a]\nsize=1m\n[b]\nsize=1m\ndirectory=target\n",
+            &["several places", "--on"],
+        ),
+        ("", &["has no job"]),
+    ] {
+        fs::write(user.file("job.fio"), job).unwrap();
+        let before = tree(&user.home());
+        user.run(&words("run job.fio")).expect(2, says);
+        assert_eq!(tree(&user.home()), before, "{job}");
+    }
+}
+
+#[test]
+fn what_a_job_file_says_itself_is_not_said_beside_it() {
+    let user = User::new();
+    fs::write(user.file("job.fio"), "[x]\nsize=1m\n").unwrap();
+    for (line, says) in [
+        (
+            "run job.fio --on ./target --size 2M",
+            "--size: the jobs of a file say",
+        ),
+        (
+            "run job.fio --on vax780-sc780-eagle --set program.depth=2",
+            "--set program.depth: the jobs of a file say",
+        ),
+        ("run gone.fio --on ./target", "gone.fio: No such file"),
+        (
+            "run ffs83 --on vax780-sc780-eagle --size 64K --format fio-json",
+            "--format json",
+        ),
+        ("show read_8192 --format fio-json", "--format json"),
+        ("tune vax780-sc780-eagle --suite job.fio", "job.fio"),
+    ] {
+        user.run(&words(line)).expect(2, &[says]);
+    }
+    fs::write(user.file("blob"), [0, 159, 146, 150]).unwrap();
+    user.run(&words("run blob"))
+        .expect(2, &["diskperf run --on blob"]);
+}

@@ -1,0 +1,194 @@
+//! fio job files: run on real storage and on models, stored, compared, made again, and
+//! printed as fio prints its results.
+
+use crate::support::{User, entries, words};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+/// Two at the same time, and one after them.
+const JOBS: &str = "; by all\n[global]\nbs=4k\nsize=1m\nioengine=io_uring\niodepth=4\n\
+                    [reads]\nrw=randread\n[writes]\nrw=randwrite\n\
+                    [log]\nstonewall\nrw=write\nfdatasync=8\nnice=3\n";
+
+fn user() -> User {
+    let user = User::new();
+    fs::write(user.file("job.fio"), JOBS).unwrap();
+    user
+}
+
+/// The rows of the one run that was printed: program, reads and writes.
+fn rows(run: &Value) -> Vec<(&str, [u64; 2])> {
+    let results = run["runs"][0]["results"].as_array().expect("results");
+    let count = |result: &Value, name: &str| {
+        let path = format!("/latency/{name}/response/count");
+        result.pointer(&path).and_then(Value::as_u64).unwrap_or(0)
+    };
+    let row = |result| {
+        let counts = ["read", "write"].map(|name| count(result, name));
+        (result["program"].as_str().unwrap(), counts)
+    };
+    results.iter().map(row).collect()
+}
+
+#[test]
+fn jobs_run_in_a_directory_and_leave_nothing() {
+    let user = user();
+    let done = user.run(&words(
+        "run job.fio --on ./target --format json --label job",
+    ));
+    let done = done.expect(0, &["job.fio:15:1: nice is ignored"]);
+    let run = done.json();
+    assert_eq!(
+        rows(&run),
+        [("reads", [256, 0]), ("writes", [0, 256]), ("log", [0, 256]),]
+    );
+    assert_eq!(entries(&user.target()), [""; 0]);
+    // The file is kept with it, and may be gone.
+    fs::remove_file(user.file("job.fio")).unwrap();
+    let again = user.run(&words("run --like job --label again --format json"));
+    assert_eq!(rows(&again.expect(0, &[]).json()), rows(&run));
+    let compared = user.run(&words("compare job again"));
+    compared.expect(0, &[]).shows(&["reads", "writes", "log"]);
+}
+
+#[test]
+fn on_a_model_the_same_file_gives_the_same_bytes() {
+    let user = user();
+    let run = |label: &str| {
+        let line = format!("run job.fio --on vax780-sc780-eagle --format json --label {label}");
+        user.run(&words(&line)).expect(0, &[]).json()
+    };
+    let (one, other) = (run("one"), run("other"));
+    assert_eq!(one["runs"][0]["results"], other["runs"][0]["results"]);
+    let counts: Vec<_> = rows(&one).into_iter().map(|(_, counts)| counts).collect();
+    assert_eq!(counts, [[256, 0], [0, 256], [0, 256]]);
+}
+
+#[test]
+fn several_targets_and_standard_input_take_a_job_file() {
+    let user = user();
+    let done = user.run(&words(
+        "run job.fio --on ./target --on vax780-sc780-eagle --on null",
+    ));
+    done.expect(0, &[]).shows(&["reads", "writes", "log"]);
+    assert_eq!(user.stored().len(), 3);
+    let piped = Command::new("sh")
+        .args(["-c", "cat job.fio | \"$0\" run - --on null --format json"])
+        .arg(user.command(&[]).get_program())
+        .current_dir(user.home())
+        .env("XDG_DATA_HOME", user.file("data"))
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&piped.stderr);
+    assert!(piped.status.success(), "{words}");
+    let run: Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(rows(&run)[0], ("reads", [256, 0]));
+}
+
+#[test]
+fn a_dry_run_says_what_a_file_becomes_and_does_nothing() {
+    let user = user();
+    let done = user.run(&words("run job.fio --on ./target --dry-run"));
+    done.expect(0, &[]).shows(&[
+        "step 1, up to 1 times, at the same time:",
+        "[reads]: randomread of 4 KiB, 256 I/Os, 1 MiB in all, depth 4; reads.0.0 of 1 MiB",
+        "step 2, up to 1 times:",
+        "nice is ignored",
+    ]);
+    assert_eq!(user.stored().len(), 0);
+    assert_eq!(entries(&user.target()), [""; 0]);
+}
+
+/// What the job names is obeyed by the rules of all runs.
+#[test]
+fn a_file_of_the_users_is_read_and_never_written() {
+    let user = User::new();
+    let mine = vec![7; 1 << 20];
+    fs::write(user.file("mine"), &mine).unwrap();
+    let job = |rw: &str| format!("[x]\nfilename=mine\nrw={rw}\nbs=64k\n");
+    fs::write(user.file("job.fio"), job("read")).unwrap();
+    let run = user
+        .run(&words("run job.fio --format json"))
+        .expect(0, &[])
+        .json();
+    assert_eq!(rows(&run), [("x", [16, 0])]);
+    fs::write(user.file("job.fio"), job("write")).unwrap();
+    let refused = user.run(&words("run job.fio"));
+    refused.expect(2, &["mine is a file of yours: give a directory"]);
+    assert_eq!(fs::read(user.file("mine")).unwrap(), mine);
+}
+
+/// The paths of all members, lists by their first.
+fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                // Which values occurred is nobody's choice.
+                if path.ends_with("/bins") {
+                    break;
+                }
+                found.insert(format!("{path}/{key}"));
+                paths(member, &format!("{path}/{key}"), found);
+            }
+        }
+        Value::Array(list) => {
+            if let Some(first) = list.first() {
+                paths(first, &format!("{path}/0"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn fio_prints_the_same_keys_of_the_same_job() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+        return;
+    }
+    let user = user();
+    for format in ["json", "json+"] {
+        let line = format!(
+            "run job.fio --on ./target --label {} --format fio-{format}",
+            format.len()
+        );
+        let ours = user.run(&words(&line)).expect(0, &[]).json();
+        let theirs = Command::new("fio")
+            .args([&format!("--output-format={format}"), "job.fio"])
+            .current_dir(user.home())
+            .output()
+            .unwrap();
+        let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        let theirs = &theirs[theirs.find('{').expect("fio prints an object")..];
+        let theirs: Value = serde_json::from_str(theirs).unwrap();
+        let keys = |root: &Value| {
+            let mut found = BTreeSet::new();
+            paths(root, "", &mut found);
+            // Which disks are below is said of real ones alone, and fio counts more there;
+            // `job options` always has what fio-plot reads.
+            found.retain(|path| !path.contains("disk_util") && !path.contains("job options"));
+            found
+        };
+        let missing: Vec<_> = keys(&theirs).difference(&keys(&ours)).cloned().collect();
+        assert!(missing.is_empty(), "{format}: {missing:?}");
+        for (number, name) in ["reads", "writes", "log"].into_iter().enumerate() {
+            let (ours, theirs) = (&ours["jobs"][number], &theirs["jobs"][number]);
+            for path in [
+                "/jobname",
+                "/groupid",
+                "/read/total_ios",
+                "/read/io_bytes",
+                "/write/total_ios",
+                "/write/io_bytes",
+                "/job options/rw",
+            ] {
+                assert_eq!(ours.pointer(path), theirs.pointer(path), "{name}{path}");
+            }
+        }
+    }
+    let shown = user.run(&words("show 4 --format fio-json"));
+    let shown = shown.expect(0, &[]).json();
+    assert_eq!(shown["jobs"][2]["write"]["total_ios"], 256);
+}

@@ -1,0 +1,177 @@
+//! fio job files: read with all that their meaning hangs on.
+
+use crate::error::LaboratoryError;
+use crate::target::NULL;
+use diskperf_analysis::fio_jobs;
+use diskperf_battery::{Medium, Program, Suite};
+use diskperf_fio::job::Engine;
+use diskperf_fio::{Errors, Files, Job, JobFile, Surroundings};
+use diskperf_system::host::environment;
+use diskperf_timeline::{Experiment, JobText, Workload};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A job file with all that it includes has no more.
+const LONGEST_BYTES: u64 = 1 << 20;
+
+/// Whether what somebody calls a suite or a program is a job file: by its name, because
+/// there is such a file, or because it is the text of one.
+pub fn is_named(name: &str) -> bool {
+    if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
+        return false;
+    }
+    is_text(name) || has_name(name) || Path::new(name).is_file()
+}
+
+/// A name has no line's end.
+fn is_text(name: &str) -> bool {
+    name.contains('\n')
+}
+
+fn has_name(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| {
+        ["fio", "job", "ini"]
+            .iter()
+            .any(|known| extension == *known)
+    })
+}
+
+/// The experiment with the job file that its workload names, and with the place that this
+/// names where the experiment names none; nothing of another workload.
+pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+    let text = match &experiment.workload {
+        Workload::JobFile(text) => text.clone(),
+        Workload::Named(name) if is_text(name) => of_text("job", name)?,
+        Workload::Named(name) if is_named(name) => of_text(name, &read(name)?)?,
+        Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => return Ok(None),
+    };
+    Ok(Some(Experiment {
+        targets: match experiment.targets.is_empty() {
+            true => vec![place(&text)?],
+            false => experiment.targets.clone(),
+        },
+        workload: Workload::JobFile(text),
+        ..experiment.clone()
+    }))
+}
+
+fn read(name: &str) -> Result<String, LaboratoryError> {
+    let said = |error: std::io::Error| {
+        LaboratoryError::Request(format!("job file {name}: {error}; name one that exists"))
+    };
+    let file = std::fs::File::open(name).map_err(said)?;
+    let mut bytes = Vec::new();
+    let read = file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(said)?;
+    let text = match bytes.len() as u64 <= LONGEST_BYTES {
+        true => String::from_utf8(bytes).ok(),
+        false => None,
+    };
+    text.ok_or_else(|| {
+        LaboratoryError::Request(format!(
+            "`{name}` is no fio job file, which is text of a few kilobytes; to measure on it, write `diskperf run --on {name}`"
+        ))
+    })
+}
+
+/// A job file by its name and text, with what it takes from its surroundings.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, with line and column.
+pub fn of_text(name: &str, text: &str) -> Result<JobText, LaboratoryError> {
+    let machine = environment::capture(&[], "");
+    let surroundings = Surroundings {
+        files: Files::Disk {
+            working_directory: std::env::current_dir().unwrap_or_default(),
+        },
+        variables: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        memory_mib: machine.memory_bytes >> 20,
+        processors: u64::from(machine.cpus),
+        ..Surroundings::default()
+    };
+    let file = JobFile::parse(name, text, &surroundings).map_err(LaboratoryError::request)?;
+    Ok(JobText {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        includes: file.included,
+        variables: file.variables,
+        page_bytes: surroundings.page_bytes,
+        memory_mib: surroundings.memory_mib,
+        processors: surroundings.processors,
+        protocol: None,
+    })
+}
+
+/// Where the files of the jobs are: what a run is on that names no target.
+///
+/// # Errors
+///
+/// Files in several places, and a place that is not there.
+pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
+    let file = parse(text)?;
+    let mut places: Vec<PathBuf> = Vec::new();
+    for job in &file.jobs {
+        let of_job = match job.engine.engine {
+            Engine::Null => vec![PathBuf::from(NULL)],
+            _ => places_of(job)?,
+        };
+        for place in of_job {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    match &places[..] {
+        [place] => Ok(place.clone()),
+        several => {
+            let names: Vec<_> = several
+                .iter()
+                .map(|one| one.display().to_string())
+                .collect();
+            Err(LaboratoryError::Request(format!(
+                "{}: the jobs' files are in several places: {}; name one target for all with --on, or give a job file for each",
+                text.name,
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// What a job names that is there, or the directories that its files would be made in.
+fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
+    let (key, named) = match job.files.names.is_empty() {
+        true => ("directory", false),
+        false => ("filename", true),
+    };
+    let mut places = Vec::new();
+    for path in (0..job.order.clones).flat_map(|clone| diskperf_fio::plan::paths(job, clone)) {
+        let path = PathBuf::from(path);
+        let place = match path.parent() {
+            _ if named && path.exists() => path.clone(),
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        if !place.exists() {
+            let problem = job.refuse(
+                key,
+                &format!("there is no directory {}", place.display()),
+                "fio would make it",
+                "make it, or name a target with --on",
+            );
+            return Err(LaboratoryError::request(Errors::from(problem)));
+        }
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+/// What a job file says that was read.
+pub(crate) fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
+    fio_jobs::parse(text).map_err(LaboratoryError::request)
+}

@@ -1,0 +1,321 @@
+//! From a job file to steps.
+
+use crate::error::LaboratoryError;
+use crate::job_file::parse;
+use crate::rig::ONCE;
+use crate::target::Target;
+use diskperf_battery::{Job, Medium, Program, Step, Suite};
+use diskperf_fio::{self as fio, JobFile, plan};
+use diskperf_timeline::units::format_size;
+use diskperf_timeline::{Experiment, JobText, Setting, SizeChoice};
+use std::collections::BTreeMap;
+
+/// What jobs are to run on.
+pub(super) struct Ground {
+    /// How long the target is, where it ends somewhere.
+    room_bytes: Option<u64>,
+    /// Whether O_DIRECT is there for them, where that is not for them to say.
+    direct: Option<bool>,
+}
+
+impl Ground {
+    /// Real storage.
+    pub(super) fn of(targets: &[Target]) -> Self {
+        let there = targets
+            .iter()
+            .filter(|target| target.medium != Medium::Directory);
+        Self {
+            room_bytes: there.map(Target::room_bytes).min(),
+            direct: None,
+        }
+    }
+
+    /// A modelled computer: with files all goes through its kernel's buffer cache, and
+    /// past every cache where programs have the drive by itself.
+    pub(super) fn modelled(medium: Medium) -> Self {
+        Self {
+            room_bytes: None,
+            direct: Some(medium != Medium::Directory),
+        }
+    }
+
+    /// A job as it can be here, and what is then not as it says.
+    fn fitted(&self, job: &fio::Job) -> (fio::Job, Option<String>) {
+        let mut fitted = job.clone();
+        let Some(direct) = self.direct.filter(|direct| *direct != job.engine.direct) else {
+            return (fitted, None);
+        };
+        fitted.engine.direct = direct;
+        let note = match direct {
+            true => "direct=1, since programs have the drive by itself",
+            false => "direct=0, since the kernel cannot bypass its buffer cache",
+        };
+        (fitted, Some(note.to_owned()))
+    }
+
+    /// The files that are there, by the names of a job.
+    fn existing(&self, job: &fio::Job) -> BTreeMap<String, u64> {
+        let Some(bytes) = self.room_bytes else {
+            return BTreeMap::new();
+        };
+        let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
+        paths.map(|path| (path, bytes)).collect()
+    }
+}
+
+/// The jobs of a file as steps, and what a reader must know.
+pub(super) fn suite(
+    text: &JobText,
+    ground: &Ground,
+    experiment: &Experiment,
+) -> Result<(Suite, Vec<String>), LaboratoryError> {
+    check_options(experiment)?;
+    let file = parse(text)?;
+    let mut told = notes_of(&file);
+    let mut steps: Vec<Step> = Vec::new();
+    for (number, place) in places(&file).into_iter().enumerate() {
+        let (job, notes) = job(&file, number, ground)?;
+        let note = |note| format!("[{}]: {note}", job.name());
+        told.extend(notes.into_iter().map(note));
+        steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
+        steps[place].jobs.push(job);
+    }
+    let suite = Suite {
+        name: text.name.clone(),
+        protocol: text.protocol.unwrap_or(ONCE),
+        steps,
+    };
+    Ok((suite, told))
+}
+
+/// One section, and what is not as it says.
+fn job(
+    file: &JobFile,
+    number: usize,
+    ground: &Ground,
+) -> Result<(Job, Vec<String>), LaboratoryError> {
+    let section = &file.jobs[number];
+    let (fitted, note) = ground.fitted(section);
+    let program = Program::of_fio_job(&fitted, &ground.existing(section));
+    let program = program.map_err(LaboratoryError::request)?;
+    let notes = program.notes().into_iter().chain(note).collect();
+    // What globals say below it is not of this section.
+    let globals = file
+        .global_options
+        .iter()
+        .filter(|(key, _)| section.says(key));
+    let options = globals.chain(&section.options_as_written).cloned();
+    let job = Job {
+        name: Some(name(file, number)),
+        size_bytes: program.usual_bytes(),
+        protocol: None,
+        area_times: None,
+        program,
+        options: options.collect(),
+        distinguishing: Vec::new(),
+        row: number as u32,
+        size_group: number as u32,
+    };
+    Ok((job, notes))
+}
+
+/// What a file becomes, step by step; nothing of one that is wrong.
+pub(super) fn describe(text: &JobText, ground: &Ground) -> String {
+    let Ok(file) = parse(text) else {
+        return String::new();
+    };
+    let runs = text.protocol.unwrap_or(ONCE).repetitions;
+    let places = places(&file);
+    let last = places.iter().max().copied().unwrap_or(0);
+    let mut told = String::new();
+    for step in 0..=last {
+        let jobs = file.jobs.iter().zip(&places).enumerate();
+        let here: Vec<_> = jobs.filter(|(_, (_, place))| **place == step).collect();
+        let together = if here.len() > 1 {
+            ", at the same time"
+        } else {
+            ""
+        };
+        told += &format!("  step {}, up to {runs} times{together}:\n", step + 1);
+        for (number, (job, _)) in here {
+            told += &format!(
+                "    [{}]: {}\n",
+                name(&file, number),
+                what_it_does(job, ground)
+            );
+        }
+    }
+    told
+}
+
+/// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
+fn what_it_does(job: &fio::Job, ground: &Ground) -> String {
+    let (job, existing) = (&ground.fitted(job).0, ground.existing(job));
+    let files: Vec<Vec<_>> = (0..job.order.clones)
+        .filter_map(|clone| plan::files(job, clone, &existing).ok())
+        .collect();
+    let clones = u64::from(job.order.clones);
+    let rw = format!("{:?}", job.pattern.access);
+    let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
+    let mut told = format!("{} of {}", rw.to_lowercase(), format_size(smallest));
+    if largest > smallest {
+        told += &format!(" to {}", format_size(largest));
+    }
+    if let Some(ios) = files.first().and_then(|files| plan::ios(job, files)) {
+        let total = ios.total().saturating_mul(clones);
+        let bytes = format_size(total.saturating_mul(largest));
+        told += &format!(", {total} I/Os, {bytes} in all");
+    }
+    if job.times.runtime_us > 0 {
+        let at_most = if job.times.time_based { "" } else { "at most " };
+        told += &format!(", {at_most}{} s", job.times.runtime_us as f64 / 1e6);
+    }
+    if job.times.ramp_us > 0 {
+        told += &format!(" after a ramp of {} s", job.times.ramp_us as f64 / 1e6);
+    }
+    told += &format!(", depth {}", job.engine.depth_reached().max(1));
+    if clones > 1 {
+        told += &format!(", {clones} clones");
+    }
+    let all: BTreeMap<_, _> = files
+        .iter()
+        .flatten()
+        .map(|file| (file.path.as_str(), file.region.file_bytes))
+        .collect();
+    let shown = all.iter().take(MOST_FILES_SHOWN);
+    let shown: Vec<_> = shown
+        .map(|(path, bytes)| format!("{path} of {}", format_size(*bytes)))
+        .collect();
+    told += &format!("; {}", shown.join(", "));
+    match all.len().saturating_sub(MOST_FILES_SHOWN) {
+        0 => told,
+        more => told + &format!(", and {more} more files"),
+    }
+}
+
+/// More files than these are counted.
+const MOST_FILES_SHOWN: usize = 4;
+
+/// Options of a run that a job file says itself.
+pub(super) fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
+    if experiment.size != SizeChoice::Auto {
+        return Err(LaboratoryError::request(
+            "--size: the jobs of a file say how much they move; change `size` there",
+        ));
+    }
+    let mut settings = experiment.settings.iter();
+    match settings.find_map(Setting::of_program) {
+        None => Ok(()),
+        Some(name) => Err(LaboratoryError::Request(format!(
+            "--set program.{name}: the jobs of a file say what they do; change the option there"
+        ))),
+    }
+}
+
+/// The step of each job. What `stonewall` says waits for all above it; what `wait_for`
+/// says waits for that one's step.
+fn places(file: &JobFile) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    let mut base = 0;
+    for job in &file.jobs {
+        let last = places.iter().max().copied();
+        if job.order.stonewall {
+            base = last.map_or(0, |last| last + 1);
+        }
+        let awaited = job.waits_for.map_or(0, |number| places[number] + 1);
+        places.push(awaited.max(base));
+    }
+    // A step is never empty: whoever waits does so for one that has a job.
+    places
+}
+
+/// The name of a job, with its number where others above it have the same.
+fn name(file: &JobFile, number: usize) -> String {
+    let name = &file.jobs[number].name;
+    let above = file.jobs[..number].iter();
+    match above.filter(|job| job.name == *name).count() {
+        0 => name.clone(),
+        above => format!("{name}#{}", above + 1),
+    }
+}
+
+/// What its author may not expect, and what is not obeyed.
+fn notes_of(file: &JobFile) -> Vec<String> {
+    let warnings = file.warnings.iter().map(|warning| match warning.place() {
+        Some(place) => format!("{place}: {}", warning.title()),
+        None => warning.title().to_owned(),
+    });
+    let ignored = file.ignored.iter().map(|ignored| {
+        format!(
+            "{}: {} is ignored: {}",
+            ignored.place, ignored.key, ignored.why
+        )
+    });
+    warnings.chain(ignored).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_file::of_text;
+
+    fn anywhere() -> Ground {
+        Ground {
+            room_bytes: None,
+            direct: None,
+        }
+    }
+
+    fn steps(text: &str) -> Vec<Vec<String>> {
+        let text = of_text("x.fio", text).unwrap();
+        let (suite, _) = suite(&text, &anywhere(), &Experiment::default()).unwrap();
+        let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
+        suite.steps.iter().map(names).collect()
+    }
+
+    #[test]
+    fn what_waits_is_a_later_step() {
+        let text = "[global]\nsize=1m\n[a]\n[b]\n[c]\nstonewall\n[d]\nwait_for=a\n[e]\nnew_group\n[a]\nstonewall\n";
+        assert_eq!(steps(text), [&["a", "b"][..], &["c", "d", "e"], &["a#2"]]);
+        assert_eq!(
+            steps("[a]\nsize=1m\n[b]\nsize=1m\nwait_for=a\n"),
+            [["a"], ["b"]]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_obeyed_is_refused_at_its_place() {
+        for (option, at) in [("sync=sync\nrw=write", ":3:6"), ("flow=8", ":3:6")] {
+            let text = format!("[x]\nsize=1m\n{option}\n");
+            let text = of_text("x.fio", &text).unwrap();
+            let refused = suite(&text, &anywhere(), &Experiment::default());
+            let words = refused.map(|_| ()).unwrap_err().to_string();
+            assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
+        }
+    }
+
+    #[test]
+    fn a_result_keeps_what_the_sections_above_it_say() {
+        let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
+        let text = of_text("x.fio", text).unwrap();
+        let (suite, _) = suite(&text, &anywhere(), &Experiment::default()).unwrap();
+        let said: Vec<_> = suite.jobs().map(Job::values).collect();
+        let pairs = |values: &BTreeMap<String, String>| {
+            let pairs = values.iter().map(|(key, value)| format!("{key}={value}"));
+            pairs.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(pairs(&said[0]), "bs=8k rw=randread size=1m");
+        assert_eq!(pairs(&said[1]), "bs=4k iodepth=4 size=1m");
+    }
+
+    #[test]
+    fn a_model_has_the_way_to_the_drive_that_it_has() {
+        let text = of_text("x.fio", "[x]\nsize=1m\ndirect=1\n").unwrap();
+        for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
+            let ground = Ground::modelled(medium);
+            let (_, notes) = suite(&text, &ground, &Experiment::default()).unwrap();
+            let said = notes.iter().any(|note| note.contains("direct=0"));
+            assert_eq!(said, told, "{medium:?}: {notes:?}");
+        }
+    }
+}
