@@ -127,7 +127,6 @@ const COUNTED: &[&str] = &[
     "rw=randread size=1m ioengine=io_uring iodepth=16",
     "rw=randread size=1m ioengine=io_uring iodepth=16 iodepth_batch=4 iodepth_batch_complete_min=4 iodepth_low=8",
     "rw=randwrite size=1m fsync=8",
-    "rw=randwrite size=1m ioengine=io_uring iodepth=8 fsync=8",
     "rw=write size=1m nrfiles=4 fsync=16",
     "rw=write size=100k overwrite=1 loops=2 fallocate=none",
     "rw=write size=256k sync=dsync bs=16k",
@@ -205,6 +204,16 @@ fn each_direction_has_its_own_rate() {
     assert!(writes > 500, "seed {SEED}: {writes}");
     let measure = on_model("rw=read bs=8k rate=800k time_based=1 runtime=2");
     assert_eq!(counts(&measure), (200, 0), "seed {SEED}");
+}
+
+#[test]
+fn poisson_arrivals_have_their_rate() {
+    let options = "rw=randread rate_iops=500 rate_process=poisson time_based=1 runtime=20";
+    let measure = on_model(&format!("{options} ioengine=io_uring iodepth=32"));
+    let (reads, _) = counts(&measure);
+    assert!((9_700..=10_300).contains(&reads), "seed {SEED}: {reads}");
+    let lag = measure.load.expect("a ring").lag;
+    assert!(lag.is_some(), "arrivals do not wait");
 }
 
 #[test]

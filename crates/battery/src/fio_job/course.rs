@@ -82,10 +82,10 @@ impl<'a> Course<'a> {
             match halt {
                 Halt::Full => self.reap_to_refill().await?,
                 Halt::Until(due) => {
-                    let under_way = self.slots.under_way();
                     let wake = self.times.ramp.map_or(due, |ramp| ramp.min(due));
                     let wake = self.times.end.map_or(wake, |end| end.min(wake));
-                    self.reap(under_way.min(1), Some(wake)).await?;
+                    // With nothing under way too, this waits until then.
+                    self.reap(1, Some(wake)).await?;
                 }
                 Halt::Drain => {
                     self.drain().await?;
