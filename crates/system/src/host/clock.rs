@@ -219,10 +219,14 @@ mod tests {
     #[test]
     fn a_steady_clock_goes_on_when_the_counter_begins_anew() {
         let mut steady = SteadyClock::new(Clock::calibrated());
-        let before = steady.now();
+        let later = monotonic() + Nanoseconds::from_millis(5);
+        while monotonic() < later {}
         steady.set_at_ticks = Ticks(u64::MAX);
-        let now = monotonic();
-        assert!(steady.now() + Nanoseconds(2_000) >= now && now > before);
+        let now = steady.now();
+        assert!(
+            now + Nanoseconds::from_millis(1) >= later,
+            "{now:?}, {later:?}"
+        );
     }
 
     #[test]
