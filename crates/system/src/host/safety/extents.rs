@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `FS_IOC_FIEMAP`.
-const FIEMAP: libc::c_ulong = 0xc020_660b;
+const FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
 /// `FIEMAP_FLAG_SYNC`: what was written gets its place first.
 const SYNC: u32 = 1;
 /// `FIEMAP_EXTENT_LAST`.
