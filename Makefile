@@ -1,10 +1,15 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build test setup lint unit faults fuzz bench accuracy planted
+.PHONY: build dist test setup lint unit faults fuzz bench accuracy planted
 
 build:
 	cargo build --release
+
+# A static binary, target/dist/diskperf: it needs neither Rust nor a C library where it
+# runs. Needs musl-gcc (`make setup` installs it) and Rust's musl target.
+dist:
+	./tools/dist
 
 test: setup lint unit
 
@@ -38,6 +43,9 @@ bench:
 	cargo bench --package diskperf-machine
 	./bench/start
 	./bench/ring
+	./bench/ring --generator program
+	./bench/open-loop
+	./bench/against-fio
 	./bench/explain
 	./bench/events
 	./bench/verdicts
