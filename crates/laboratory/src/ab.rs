@@ -89,6 +89,7 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     for plan in &mut plans {
         if let Plan::Host(plan) = plan {
             plan.suite.protocol.repetitions = request.blocks.unwrap_or(SUPPOSED_BLOCKS) + 1;
+            plan.repeats_disturbed = false;
         }
     }
     check_worlds(&request, &plans)?;
@@ -261,7 +262,9 @@ impl AbPlan {
         );
         text += &match self.request.blocks {
             Some(blocks) => format!("at most {blocks} of each program\n"),
-            None => format!("the figures above are for {SUPPOSED_BLOCKS} of each program\n"),
+            None => format!(
+                "the figures above are for {SUPPOSED_BLOCKS} of each program, and more follow while there is time and no verdict; --blocks bounds them\n"
+            ),
         };
         text
     }

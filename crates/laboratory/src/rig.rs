@@ -210,9 +210,11 @@ fn disturbed(repetitions: &[Repetition]) -> u32 {
 }
 
 /// How many repetitions may be run again: half as many as the protocol has, and two
-/// at least. Who asks for a single one gets it, whatever it is worth.
-fn spare(protocol: &Protocol) -> u32 {
+/// at least. Who asks for a single one gets it, whatever it is worth; and of rounds that
+/// go on until they are steady, all count.
+pub(crate) fn spare(protocol: &Protocol) -> u32 {
     match protocol.repetitions {
+        _ if protocol.steady.is_some() => 0,
         1 => 0,
         repetitions => (repetitions / 2).max(2),
     }

@@ -75,7 +75,12 @@ enum Meaning {
 fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
     let resolved = store.resolve(name);
     match &resolved {
-        Ok(id) if name == "last" || id == name => return Ok(Meaning::Run(id.clone())),
+        Ok(id) if id == name => return Ok(Meaning::Run(id.clone())),
+        Ok(id) if name == "last" => {
+            let runs = store.list()?;
+            let runs = runs.iter().skip_while(|run| run.id != *id);
+            return Ok(Meaning::Run(measured(store, runs)?.unwrap_or(id.clone())));
+        }
         Err(_) if name == "last" => return Err(resolved.expect_err("it is one").into()),
         _ => {}
     }
@@ -117,7 +122,33 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
 
 /// The newest run with this label.
 fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
-    Ok(labelled_all(store, name)?.into_iter().next())
+    let runs = store.list()?;
+    let labelled = runs.iter().filter(|run| run.label.as_deref() == Some(name));
+    measured(store, labelled)
+}
+
+/// The first of some runs, which are in order, the newest first. If that is modelled and one
+/// command made it together with runs on real storage, the newest of these: a model beside
+/// them is there to be looked at, and what was measured is what is meant.
+fn measured<'r>(
+    store: &Store,
+    runs: impl Iterator<Item = &'r RunHeading>,
+) -> Result<Option<String>, LaboratoryError> {
+    let mut newest: Option<Run> = None;
+    for heading in runs {
+        let run = store.load(&heading.id)?;
+        let of_one_command =
+            |newest: &Run| !run.command_line.is_empty() && newest.command_line == run.command_line;
+        if !newest.as_ref().is_none_or(of_one_command) {
+            break;
+        }
+        let is_measured = run.results.iter().any(|one| !one.repetitions.is_empty());
+        if heading.world == World::Host && (is_measured || newest.is_none()) {
+            return Ok(Some(run.id));
+        }
+        newest.get_or_insert(run);
+    }
+    Ok(newest.map(|run| run.id))
 }
 
 /// All runs with this label, the newest first.

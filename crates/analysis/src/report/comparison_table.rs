@@ -219,8 +219,12 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             "two modes: which of them a run was in more often decides the medians",
         ),
         (
+            separate().any(|pair| pair.verdict().starts_with("not sure below")),
+            "not sure below N: neither is faster than the other by more than N; two separate runs of one thing differ by less",
+        ),
+        (
             separate().any(|pair| !pair.judgement.verdict.is_difference()),
-            "two separate runs of one thing differ by this much; `diskperf ab` measures both in turn and tells differences of a few percent",
+            "`diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a few percent",
         ),
     ];
     let occurring = remarks.into_iter().filter(|(occurs, _)| *occurs);

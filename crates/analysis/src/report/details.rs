@@ -2,6 +2,7 @@
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
+use super::formatting::shell_word;
 use super::load_table;
 use super::run_table::{heading, remarks, tables};
 use super::series;
@@ -40,7 +41,12 @@ pub(super) fn origin(run: &Run) -> Vec<String> {
         format!("diskperf {}, seed {}", run.version, run.seed),
     ];
     if !run.command_line.is_empty() {
-        lines.insert(1, format!("command line: {}", run.command_line.join(" ")));
+        let words: Vec<String> = run
+            .command_line
+            .iter()
+            .map(|word| shell_word(word))
+            .collect();
+        lines.insert(1, format!("command line: {}", words.join(" ")));
     }
     if let Some(overhead) = run.overhead {
         lines.push(format!(

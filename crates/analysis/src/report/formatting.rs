@@ -72,3 +72,26 @@ pub(super) fn csv(formatting: &Formatting) -> String {
     let records: Vec<Vec<Field>> = parts(formatting).iter().map(record).collect();
     written(&records)
 }
+
+/// A word of a command line as a shell takes it for one.
+pub(super) fn shell_word(word: &str) -> String {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:,+@%".contains(one);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        assert_eq!(shell_word("--set"), "--set");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -2,8 +2,9 @@
 
 use super::job_file::{self, Ground};
 use super::{HostPlan, title};
+use crate::rig::spare;
 use crate::target::Target;
-use diskperf_battery::Medium;
+use diskperf_battery::{Job, Medium};
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{SizeChoice, Workload};
 use std::collections::BTreeMap;
@@ -25,13 +26,17 @@ impl HostPlan {
             text += &job_file::describe(file, &Ground::of(&self.targets));
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
-            let runs = self.suite.protocol_of(job).repetitions;
+            let (runs, again) = self.repetitions(job);
             let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
                 (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
                 (None, Some(lasts), _) => format!("{} s", lasts.seconds()),
                 (None, None, SizeChoice::Auto) => "size found by a pilot".to_owned(),
             };
-            text += &format!("  {:<44} up to {runs} times, {size}\n", title(job));
+            let again = match again {
+                0 => String::new(),
+                again => format!(" and {again} more if disturbed"),
+            };
+            text += &format!("  {:<44} up to {runs} times{again}, {size}\n", title(job));
         }
         text += &self.work().describe(self);
         for note in &self.notes {
@@ -65,6 +70,17 @@ struct PlannedWork {
 }
 
 impl HostPlan {
+    /// The most repetitions of a job, and how many more where something disturbs them.
+    fn repetitions(&self, job: &Job) -> (u32, u32) {
+        let protocol = self.suite.protocol_of(job);
+        let again = if self.repeats_disturbed {
+            spare(&protocol)
+        } else {
+            0
+        };
+        (protocol.repetitions, again)
+    }
+
     fn work(&self) -> PlannedWork {
         let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
         let mut work = PlannedWork::default();
@@ -72,7 +88,8 @@ impl HostPlan {
         let mut files: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for job in self.suite.jobs() {
             let program = &job.program;
-            let runs = u64::from(self.suite.protocol_of(job).repetitions);
+            let (runs, again) = self.repetitions(job);
+            let runs = u64::from(runs + again);
             let (least_bytes, most_bytes) = match (job.own_bytes(), self.experiment.size) {
                 (Some(bytes), _) | (None, SizeChoice::Bytes(bytes)) => (bytes, bytes),
                 (None, SizeChoice::Auto) => (self.smallest_size(job), program.sizes_bytes().1),

@@ -34,6 +34,8 @@ pub struct HostPlan {
     pub block_events: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
+    /// Whether repetitions that something disturbed are run again.
+    pub repeats_disturbed: bool,
 }
 
 /// The plans of these targets: one for each, or one for all together.
@@ -159,6 +161,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         targets,
         read_ahead: ReadAhead::default(),
         block_events: false,
+        repeats_disturbed: true,
         notes,
     };
     plan.check_precondition()?;

@@ -2,6 +2,7 @@
 
 use super::escape;
 use crate::report::details;
+use crate::report::formatting::shell_word;
 use diskperf_timeline::{Run, World};
 
 pub(super) fn environment(run: &Run) -> Vec<String> {
@@ -31,7 +32,11 @@ fn modelled(run: &Run) -> Vec<String> {
 
 /// The command, and what must be the same for the same figures.
 pub(super) fn repeat(run: &Run) -> String {
-    let command: Vec<String> = run.command_line.iter().map(|word| quoted(word)).collect();
+    let command: Vec<String> = run
+        .command_line
+        .iter()
+        .map(|word| shell_word(word))
+        .collect();
     let mut lines = details::origin(run);
     // The command stands above, where it can be copied.
     lines.retain(|line| !line.starts_with("command line: "));
@@ -45,26 +50,5 @@ pub(super) fn repeat(run: &Run) -> String {
     match command.is_empty() {
         true => items,
         false => format!("<pre>{}</pre>\n{items}", escape::text(&command.join(" "))),
-    }
-}
-
-/// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
-    let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:,+@%".contains(one);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_are_those_of_a_shell() {
-        assert_eq!(super::quoted("--set"), "--set");
-        assert_eq!(super::quoted("a b"), "'a b'");
-        assert_eq!(super::quoted("it's"), r"'it'\''s'");
-        assert_eq!(super::quoted(""), "''");
     }
 }
