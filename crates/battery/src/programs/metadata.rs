@@ -390,12 +390,16 @@ mod tests {
                 };
                 let of = |directory| tree.files_of(directory).map(move |file| (file, directory));
                 let all: Vec<(u64, u64)> = (0..directories).flat_map(of).collect();
-                let expected: Vec<(u64, u64)> =
-                    (0..files).map(|file| (file, tree.directory_of(file))).collect();
+                let expected: Vec<(u64, u64)> = (0..files)
+                    .map(|file| (file, tree.directory_of(file)))
+                    .collect();
                 assert_eq!(all, expected, "{files} files in {directories} directories");
                 let counts = (0..directories).map(|one| tree.files_of(one).count() as u64);
                 let (least, most) = (counts.clone().min().unwrap(), counts.max().unwrap());
-                assert!(most - least <= 1, "{files} files in {directories} directories");
+                assert!(
+                    most - least <= 1,
+                    "{files} files in {directories} directories"
+                );
             }
         }
     }

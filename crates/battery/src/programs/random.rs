@@ -35,10 +35,8 @@ impl Default for Random {
 }
 
 impl Places for Random {
-    const MEANINGS: [&'static str; 2] = [
-        "share of the requests that write",
-        "where the area begins",
-    ];
+    const MEANINGS: [&'static str; 2] =
+        ["share of the requests that write", "where the area begins"];
 
     fn fields(&mut self) -> Vec<Field<'_>> {
         vec![

@@ -65,8 +65,7 @@ impl Places for Sequential {
         let part_bytes = self.part_bytes(area, bytes);
         let first_bytes = area.start_bytes + part_bytes * u64::from(worker.index);
         let place = (first_bytes, part_bytes);
-        let mut requests =
-            SequentialRequests::new(area.mix(), self.skip_bytes, place, worker.seed);
+        let mut requests = SequentialRequests::new(area.mix(), self.skip_bytes, place, worker.seed);
         move || requests.draw()
     }
 }
