@@ -220,7 +220,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         ),
         (
             separate().any(|pair| pair.verdict().starts_with("not sure below")),
-            "not sure below N: neither is faster than the other by more than N; two separate runs of one thing differ by less",
+            "not sure below N: neither is faster than the other by more than N; less cannot be told from how runs of one thing differ",
         ),
         (
             separate().any(|pair| !pair.judgement.verdict.is_difference()),

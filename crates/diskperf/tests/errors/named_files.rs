@@ -55,6 +55,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         ),
     ),
     ("run", "settings", Nothing),
+    ("run", "until_steady", Nothing),
     // What its options are of mkfs is tested where they are understood.
     ("run", "fresh", Nothing),
     (

@@ -150,10 +150,7 @@ fn fio_prints_the_same_keys_of_the_same_job() {
     }
     let user = user();
     for format in ["json", "json+"] {
-        let line = format!(
-            "run job.fio --on ./target --label {} --format fio-{format}",
-            format.len()
-        );
+        let line = format!("run job.fio --on ./target --format fio-{format}");
         let ours = user.run(&words(&line)).expect(0, &[]).json();
         let theirs = Command::new("fio")
             .args([&format!("--output-format={format}"), "job.fio"])

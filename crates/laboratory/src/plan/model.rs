@@ -144,6 +144,9 @@ fn plan_on(
         Workload::Usual => named_suite(FILE_SUITE, Medium::Directory)?,
         _ => suite(workload, Medium::Directory)?,
     };
+    if matches!(workload, Workload::JobFile(_)) {
+        job_file::check_options(experiment)?;
+    }
     let asked = stated(plain.clone(), experiment)?;
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,

@@ -62,8 +62,10 @@ fn a_comparison_as_a_table() {
     too few repetitions: separate runs need 16 that count on each side for a
       verdict; use --runs 20
     two modes: which of them a run was in more often decides the medians
-    two separate runs of one thing differ by this much; `diskperf ab` measures both
-      in turn and tells differences of a few percent
+    not sure below N: neither is faster than the other by more than N; less cannot
+      be told from how runs of one thing differ
+    `diskperf ab` measures both in turn, so that what disturbs meets both, and tells
+      differences of a few percent
 
     mix, /var/tmp: two modes, 25 % apart (6 of 20 in the slower one)
       ██▁██▁██▁██▁██▁██▁██
@@ -97,7 +99,8 @@ fn a_comparison_in_markdown() {
     - unknown: the repetitions are too few for an interval
     - too few repetitions: separate runs need 16 that count on each side for a verdict; use --runs 20
     - two modes: which of them a run was in more often decides the medians
-    - two separate runs of one thing differ by this much; \`diskperf ab\` measures both in turn and tells differences of a few percent
+    - not sure below N: neither is faster than the other by more than N; less cannot be told from how runs of one thing differ
+    - \`diskperf ab\` measures both in turn, so that what disturbs meets both, and tells differences of a few percent
 
     - mix, /var/tmp: two modes, 25 % apart (6 of 20 in the slower one) ██▁██▁██▁██▁██▁██▁██
     - mix, /mnt: two modes, 25 % apart (6 of 20 in the slower one) ██▁██▁██▁██▁██▁██▁██

@@ -184,8 +184,8 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
     p99: 99 in 100 responses took no longer; it is shown beside the rate, and not judged
     unknown: the repetitions are too few for an interval
     too few repetitions: separate runs need 16 that count on each side for a verdict; use --runs 20
-    two separate runs of one thing differ by this much; `diskperf ab` measures both in turn and tells
-      differences of a few percent
+    `diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a
+      few percent
     ");
     let two = [
         open_loop("3fa85f6457", "/var/tmp", 1.0),
@@ -206,8 +206,8 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
       ratio below 1 is faster
     unknown: the repetitions are too few for an interval
     too few repetitions: separate runs need 16 that count on each side for a verdict; use --runs 20
-    two separate runs of one thing differ by this much; `diskperf ab` measures both in turn and tells
-      differences of a few percent
+    `diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a
+      few percent
     ");
     assert_snapshot!(comparison(&compare(&two), Format::Csv, 0).replace("\r\n", "\n"), @r"
     base,run,program,quantity,base_filesystem,filesystem,base_drives,drives,base_size_bytes,size_bytes,base_kept,kept,base_kb_per_s,kb_per_s,base_cpu_percent,cpu_percent,base_figure,figure,base_p99_us,p99_us,ratio,interval_low,interval_high,interval_confidence,interval_method,verdict,warnings
