@@ -2,7 +2,7 @@ use super::*;
 use crate::fixtures::{Noise, ffs83, read, result, run};
 use crate::statistics::separate;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Arm, Block, CacheMode, Interleaved, RunState};
+use diskperf_timeline::{Arm, Block, CacheMode, Interference, Interleaved, RunState};
 
 /// Twenty repetitions about this speed.
 fn about(speed: f64) -> Vec<f64> {
@@ -141,6 +141,24 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
         arm(Arm::A, "b", "a", |block| (block.0, !block.2)),
         arm(Arm::B, "a", "b", |block| (block.1, block.2)),
     ]
+}
+
+#[test]
+fn what_disturbed_blocks_is_said() {
+    let blocks: Vec<Speeds> = (0..20).map(|n| (1000.0, 1000.0, n % 2 == 0)).collect();
+    let mut runs = arms(&blocks);
+    assert!(compare(&runs).pairs[0].warnings.is_empty());
+    let busy = Interference::ProcessorBusy { threads: 3 };
+    for (run, count) in runs.iter_mut().zip([2, 1]) {
+        for repetition in &mut run.results[0].repetitions[4..4 + count] {
+            repetition.interference.push(busy.clone());
+        }
+    }
+    let warnings = &compare(&runs).pairs[0].warnings;
+    let said = format!(
+        "disturbed in 2 blocks of the base and 1 of the other, which count all the same: {busy} (3)"
+    );
+    assert_eq!(warnings, &[said]);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 
 use super::RunWarning;
 use super::pairing::differing_parameters;
+use crate::interference;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{
-    Modelled, Place, ProgramResult, Protocol, Run, RunState, Statistic, World,
+    Modelled, Place, ProgramResult, Protocol, Repetition, Run, RunState, Statistic, World,
 };
 
 /// Runs that did not end as they should.
@@ -131,7 +132,26 @@ pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String
             &value(other),
         ));
     }
+    texts.extend(disturbed_blocks(base, other));
     texts
+}
+
+fn disturbed_of(result: &ProgramResult) -> Vec<&Repetition> {
+    let blocks = result.repetitions.iter();
+    let blocks = blocks.filter(|one| one.block.is_some() && !one.discarded);
+    blocks.filter(|one| one.is_disturbed()).collect()
+}
+
+/// What disturbed the blocks of an A/B measurement. Those of separate runs are repeated or
+/// are in the verdict.
+fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
+    let (base, other) = (disturbed_of(base), disturbed_of(other));
+    let what = interference::told(base.iter().chain(&other).copied())?;
+    Some(format!(
+        "disturbed in {} blocks of the base and {} of the other, which count all the same: {what}",
+        base.len(),
+        other.len()
+    ))
 }
 
 fn differ(what: &str, base: &str, other: &str) -> Option<String> {
