@@ -275,6 +275,12 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
             tuned.programs.join(", ")
         ));
     }
+    if tuned.samples.is_some() {
+        remarks.push(
+            "gains and losses are of visits in the same round, so that what changes meanwhile meets both; figures are of all visits, and their quotients differ from them"
+                .to_owned(),
+        );
+    }
     if tuned.method.from_store > 0 {
         remarks.push(format!(
             "{} of {} points from the store; --fresh runs them again",
