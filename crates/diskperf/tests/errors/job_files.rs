@@ -64,7 +64,10 @@ fn what_a_job_file_says_itself_is_not_said_beside_it() {
             "--format json",
         ),
         ("show read_8192 --format fio-json", "--format json"),
-        ("tune vax780-sc780-eagle --suite job.fio", "job.fio"),
+        (
+            "tune vax780-sc780-eagle --suite job.fio --over filesystem.rotdelay_ms=0,4",
+            "job.fio",
+        ),
     ] {
         user.run(&words(line)).expect(2, &[says]);
     }

@@ -185,7 +185,7 @@ fn fio_prints_the_same_keys_of_the_same_job() {
             }
         }
     }
-    let shown = user.run(&words("show 4 --format fio-json"));
+    let shown = user.run(&words("show last --format fio-json"));
     let shown = shown.expect(0, &[]).json();
     assert_eq!(shown["jobs"][2]["write"]["total_ios"], 256);
 }
