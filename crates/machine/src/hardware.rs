@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub mod bus;
 pub mod cache;
 pub mod device;
+pub mod disk;
 pub(crate) mod marking;
 pub mod mechanism;
 mod request;

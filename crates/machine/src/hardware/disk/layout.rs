@@ -1,0 +1,254 @@
+//! Where the sectors of a disk are: from the number of a logical block to cylinder, head,
+//! sector and angle, and back.
+//!
+//! The layout is DiskSim's `g1` with all its sparing schemes, and the seek-first
+//! serpentines of later disks.
+
+mod sheet;
+mod slips;
+mod specification;
+mod tracks;
+mod zone;
+
+pub use sheet::{DataSheet, SheetError};
+pub use specification::{
+    Direction, LayoutError, LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
+};
+
+use super::spindle::Turn;
+use zone::Zone;
+
+/// Where a sector is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The cylinder, from 0 at the outside.
+    pub cylinder: u32,
+    /// The head, from 0.
+    pub head: u32,
+    /// Its number among all sectors of the track, those that hold nothing included.
+    pub sector: u32,
+    /// Sectors of the track.
+    pub sectors_per_track: u32,
+    /// The angle at which it begins.
+    pub start: Turn,
+    /// How far the disk turns while it passes.
+    pub arc: u64,
+}
+
+impl Place {
+    /// Whether both are on one track.
+    #[inline]
+    pub fn same_track(&self, other: &Self) -> bool {
+        (self.cylinder, self.head) == (other.cylinder, other.head)
+    }
+
+    /// The angle at which so many sectors from this one on have passed.
+    #[inline]
+    pub fn end(&self, sectors: u32) -> Turn {
+        self.start + Turn(self.arc * u64::from(sectors))
+    }
+}
+
+/// A sector, and how many follow it side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one.
+    pub place: Place,
+    /// How many logical blocks from it on lie side by side on its track, itself included.
+    pub sectors: u32,
+}
+
+/// Where all sectors of a disk are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    zones: Vec<Zone>,
+    surfaces: u32,
+    cylinders: u32,
+    sectors: u64,
+}
+
+/// The most cylinders of a disk: thirty times those of any disk so far.
+pub const MOST_CYLINDERS: u32 = 1 << 24;
+/// The most surfaces of a disk.
+pub const MOST_SURFACES: u32 = 256;
+/// The most sectors of a track.
+pub const MOST_SECTORS_PER_TRACK: u32 = 1 << 20;
+
+impl Layout {
+    /// The layout that a specification describes.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError`] when it contradicts itself, or when one place would hold two
+    /// sectors.
+    pub fn new(specification: &LayoutSpecification) -> Result<Self, LayoutError> {
+        let of = specification;
+        within("`surfaces`", of.surfaces, MOST_SURFACES)?;
+        within("`cylinders`", of.cylinders, MOST_CYLINDERS)?;
+        if let Sparing::Range { cylinders } = of.sparing {
+            within("`cylinders` of a range of spares", cylinders, of.cylinders)?;
+        }
+        if let TrackOrder::SeekFirst { tracks, .. } = of.order {
+            within("`tracks` of a surface", tracks, MOST_CYLINDERS)?;
+            if of.sparing.by_cylinders() {
+                return Err(LayoutError::SeekFirstSparing);
+            }
+        }
+        let mut zones: Vec<Zone> = Vec::with_capacity(of.zones.len());
+        let (mut room, mut next_cylinder) = (0, 0);
+        for (number, zone) in of.zones.iter().enumerate() {
+            let (first, last) = (zone.first_cylinder, zone.last_cylinder);
+            if first < next_cylinder || last < first || last >= of.cylinders {
+                return Err(LayoutError::Order {
+                    zone: number,
+                    first,
+                    last,
+                });
+            }
+            next_cylinder = last + 1;
+            let zone = Zone::new(of, number, room)?;
+            room += zone.sectors();
+            zones.push(zone);
+        }
+        if zones.is_empty() {
+            return Err(LayoutError::NoZones);
+        }
+        let asked = of.sectors.unwrap_or(room);
+        if asked > room {
+            return Err(LayoutError::Sectors { room, asked });
+        }
+        Ok(Self {
+            zones,
+            surfaces: of.surfaces,
+            cylinders: of.cylinders,
+            sectors: asked,
+        })
+    }
+
+    /// Sectors that hosts see.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Cylinders that the arm can go to.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Surfaces, each with its head.
+    pub fn surfaces(&self) -> u32 {
+        self.surfaces
+    }
+
+    /// Zones.
+    pub fn zones(&self) -> usize {
+        self.zones.len()
+    }
+
+    /// The zone, from 0 at the outside, that a sector is in.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    #[inline]
+    pub fn zone(&self, sector: u64) -> usize {
+        assert!(
+            sector < self.sectors,
+            "sector {sector} of a disk of {}",
+            self.sectors
+        );
+        self.zones.partition_point(|zone| zone.first() <= sector) - 1
+    }
+
+    /// The first sector of a zone.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such zone.
+    pub fn first_of_zone(&self, zone: usize) -> u64 {
+        self.zones[zone].first()
+    }
+
+    /// Where a sector is, and how many follow it there.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    #[inline]
+    pub fn run(&self, sector: u64) -> Run {
+        let mut run = self.zones[self.zone(sector)].run(sector);
+        let left = self.sectors - sector;
+        if u64::from(run.sectors) > left {
+            run.sectors = left as u32;
+        }
+        run
+    }
+
+    /// Where a sector is.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    #[inline]
+    pub fn locate(&self, sector: u64) -> Place {
+        self.run(sector).place
+    }
+
+    /// The sector that is at a place; none where nothing is held.
+    pub fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+        let zone = self
+            .zones
+            .iter()
+            .find(|zone| zone.has_cylinder(cylinder))
+            .filter(|_| head < self.surfaces)?;
+        zone.find(cylinder, head, sector)
+            .filter(|sector| *sector < self.sectors)
+    }
+
+    /// The sector after the last one that follows this one on its track: where a drive
+    /// that reads to the end of the track stops. What stands in for a defect elsewhere ends
+    /// it too.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    pub fn end_of_track(&self, sector: u64) -> u64 {
+        let track = self.locate(sector);
+        self.end_of(sector, |place| place.same_track(&track))
+    }
+
+    /// The same for its cylinder.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    pub fn end_of_cylinder(&self, sector: u64) -> u64 {
+        let cylinder = self.locate(sector).cylinder;
+        self.end_of(sector, |place| place.cylinder == cylinder)
+    }
+
+    fn end_of(&self, sector: u64, belongs: impl Fn(&Place) -> bool) -> u64 {
+        let mut at = sector;
+        while at < self.sectors {
+            let run = self.run(at);
+            if !belongs(&run.place) {
+                break;
+            }
+            at += u64::from(run.sectors);
+        }
+        at
+    }
+}
+
+/// Whether a number from 1 up is what a disk may have.
+fn within(what: &str, value: u32, most: u32) -> Result<(), LayoutError> {
+    match (1..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(LayoutError::Range {
+            what: what.to_owned(),
+            value: u64::from(value),
+            least: 1,
+            most: u64::from(most),
+        }),
+    }
+}

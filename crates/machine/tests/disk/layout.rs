@@ -1,0 +1,455 @@
+//! Where sectors are. These fail when two sectors share a place, when a spare or a slipped
+//! sector holds data, or when a scheme takes away more or less than it says.
+
+use super::one_zone;
+use diskperf_machine::hardware::disk::layout::{
+    DataSheet, Direction, Layout, LayoutError, LayoutSpecification, Place, Sparing, TrackOrder,
+    ZoneSpecification,
+};
+use diskperf_sim::{Stream, Streams};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Four cylinders, two surfaces, ten sectors, skews of two and three sectors.
+fn small(sparing: Sparing, change: impl FnOnce(&mut ZoneSpecification)) -> LayoutSpecification {
+    let mut layout = one_zone((4, 2, 10));
+    layout.sparing = sparing;
+    layout.zones[0].track_skew_rev = 0.2;
+    layout.zones[0].cylinder_skew_rev = 0.3;
+    change(&mut layout.zones[0]);
+    layout
+}
+
+fn layout(specification: &LayoutSpecification) -> Layout {
+    Layout::new(specification).expect("a sound layout")
+}
+
+fn angle(place: Place) -> f64 {
+    (place.start.revolutions() * 1e6).round() / 1e6 % 1.0
+}
+
+fn at(place: Place) -> (u32, u32, u32) {
+    (place.cylinder, place.head, place.sector)
+}
+
+/// The number of a place among all sectors of a zone of `small`.
+fn physical(place: Place) -> u32 {
+    (place.cylinder * 2 + place.head) * 10 + place.sector
+}
+
+#[test]
+fn skews_turn_each_track_against_the_one_before_it() {
+    let expected = [
+        (0, 0.0),
+        (9, 0.9),
+        (10, 0.2),
+        (20, 0.5),
+        (30, 0.7),
+        (40, 0.0),
+    ];
+    for order in [TrackOrder::Cylinders, TrackOrder::Serpentine] {
+        let mut of = small(Sparing::None, |_| ());
+        of.order = order;
+        let layout = layout(&of);
+        for (sector, turned) in expected {
+            assert_eq!(angle(layout.locate(sector)), turned, "sector {sector}");
+        }
+        let heads = [20, 30].map(|sector| layout.locate(sector).head);
+        let descends = order == TrackOrder::Serpentine;
+        assert_eq!(heads, if descends { [1, 0] } else { [0, 1] });
+    }
+}
+
+#[test]
+fn schemes_take_away_their_spares() {
+    let range = Sparing::Range { cylinders: 2 };
+    for (sparing, spares, dead, sectors) in [
+        (Sparing::None, 0, 0, 80),
+        (Sparing::Tracks, 1, 0, 70),
+        (Sparing::CylinderEnd, 1, 0, 76),
+        (Sparing::TrackEnd, 1, 0, 72),
+        (Sparing::CylinderFront, 1, 0, 76),
+        (range, 3, 0, 74),
+        (Sparing::Zone, 1, 0, 79),
+        (Sparing::Zone, 1, 5, 74),
+    ] {
+        let of = small(sparing, |zone| {
+            (zone.spares, zone.dead_sectors) = (spares, dead);
+        });
+        assert_eq!(layout(&of).sectors(), sectors, "{sparing:?}");
+    }
+    for (sparing, spares, sectors) in [
+        (Sparing::Slipping, 0, 78),
+        (Sparing::CylinderEndSlipping, 1, 74),
+        (Sparing::CylinderFrontSlipping, 1, 74),
+        (Sparing::ZoneSlipping, 3, 75),
+    ] {
+        let of = small(sparing, |zone| {
+            (zone.spares, zone.slips) = (spares, vec![5, 6]);
+        });
+        assert_eq!(layout(&of).sectors(), sectors, "{sparing:?}");
+    }
+}
+
+#[test]
+fn spares_end_their_units() {
+    let first_of = |sparing, spares, cylinder| {
+        let layout = layout(&small(sparing, |zone| zone.spares = spares));
+        (0..layout.sectors()).find(|sector| layout.locate(*sector).cylinder == cylinder)
+    };
+    assert_eq!(first_of(Sparing::None, 0, 1), Some(20));
+    assert_eq!(first_of(Sparing::CylinderEnd, 1, 1), Some(19));
+    assert_eq!(first_of(Sparing::TrackEnd, 1, 1), Some(18));
+    assert_eq!(first_of(Sparing::Range { cylinders: 2 }, 3, 2), Some(37));
+    let front = layout(&small(Sparing::CylinderFront, |zone| zone.spares = 1));
+    assert_eq!(at(front.locate(0)), (0, 0, 1));
+    assert_eq!(at(front.locate(19)), (1, 0, 1));
+}
+
+#[test]
+fn slips_push_and_defects_move() {
+    let slipped = small(Sparing::Zone, |zone| {
+        (zone.spares, zone.slips) = (2, vec![5, 6]);
+    });
+    let slipped = layout(&slipped);
+    let places = [4, 5, 6, 77].map(|sector| physical(slipped.locate(sector)));
+    assert_eq!(places, [4, 7, 8, 79]);
+    assert_eq!(slipped.run(3).sectors, 2, "a slip ends a run");
+    let moved = small(Sparing::Zone, |zone| {
+        (zone.spares, zone.defects) = (1, vec![(5, 79), (11, 11)]);
+    });
+    let moved = layout(&moved);
+    let places = [4, 5, 6, 11].map(|sector| physical(moved.locate(sector)));
+    assert_eq!(places, [4, 79, 6, 11]);
+    assert_eq!(moved.find(0, 0, 5), None, "a defect holds nothing");
+    assert_eq!(moved.find(3, 1, 9), Some(5));
+}
+
+#[test]
+fn spare_tracks_slip_by_tracks() {
+    let of = small(Sparing::Tracks, |zone| {
+        (zone.spares, zone.slips) = (2, vec![1]);
+        zone.defects = vec![(0, 7)];
+        zone.dead_sectors = 2;
+    });
+    let layout = layout(&of);
+    assert_eq!(layout.sectors(), 58);
+    assert_eq!(
+        at(layout.locate(0)),
+        (3, 1, 2),
+        "track 7 stands in for track 0"
+    );
+    assert_eq!(at(layout.locate(8)), (1, 0, 0), "track 1 is slipped");
+}
+
+#[test]
+fn slips_in_a_cylinder_turn_the_tracks_behind_them() {
+    let of = small(Sparing::CylinderEnd, |zone| {
+        (zone.spares, zone.slips) = (1, vec![5]);
+    });
+    let layout = layout(&of);
+    // Sector 9 is the tenth that is not slipped: the first of the second track, whose
+    // skew of two is one more.
+    assert_eq!(at(layout.locate(9)), (0, 1, 0));
+    assert_eq!(angle(layout.locate(9)), 0.3);
+    assert_eq!(
+        angle(layout.locate(19)),
+        0.5,
+        "the next cylinder is not turned"
+    );
+}
+
+#[test]
+fn ranges_may_be_turned_once_more() {
+    let of = small(Sparing::Range { cylinders: 2 }, |zone| {
+        zone.spares = 3;
+        zone.range_skew_rev = 0.25;
+    });
+    let layout = layout(&of);
+    assert_eq!(angle(layout.locate(20)), 0.5);
+    assert_eq!(
+        angle(layout.locate(37)),
+        0.25,
+        "(2 + 3) per cylinder, twice"
+    );
+}
+
+#[test]
+fn seek_first_tracks_stay_on_their_surface() {
+    let mut of = one_zone((5, 2, 10));
+    of.zones[0].track_skew_rev = 0.2;
+    of.zones[0].cylinder_skew_rev = 0.5;
+    let tracks = |inside, surfaces| {
+        let of = LayoutSpecification {
+            order: TrackOrder::SeekFirst {
+                tracks: 3,
+                inside,
+                surfaces,
+            },
+            ..of.clone()
+        };
+        let layout = layout(&of);
+        let place = |track: u64| layout.locate(track * 10);
+        assert_eq!(angle(place(2)), 0.4);
+        assert_eq!(angle(place(3)), 0.9, "a change of the head");
+        let places = (0..10).map(place).map(|place| (place.cylinder, place.head));
+        places.collect::<Vec<_>>()
+    };
+    let (forward, alternating) = (Direction::Forward, Direction::Alternating);
+    let band = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)];
+    let last = [(3, 0), (4, 0), (3, 1), (4, 1)];
+    assert_eq!(tracks(forward, forward), [&band[..], &last[..]].concat());
+    assert_eq!(
+        tracks(alternating, alternating),
+        [
+            [(0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1)].as_slice(),
+            &[(3, 1), (4, 1), (4, 0), (3, 0)]
+        ]
+        .concat()
+    );
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let refused = |of: LayoutSpecification| Layout::new(&of).expect_err("refused");
+    let full = small(Sparing::CylinderEnd, |zone| zone.spares = 20);
+    assert!(matches!(refused(full), LayoutError::Full { taken: 80, .. }));
+    let slips = small(Sparing::CylinderEnd, |zone| {
+        (zone.spares, zone.slips) = (1, vec![5, 7]);
+    });
+    let error = refused(slips);
+    assert!(matches!(error, LayoutError::TooManySlips { .. }), "{error}");
+    for defects in [vec![(5, 6)], vec![(5, 79), (6, 79)], vec![(5, 800)]] {
+        let of = small(Sparing::Zone, |zone| {
+            (zone.spares, zone.defects) = (1, defects)
+        });
+        let error = refused(of);
+        assert!(matches!(error, LayoutError::Replacement { .. }), "{error}");
+    }
+    let mut zones = one_zone((4, 2, 10));
+    zones.zones.push(zones.zones[0].clone());
+    let error = refused(zones).to_string();
+    assert!(error.contains("zone 1 has cylinders 0 to 3"), "{error}");
+    let mut none = one_zone((4, 2, 10));
+    none.zones[0].sectors_per_track = 0;
+    let error = refused(none).to_string();
+    assert!(
+        error.contains("zone 0: `sectors_per_track` is 0"),
+        "{error}"
+    );
+}
+
+/// 4.2 of the facts: `sata-7200`.
+#[test]
+fn a_data_sheet_makes_a_disk() {
+    let sheet = DataSheet {
+        capacity_bytes: 8_000_000_000_000,
+        sector_bytes: 4096,
+        heads: 12,
+        outer_track_bytes: 2.2e6,
+        inner_to_outer: 0.48,
+        zones: 24,
+        tracks_per_band: 200,
+        track_skew_rev: 0.15,
+        head_skew_rev: 0.25,
+    };
+    let of = sheet.layout().expect("a disk");
+    let tracks = 2.0 * 8e12 / (12.0 * 2.2e6 * 1.48);
+    super::assert_close(f64::from(of.cylinders), tracks, 1e-3);
+    let layout = layout(&of);
+    assert_eq!(layout.sectors(), 8_000_000_000_000 / 4096);
+    let per_track = |sector| f64::from(layout.locate(sector).sectors_per_track);
+    let outer = 2.2e6 / 4096.0;
+    // The rate over the share of sectors is a root: R0 sqrt(1 - y (1 - rho^2)).
+    for share in [0.25, 0.5, 0.75] {
+        let sector = (layout.sectors() as f64 * share) as u64;
+        let expected = (1.0 - share * (1.0 - 0.48_f64.powi(2))).sqrt();
+        super::assert_close(per_track(sector) / outer, expected, 0.025);
+    }
+    let error = DataSheet { heads: 0, ..sheet }.layout().expect_err("none");
+    assert_eq!(error.to_string(), "`heads` is 0, and must be at least 1");
+}
+
+/// A random disk: of any order and scheme, with gaps between its zones, dead sectors,
+/// slips and defects.
+fn random_disk(draws: &mut Stream) -> LayoutSpecification {
+    let surfaces = 1 + draws.below(4) as u32;
+    let direction = [Direction::Forward, Direction::Alternating];
+    let mut pick = |of| draws.below(of) as usize;
+    let orders = [
+        TrackOrder::Cylinders,
+        TrackOrder::Serpentine,
+        TrackOrder::SerpentineByCylinder,
+        TrackOrder::SeekFirst {
+            tracks: 1 + pick(4) as u32,
+            inside: direction[pick(2)],
+            surfaces: direction[pick(2)],
+        },
+    ];
+    let order = orders[pick(4)];
+    let seek_first = matches!(order, TrackOrder::SeekFirst { .. });
+    let sparing = loop {
+        let range = 1 + pick(3) as u32;
+        let sparing = Sparing::of_disksim(pick(11) as u32, range).expect("a scheme");
+        let by_tracks = [0, 1, 3, 7, 9, 10].map(|number| Sparing::of_disksim(number, 1));
+        if !seek_first || by_tracks.contains(&Some(sparing)) {
+            break sparing;
+        }
+    };
+    let mut zones = Vec::new();
+    let mut cylinder = 0;
+    for _ in 0..1 + draws.below(3) {
+        cylinder += draws.below(2) as u32;
+        let zone = random_zone(draws, sparing, (cylinder, surfaces));
+        cylinder = zone.last_cylinder + 1;
+        zones.push(zone);
+    }
+    LayoutSpecification {
+        surfaces,
+        cylinders: cylinder + draws.below(2) as u32,
+        order,
+        sparing,
+        zones,
+        sectors: None,
+    }
+}
+
+fn random_zone(
+    draws: &mut Stream,
+    sparing: Sparing,
+    (first_cylinder, surfaces): (u32, u32),
+) -> ZoneSpecification {
+    let cylinders = 3 + draws.below(5) as u32;
+    let sectors_per_track = 4 + draws.below(9) as u32;
+    let tracks = sparing == Sparing::Tracks;
+    let counted = cylinders * surfaces * if tracks { 1 } else { sectors_per_track };
+    let spares = draws.below(3);
+    let slips: BTreeSet<u64> = match sparing {
+        Sparing::None => BTreeSet::new(),
+        _ => (0..draws.below(spares + 1))
+            .map(|_| draws.below(counted.into()))
+            .collect(),
+    };
+    let defects = (0..draws.below(2)).map(|_| {
+        let defect = draws.below(counted.into());
+        (defect, u64::from(counted) - 1 - draws.below(spares + 1))
+    });
+    let defects = defects.collect();
+    ZoneSpecification {
+        first_cylinder,
+        last_cylinder: first_cylinder + cylinders - 1,
+        sectors_per_track,
+        origin_rev: draws.share(),
+        track_skew_rev: draws.share(),
+        cylinder_skew_rev: draws.share(),
+        range_skew_rev: draws.share(),
+        dead_sectors: draws.below(4),
+        spares,
+        slips: slips.into_iter().collect(),
+        defects,
+    }
+}
+
+/// A sound random disk: without the defects that do not fit, and without the slips if
+/// that is not enough.
+fn sound_disk(seed: u64) -> (LayoutSpecification, Layout) {
+    let mut of = random_disk(&mut Streams::new(seed).stream("disk"));
+    for attempt in 0..3 {
+        match Layout::new(&of) {
+            Ok(layout) => return (of, layout),
+            Err(_) => of.zones.iter_mut().for_each(|zone| match attempt {
+                0 => zone.defects.clear(),
+                _ => zone.slips.clear(),
+            }),
+        }
+    }
+    panic!("seed {seed}: {:?}", Layout::new(&of).map(|_| of));
+}
+
+/// The physical sector of the zone's logical block `inside`, as the facts' section 1.2
+/// says in words.
+fn walked(of: &LayoutSpecification, zone: &ZoneSpecification, inside: u64) -> u64 {
+    let per_track = u64::from(zone.sectors_per_track);
+    let cylinder = u64::from(of.surfaces) * per_track;
+    let unit = match of.sparing {
+        Sparing::CylinderEnd => Some(cylinder),
+        Sparing::TrackEnd => Some(per_track),
+        Sparing::Range { cylinders } => Some(cylinder * u64::from(cylinders)),
+        _ => None,
+    };
+    let grain = if of.sparing == Sparing::Tracks {
+        per_track
+    } else {
+        1
+    };
+    let logical = inside + zone.dead_sectors;
+    let (before, mut at) = match unit {
+        Some(unit) => (
+            logical / (unit - zone.spares) * unit,
+            logical % (unit - zone.spares),
+        ),
+        None => (0, logical),
+    };
+    let mut count = 0;
+    for slip in zone.slips.iter().filter(|slip| **slip * grain >= before) {
+        if slip * grain - before <= at + count * grain {
+            count += 1;
+        }
+    }
+    at += count * grain + before;
+    let defect = zone.defects.iter().find(|defect| defect.0 == at / grain);
+    defect.map_or(at, |defect| defect.1 * grain + at % grain)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_sector_has_one_place_and_no_place_two_sectors(seed: u64) {
+        let (of, layout) = sound_disk(seed);
+        let mut places = BTreeSet::new();
+        for sector in 0..layout.sectors() {
+            let run = layout.run(sector);
+            let place = at(run.place);
+            prop_assert!(places.insert(place), "{place:?} twice: {of:?}");
+            prop_assert_eq!(layout.find(place.0, place.1, place.2), Some(sector), "{:?}", of);
+            for further in 1..run.sectors {
+                let next = layout.locate(sector + u64::from(further));
+                prop_assert!(next.same_track(&run.place), "{of:?}");
+                prop_assert_eq!(next.sector, run.place.sector + further);
+                prop_assert_eq!(next.start, run.place.end(further));
+            }
+            let end = layout.end_of_track(sector);
+            let leaves = end == layout.sectors()
+                || !layout.locate(end).same_track(&run.place);
+            prop_assert!(end > sector && leaves);
+        }
+        for cylinder in 0..of.cylinders {
+            for head in 0..of.surfaces {
+                for sector in 0..16 {
+                    let held = layout.find(cylinder, head, sector).is_some();
+                    prop_assert_eq!(held, places.contains(&(cylinder, head, sector)), "{:?}", of);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sectors_are_where_the_rule_in_words_puts_them(seed: u64) {
+        let (of, layout) = sound_disk(seed);
+        let walks = [0, 1, 2, 3, 7, 9, 10].iter().any(|number| {
+            Sparing::of_disksim(*number, 1) == Some(of.sparing)
+        }) || matches!(of.sparing, Sparing::Range { .. });
+        let plain = of.order == TrackOrder::Cylinders;
+        for sector in (0..layout.sectors()).filter(|_| walks && plain) {
+            let number = layout.zone(sector);
+            let zone = &of.zones[number];
+            let place = layout.locate(sector);
+            let inner = u64::from(place.cylinder - zone.first_cylinder);
+            let track = inner * u64::from(of.surfaces) + u64::from(place.head);
+            let physical = track * u64::from(zone.sectors_per_track) + u64::from(place.sector);
+            let inside = sector - layout.first_of_zone(number);
+            prop_assert_eq!(physical, walked(&of, zone, inside), "sector {} of {:?}", sector, of);
+        }
+    }
+}
