@@ -6,5 +6,6 @@
 
 pub mod layout;
 pub mod mechanism;
+pub mod queue;
 pub mod seek;
 pub mod spindle;

@@ -3,6 +3,7 @@
 
 mod layout;
 mod mechanism;
+mod queue;
 mod seek;
 
 use diskperf_machine::hardware::disk::layout::{

@@ -1,0 +1,149 @@
+//! How fast the disk's mechanism and its queue are simulated: random 4 KiB reads at depth
+//! 1, and ordered by the shortest positioning time at depth 32.
+
+#[path = "../../sim/benches/support/mod.rs"]
+mod measuring;
+
+use criterion::{Criterion, Throughput};
+use diskperf_machine::hardware::disk::layout::DataSheet;
+use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism, MechanismSpecification};
+use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification, View, Waiting};
+use diskperf_machine::hardware::disk::seek::SeekSpecification;
+use diskperf_machine::hardware::disk::spindle::Turn;
+use diskperf_sim::{Stream, Streams, Time};
+use measuring::{ThreadTime, measures, shortest, thread_time};
+use std::hint::black_box;
+
+const REQUESTS: u64 = 100_000;
+/// Depths, and requests per second that must be simulated at them.
+const BARS: [(u64, f64); 2] = [(1, 5e6), (32, 0.5e6)];
+
+/// A disk of 8 TB and 7200 rpm.
+fn disk() -> Mechanism {
+    let sheet = DataSheet {
+        capacity_bytes: 8_000_000_000_000,
+        sector_bytes: 4096,
+        heads: 12,
+        outer_track_bytes: 2.2e6,
+        inner_to_outer: 0.48,
+        zones: 24,
+        tracks_per_band: 200,
+        track_skew_rev: 0.15,
+        head_skew_rev: 0.25,
+    };
+    let specification = MechanismSpecification {
+        layout: sheet.layout().expect("a disk"),
+        seek: SeekSpecification::ThreePoints {
+            single_cylinder_ms: 0.25,
+            average_ms: 8.0,
+            full_stroke_ms: 17.5,
+        },
+        head_switch_ms: 0.6,
+        write_settle_ms: 0.5,
+        period_ns: 60e9 / 7200.0,
+        zero_latency_reads: true,
+        zero_latency_writes: false,
+    };
+    Mechanism::new(&specification, Turn::ZERO).expect("a disk")
+}
+
+/// A closed queue of one depth.
+struct Closed {
+    mechanism: Mechanism,
+    queue: Vec<Waiting>,
+    draws: Stream,
+    order: QueueSpecification,
+}
+
+impl Closed {
+    fn new(mechanism: &Mechanism, depth: u64) -> Self {
+        let mut closed = Self {
+            mechanism: mechanism.clone(),
+            queue: Vec::new(),
+            draws: Streams::new(1).stream("places"),
+            order: QueueSpecification {
+                policy: Policy::Sptf,
+                ..QueueSpecification::default()
+            },
+        };
+        for number in 0..depth {
+            let request = closed.draw(Time::ZERO, number);
+            closed.queue.push(request);
+        }
+        closed
+    }
+
+    fn draw(&mut self, came: Time, number: u64) -> Waiting {
+        let sector = self.draws.below(self.mechanism.layout().sectors());
+        Waiting {
+            sector,
+            place: self.mechanism.layout().locate(sector),
+            write: false,
+            came,
+            number,
+        }
+    }
+
+    /// Serves so many requests.
+    fn run(mut self, requests: u64) -> Time {
+        let (mut now, mut rising) = (Time::ZERO, true);
+        for number in 0..requests {
+            let view = View {
+                now,
+                at: u64::from(self.mechanism.cylinder()),
+                stroke: u64::from(self.mechanism.layout().cylinders()),
+                rising,
+            };
+            let positioning = |of: &Waiting| self.mechanism.positioning(now, &of.place, of.write);
+            let choice = self.order.choose(&view, &self.queue, positioning);
+            let choice = choice.expect("a closed queue is never empty");
+            rising = choice.rising;
+            let access = Access {
+                sector: self.queue[choice.index].sector,
+                sectors: 1,
+                ..Access::default()
+            };
+            now += self.mechanism.serve(now, &access, |_| ()).total();
+            self.queue[choice.index] = self.draw(now, number + (1 << 32));
+        }
+        now
+    }
+}
+
+fn main() {
+    let disk = disk();
+    let mut criterion = Criterion::default()
+        .with_measurement(ThreadTime::new())
+        .configure_from_args();
+    let mut group = criterion.benchmark_group("disk");
+    group.throughput(Throughput::Elements(REQUESTS));
+    for (depth, _) in BARS {
+        group.bench_function(
+            format!("random 4 KiB reads, {depth} outstanding"),
+            |bencher| {
+                bencher.iter_batched(
+                    || Closed::new(&disk, depth),
+                    |closed| closed.run(REQUESTS),
+                    criterion::BatchSize::LargeInput,
+                );
+            },
+        );
+    }
+    group.finish();
+    criterion.final_summary();
+    for (depth, bar) in BARS.into_iter().filter(|_| measures()) {
+        let seconds = shortest(20, || {
+            let closed = Closed::new(&disk, depth);
+            let start = thread_time();
+            black_box(closed.run(REQUESTS));
+            thread_time() - start
+        });
+        let rate = REQUESTS as f64 / seconds;
+        println!(
+            "{:.2} million requests/s at depth {depth}; the bar is {}",
+            rate / 1e6,
+            bar / 1e6
+        );
+        assert!(rate >= bar, "a disk is simulated too slowly");
+    }
+}
