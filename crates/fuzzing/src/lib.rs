@@ -7,6 +7,7 @@
 //! seconds with what a property test draws, and tries again what was found before.
 
 mod catalogue;
+mod diskspecs;
 mod job_file;
 mod kernel_text;
 mod runs;
@@ -36,7 +37,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 12] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -47,6 +48,8 @@ pub const TARGETS: [Target; 10] = [
     kernel_text::MOUNTS,
     sizes::FRESH,
     job_file::JOB_FILE,
+    diskspecs::DRIVE,
+    diskspecs::TRACE,
 ];
 
 /// Bytes as a text, as a parser is given one.

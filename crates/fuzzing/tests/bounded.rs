@@ -189,7 +189,9 @@ targets!(
     event_lines,
     mounts,
     fresh,
-    job_file
+    job_file,
+    drive_file,
+    drive_trace
 );
 
 /// Each target has a binary of libFuzzer.

@@ -1,0 +1,134 @@
+//! From files to drives.
+
+use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use std::sync::Arc;
+
+use crate::files::Files;
+use crate::firmware::{self, Firmware};
+use crate::keys::{Findings, WithoutEffect};
+use crate::model::{self, Model};
+use crate::run::{self, BlockKind, DataPath};
+use crate::text::{self, Block, Document};
+
+/// A drive, as its files have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    /// What the file calls it.
+    pub name: String,
+    /// Geometry and mechanics.
+    pub model: Model,
+    /// Electronics; a `.model` alone has none.
+    pub firmware: Option<Firmware>,
+    /// Bus and controller, if a topology says which.
+    pub path: Option<DataPath>,
+}
+
+impl Drive {
+    /// The time that a sector of a read needs from the drive to the host, in
+    /// milliseconds: the slowest of the drive, the bus and the controller.
+    pub fn read_sector_ms(&self) -> f64 {
+        let drive = self
+            .firmware
+            .map_or(0.0, |firmware| firmware.sector_transfer_ms);
+        let path = self.path.unwrap_or_default();
+        let controller = path.controller.sector_transfer_ms * path.controller.delay_scale;
+        drive.max(path.bus.read_block_ms).max(controller)
+    }
+}
+
+/// What a file gave.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Its drives: of the topology if there is one, else all that are described.
+    pub drives: Vec<Drive>,
+    /// What its author may not expect.
+    pub warnings: Vec<Problem>,
+    /// The keys that nothing comes of.
+    pub without_effect: Vec<WithoutEffect>,
+}
+
+/// Reads a `.parv`, `.diskspecs` or `.model` file with all that it takes in and names.
+///
+/// # Errors
+///
+/// Text that is not of the grammar; keys that are unknown, missing or without meaning;
+/// geometry that contradicts itself; files that cannot be read. Each with its place.
+pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
+    let opened = files.open(name, "", text::LONGEST_BYTES);
+    let (path, content) = opened.map_err(|why| {
+        let text = Arc::new(Text::new(name.to_owned(), String::new()));
+        let title = format!("cannot read `{}`", text::excerpt(name));
+        Problem::error(title).at(&Place::start(&text), why)
+    })?;
+    let document = text::parse(files, &path, content)?;
+    let findings = Findings::default();
+    let drives = drives(&document, files, &findings);
+    let (mut warnings, without_effect) = findings.finish()?;
+    warnings.extend(document.warnings);
+    if drives.is_empty() {
+        let title = format!("`{}` describes no drive", text::excerpt(name));
+        let help = "a drive is a block `disksim_disk` or `dm_disk`";
+        return Err(Problem::error(title).help(help).into());
+    }
+    Ok(Import {
+        drives,
+        warnings,
+        without_effect,
+    })
+}
+
+fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<Drive> {
+    let attached = run::read(document, findings);
+    let described: Vec<(&Block, Option<DataPath>)> = match document.topology.is_empty() {
+        false => {
+            let attached = attached.iter();
+            attached
+                .map(|drive| (drive.block, Some(drive.path)))
+                .collect()
+        }
+        true => {
+            let blocks = document.blocks.iter();
+            let is_drive =
+                |block: &&Block| matches!(run::kind(block), BlockKind::Drive | BlockKind::Model);
+            blocks.filter(is_drive).map(|block| (block, None)).collect()
+        }
+    };
+    let drives = described.into_iter();
+    drives
+        .filter_map(|(block, path)| drive(block, path, files, findings))
+        .collect()
+}
+
+fn drive(
+    block: &Block,
+    path: Option<DataPath>,
+    files: &Files,
+    findings: &Findings,
+) -> Option<Drive> {
+    let name = block
+        .name
+        .as_ref()
+        .map_or("", |name| name.written())
+        .to_owned();
+    let (firmware, model) = match run::kind(block) {
+        BlockKind::Model => (None, Some(block)),
+        _ => {
+            let (firmware, model) = firmware::read(block, findings);
+            (Some(firmware), model)
+        }
+    };
+    let Some(model) = model else {
+        let problem = Problem::error(format!("{} has no model", block.title()));
+        let problem = problem.at(&block.kind, "a drive needs one");
+        findings
+            .error(problem.help("write `Model = source FILE.model` or `Model = dm_disk { .. }`"));
+        return None;
+    };
+    let model = model::read(model, files, findings)?;
+    Some(Drive {
+        name,
+        model,
+        firmware,
+        path,
+    })
+}

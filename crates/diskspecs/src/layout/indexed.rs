@@ -1,0 +1,428 @@
+//! `dm_layout_g4`: a tree of patterns that repeat.
+
+use super::{Spot, turn};
+
+/// The part of a track that holds data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackPart {
+    /// The first physical sector with data.
+    pub low: u32,
+    /// The last one, which belongs to it.
+    pub high: u32,
+    /// All physical sectors on the track.
+    pub sectors_per_track: u32,
+}
+
+impl TrackPart {
+    fn blocks(&self) -> u64 {
+        u64::from(self.high - self.low) + 1
+    }
+}
+
+/// What an entry of an index repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Part of a track.
+    Track {
+        /// Which of the list `TP`.
+        part: usize,
+        /// The surface.
+        head: u32,
+    },
+    /// An index that is listed before.
+    Index(usize),
+}
+
+/// An entry of an index: a part, repeated over a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IndexEntry {
+    /// The first block, counted from the index's first.
+    pub first_block: u64,
+    /// The first repetition's cylinder, counted from the index's.
+    pub cylinder: i64,
+    /// The first repetition's angle, from the index's, in revolutions.
+    pub offset: f64,
+    /// Blocks of one repetition.
+    pub blocks: u64,
+    /// From a repetition's cylinder to the next one's.
+    pub cylinder_step: i64,
+    /// From a repetition's angle to the next one's, in revolutions.
+    pub angle_step: f64,
+    /// Blocks of all repetitions.
+    pub run_blocks: u64,
+    /// What is repeated.
+    pub part: Part,
+}
+
+impl IndexEntry {
+    fn repetitions(&self) -> u64 {
+        self.run_blocks / self.blocks
+    }
+}
+
+/// Blocks that lie elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remap {
+    /// The first of them.
+    pub first_block: u64,
+    /// How many; at least 1.
+    pub blocks: u64,
+    /// Where they lie instead.
+    pub cylinder: u32,
+    /// The surface.
+    pub head: u32,
+    /// The physical sector of the first one.
+    pub sector: u32,
+    /// All physical sectors on that track.
+    pub sectors_per_track: u32,
+}
+
+/// A tree of patterns; slips and remaps over it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedLayout {
+    tracks: Vec<TrackPart>,
+    /// The last one is the root. An index names only those before it.
+    indices: Vec<Index>,
+    /// Blocks from which on so many are passed over; ascending.
+    slips: Vec<(u64, u64)>,
+    /// By block.
+    remaps: Vec<Remap>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Index {
+    entries: Vec<IndexEntry>,
+    blocks: u64,
+    /// The lowest and the highest cylinder, counted from its own.
+    cylinders: (i64, i64),
+}
+
+/// As far as a block or a cylinder counts: what is above is no drive.
+const MOST_BLOCKS: u64 = 1 << 60;
+const MOST_CYLINDERS: i64 = 100_000_000;
+/// Entries that a search of a place looks at: a tree whose entries lie in bands of
+/// cylinders has some tens on each level.
+const MOST_LOOKS: usize = 1 << 14;
+
+impl IndexedLayout {
+    /// A layout of indices; the last is the root.
+    ///
+    /// # Errors
+    ///
+    /// The index, and the entry of it, that contradicts itself or others, and why;
+    /// nothing for them where slips or remaps are wrong.
+    pub fn new(
+        tracks: Vec<TrackPart>,
+        indices: Vec<Vec<IndexEntry>>,
+        slips: Vec<(u64, u64)>,
+        remaps: Vec<Remap>,
+    ) -> Result<IndexedLayout, (Option<(usize, usize)>, String)> {
+        let mut layout = IndexedLayout {
+            tracks,
+            indices: Vec::new(),
+            slips,
+            remaps,
+        };
+        let wrong = |part: &&TrackPart| part.low > part.high || part.high >= part.sectors_per_track;
+        if let Some(part) = layout.tracks.iter().find(wrong) {
+            return Err((None, format!("{part:?} is no part of a track")));
+        }
+        for (number, entries) in indices.into_iter().enumerate() {
+            let index = layout.index(entries);
+            let index = index.map_err(|(entry, why)| (Some((number, entry)), why))?;
+            layout.indices.push(index);
+        }
+        layout.check_slips().map_err(|why| (None, why))?;
+        Ok(layout)
+    }
+
+    fn index(&self, entries: Vec<IndexEntry>) -> Result<Index, (usize, String)> {
+        let mut blocks = 0;
+        let mut cylinders = (i64::MAX, i64::MIN);
+        for (number, entry) in entries.iter().enumerate() {
+            let here = |why: String| (number, why);
+            if entry.first_block != blocks {
+                let first = entry.first_block;
+                return Err(here(format!(
+                    "it begins at block {first}, and not at {blocks}"
+                )));
+            }
+            let own = self.check(entry).map_err(here)?;
+            blocks += entry.run_blocks;
+            if blocks > MOST_BLOCKS {
+                return Err(here(format!("{blocks} blocks are of no drive")));
+            }
+            cylinders = (cylinders.0.min(own.0), cylinders.1.max(own.1));
+        }
+        match entries.is_empty() {
+            true => Err((0, "an index without entries".to_owned())),
+            false => Ok(Index {
+                entries,
+                blocks,
+                cylinders,
+            }),
+        }
+    }
+
+    /// The cylinders that an entry covers.
+    fn check(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
+        let part = match entry.part {
+            Part::Track { part, .. } => {
+                let track = self.tracks.get(part);
+                track.map(|track| (track.blocks(), (0, 0)))
+            }
+            Part::Index(index) => {
+                let index = self.indices.get(index);
+                index.map(|index| (index.blocks, index.cylinders))
+            }
+        };
+        let (blocks, (low, high)) = part.ok_or("its part is not listed before it")?;
+        if blocks != entry.blocks {
+            let says = entry.blocks;
+            return Err(format!("it says {says} blocks, and its part has {blocks}"));
+        }
+        if entry.run_blocks == 0 || !entry.run_blocks.is_multiple_of(entry.blocks) {
+            let run = entry.run_blocks;
+            return Err(format!("{run} blocks are no whole number of {blocks}"));
+        }
+        if entry.run_blocks > MOST_BLOCKS {
+            return Err(format!("{} blocks are of no drive", entry.run_blocks));
+        }
+        if entry.cylinder.unsigned_abs() > MOST_CYLINDERS as u64 {
+            return Err("its cylinders are of no drive".to_owned());
+        }
+        let (step, repetitions) = (entry.cylinder_step, entry.repetitions());
+        if repetitions > 1 && step.unsigned_abs() <= high.abs_diff(low) {
+            return Err("its repetitions lie upon one another".to_owned());
+        }
+        let last = (repetitions as i64 - 1).checked_mul(step);
+        let last = last.filter(|last| last.abs() < MOST_CYLINDERS);
+        let last = last.ok_or("its cylinders are of no drive")?;
+        let ends = (
+            entry.cylinder + low + last.min(0),
+            entry.cylinder + high + last.max(0),
+        );
+        match ends.0.min(ends.1) < -MOST_CYLINDERS || ends.1 > MOST_CYLINDERS {
+            true => Err("its cylinders are of no drive".to_owned()),
+            false => Ok(ends),
+        }
+    }
+
+    fn check_slips(&self) -> Result<(), String> {
+        let Some(root) = self.indices.last() else {
+            return Err("there is no index".to_owned());
+        };
+        if root.cylinders.0 < 0 {
+            return Err("the tree has cylinders below 0".to_owned());
+        }
+        if !self.slips.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err("the slips do not ascend".to_owned());
+        }
+        if self.slips.iter().any(|slip| slip.0 > MOST_BLOCKS) {
+            return Err("a slip is of no drive".to_owned());
+        }
+        let slipped = self
+            .slips
+            .iter()
+            .try_fold(0_u64, |sum, slip| sum.checked_add(slip.1));
+        if slipped.is_none_or(|slipped| slipped > root.blocks) {
+            return Err("more blocks are slipped than there are".to_owned());
+        }
+        let end = |remap: &Remap| remap.first_block.saturating_add(remap.blocks);
+        if !self.remaps.is_sorted_by(|a, b| end(a) <= b.first_block) {
+            return Err("the remaps do not ascend, or share blocks".to_owned());
+        }
+        let leaves_track = |remap: &&Remap| {
+            let end = u64::from(remap.sector).saturating_add(remap.blocks);
+            remap.blocks == 0 || end > u64::from(remap.sectors_per_track)
+        };
+        match self.remaps.iter().find(leaves_track) {
+            Some(remap) => Err(format!(
+                "the remap of {} is not on a track",
+                remap.first_block
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// How many indices there are.
+    pub fn indices(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        let slipped: u64 = self.slips.iter().map(|slip| slip.1).sum();
+        self.indices.last().map_or(0, |root| root.blocks - slipped)
+    }
+
+    /// Where a block lies.
+    pub fn spot(&self, block: u64) -> Option<Spot> {
+        if block >= self.blocks() {
+            return None;
+        }
+        let index = self
+            .remaps
+            .partition_point(|remap| remap.first_block <= block);
+        if let Some(remap) = index.checked_sub(1).map(|index| &self.remaps[index])
+            && block - remap.first_block < remap.blocks
+        {
+            return Some(self.remapped(remap, (block - remap.first_block) as u32));
+        }
+        let passed = self.slips.iter().take_while(|slip| slip.0 <= block);
+        let position = block + passed.map(|slip| slip.1).sum::<u64>();
+        self.spot_in_tree(position)
+    }
+
+    fn remapped(&self, remap: &Remap, within: u32) -> Spot {
+        let sector = remap.sector + within;
+        // A track without data of the tree has no angle of its own.
+        let origin = self.find(remap.cylinder, remap.head, None);
+        let origin = origin.map_or(0.0, |found| found.origin);
+        let share = f64::from(sector) / f64::from(remap.sectors_per_track);
+        Spot {
+            cylinder: remap.cylinder,
+            head: remap.head,
+            sector,
+            sectors_per_track: remap.sectors_per_track,
+            angle: turn(origin + share),
+        }
+    }
+
+    fn spot_in_tree(&self, mut block: u64) -> Option<Spot> {
+        let (mut cylinder, mut angle) = (0_i64, 0.0);
+        let mut index = self.indices.last()?;
+        loop {
+            let at = index
+                .entries
+                .partition_point(|entry| entry.first_block <= block);
+            let entry = &index.entries[at.checked_sub(1)?];
+            let within = block - entry.first_block;
+            let repetition = within / entry.blocks;
+            block = within % entry.blocks;
+            cylinder += entry.cylinder + repetition as i64 * entry.cylinder_step;
+            // Whole revolutions are dropped on the way, or the small part is lost.
+            angle = turn(angle + entry.offset + turn(entry.angle_step) * repetition as f64);
+            match entry.part {
+                Part::Index(child) => index = &self.indices[child],
+                Part::Track { part, head } => {
+                    let track = &self.tracks[part];
+                    let sector = track.low + block as u32;
+                    let share = f64::from(sector) / f64::from(track.sectors_per_track);
+                    return Some(Spot {
+                        cylinder: u32::try_from(cylinder).ok()?,
+                        head,
+                        sector,
+                        sectors_per_track: track.sectors_per_track,
+                        angle: turn(angle + share),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The block at a place.
+    pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+        let is_at = |remap: &&Remap| {
+            let same_track = (remap.cylinder, remap.head) == (cylinder, head);
+            let within = sector.checked_sub(remap.sector).map(u64::from);
+            same_track && within.is_some_and(|within| within < remap.blocks)
+        };
+        if let Some(remap) = self.remaps.iter().find(is_at) {
+            return Some(remap.first_block + u64::from(sector - remap.sector));
+        }
+        let position = self.find(cylinder, head, Some(sector))?.position;
+        let mut passed = 0;
+        for &(at, count) in &self.slips {
+            if position < at + passed {
+                break;
+            }
+            if position < at + passed + count {
+                return None;
+            }
+            passed += count;
+        }
+        let block = position - passed;
+        let moved = |remap: &Remap| {
+            let within = block.checked_sub(remap.first_block);
+            within.is_some_and(|within| within < remap.blocks)
+        };
+        (!self.remaps.iter().any(moved)).then_some(block)
+    }
+
+    /// The track of a place in the tree, and there the sector if one is asked for.
+    fn find(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<Found> {
+        let root = self.indices.len().checked_sub(1)?;
+        let mut open = vec![(
+            root,
+            i64::from(cylinder),
+            Found {
+                position: 0,
+                origin: 0.0,
+            },
+        )];
+        let mut looks = 0;
+        while let Some((index, cylinder, base)) = open.pop() {
+            for entry in &self.indices[index].entries {
+                looks += 1;
+                if looks > MOST_LOOKS {
+                    return None;
+                }
+                let (low, high) = match entry.part {
+                    Part::Track { .. } => (0, 0),
+                    Part::Index(child) => self.indices[child].cylinders,
+                };
+                let Some(repetition) = repetition_at(entry, cylinder, low, high) else {
+                    continue;
+                };
+                let turned = turn(entry.angle_step) * repetition as f64;
+                let here = Found {
+                    position: base.position + entry.first_block + repetition as u64 * entry.blocks,
+                    origin: turn(base.origin + entry.offset + turned),
+                };
+                let from = cylinder - entry.cylinder - repetition * entry.cylinder_step;
+                match entry.part {
+                    Part::Index(child) => open.push((child, from, here)),
+                    Part::Track { part, head: own } if own == head => {
+                        let track = &self.tracks[part];
+                        match sector {
+                            None => return Some(here),
+                            Some(sector) if (track.low..=track.high).contains(&sector) => {
+                                let position = here.position + u64::from(sector - track.low);
+                                return Some(Found { position, ..here });
+                            }
+                            Some(_) => {}
+                        }
+                    }
+                    Part::Track { .. } => {}
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A place that was found in the tree.
+#[derive(Clone, Copy)]
+struct Found {
+    /// The block, slips not taken out.
+    position: u64,
+    /// The angle of the track's first sector.
+    origin: f64,
+}
+
+/// The repetition of an entry that covers a cylinder, if one does.
+fn repetition_at(entry: &IndexEntry, cylinder: i64, low: i64, high: i64) -> Option<i64> {
+    let from_first = cylinder - entry.cylinder;
+    let last = entry.repetitions() as i64 - 1;
+    let repetition = match entry.cylinder_step {
+        0 => 0,
+        step if step > 0 => (from_first - low).div_euclid(step),
+        step => (high - from_first).div_euclid(-step),
+    };
+    // A single repetition may cover more cylinders than a step.
+    let repetition = if last == 0 { 0 } else { repetition };
+    let within = from_first - repetition * entry.cylinder_step;
+    let covers = (0..=last).contains(&repetition) && (low..=high).contains(&within);
+    covers.then_some(repetition)
+}

@@ -1,0 +1,193 @@
+//! `dm_layout_g2`: a list of extents as they were measured.
+
+use super::{Spot, turn};
+
+/// A run of blocks on one track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The first block.
+    pub first_block: u64,
+    /// How many blocks; at least 1.
+    pub blocks: u32,
+    /// Where it is.
+    pub cylinder: u32,
+    /// The surface.
+    pub head: u32,
+    /// The physical sector of its first block.
+    pub sector: u32,
+}
+
+impl Extent {
+    fn place(&self) -> (u32, u32, u32) {
+        (self.cylinder, self.head, self.sector)
+    }
+}
+
+/// A band of cylinders with as many sectors on every track.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappedZone {
+    /// The outermost.
+    pub first_cylinder: u32,
+    /// The innermost, which belongs to the zone.
+    pub last_cylinder: u32,
+    /// Physical sectors on each track.
+    pub sectors_per_track: u32,
+    /// The angle of the zone's first sector, in revolutions.
+    pub offset: f64,
+    /// From a track to the next of the same cylinder, in revolutions.
+    pub track_skew: f64,
+    /// From a cylinder's last track to the next one's first, in revolutions.
+    pub cylinder_skew: f64,
+}
+
+/// Extents, and zones that give their tracks' lengths and skews.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappedLayout {
+    surfaces: u32,
+    zones: Vec<MappedZone>,
+    /// By block.
+    extents: Vec<Extent>,
+    /// Indices of `extents`, by place.
+    by_place: Vec<u32>,
+}
+
+impl MappedLayout {
+    /// A layout of extents that cover blocks from 0 without a gap, on tracks of zones that
+    /// ascend.
+    ///
+    /// # Errors
+    ///
+    /// The first extent, counted from 0, that is not on the drive or contradicts another,
+    /// and why; nothing for its number where the zones are wrong.
+    pub fn new(
+        surfaces: u32,
+        zones: Vec<MappedZone>,
+        extents: Vec<Extent>,
+    ) -> Result<MappedLayout, (Option<usize>, String)> {
+        let ascend = zones.is_sorted_by(|a, b| a.last_cylinder < b.first_cylinder)
+            && zones
+                .iter()
+                .all(|zone| zone.first_cylinder <= zone.last_cylinder);
+        if !ascend {
+            return Err((None, "its zones do not ascend".to_owned()));
+        }
+        if zones.iter().any(|zone| zone.sectors_per_track == 0) {
+            return Err((None, "a zone has no blocks on its tracks".to_owned()));
+        }
+        let mut layout = MappedLayout {
+            surfaces,
+            zones,
+            extents,
+            by_place: Vec::new(),
+        };
+        let mut next = 0;
+        for (index, extent) in layout.extents.iter().enumerate() {
+            let here = |why: String| (Some(index), why);
+            if extent.first_block != next {
+                let first = extent.first_block;
+                return Err(here(format!(
+                    "it begins at block {first}, and not at {next}"
+                )));
+            }
+            layout.check(extent).map_err(here)?;
+            next += u64::from(extent.blocks);
+        }
+        layout.sort()?;
+        Ok(layout)
+    }
+
+    fn check(&self, extent: &Extent) -> Result<(), String> {
+        if extent.head >= self.surfaces {
+            return Err(format!("there is no head {}", extent.head));
+        }
+        let zone = self.zone(extent.cylinder);
+        let zone = zone.ok_or_else(|| format!("cylinder {} is in no zone", extent.cylinder))?;
+        let end = u64::from(extent.sector) + u64::from(extent.blocks);
+        if end > u64::from(zone.sectors_per_track) || extent.blocks == 0 {
+            let per_track = zone.sectors_per_track;
+            return Err(format!("it ends at sector {end} of a track of {per_track}"));
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) -> Result<(), (Option<usize>, String)> {
+        let extents = &self.extents;
+        let mut order: Vec<u32> = (0..extents.len() as u32).collect();
+        order.sort_by_key(|&index| extents[index as usize].place());
+        for pair in order.windows(2) {
+            let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
+            let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
+            if same_track && one.sector + one.blocks > other.sector {
+                let why = format!("block {} lies there too", one.first_block);
+                return Err((Some(pair[1] as usize), why));
+            }
+        }
+        self.by_place = order;
+        Ok(())
+    }
+
+    /// Its zones, from the outermost.
+    pub fn zones(&self) -> &[MappedZone] {
+        &self.zones
+    }
+
+    /// Its extents, by block.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    fn zone(&self, cylinder: u32) -> Option<&MappedZone> {
+        let index = self
+            .zones
+            .partition_point(|zone| zone.last_cylinder < cylinder);
+        let zone = self.zones.get(index)?;
+        (zone.first_cylinder <= cylinder).then_some(zone)
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        let last = self.extents.last();
+        last.map_or(0, |last| last.first_block + u64::from(last.blocks))
+    }
+
+    /// Where a block lies.
+    pub fn spot(&self, block: u64) -> Option<Spot> {
+        let index = self
+            .extents
+            .partition_point(|extent| extent.first_block <= block);
+        let extent = &self.extents[index.checked_sub(1)?];
+        let within = block - extent.first_block;
+        if within >= u64::from(extent.blocks) {
+            return None;
+        }
+        let zone = self.zone(extent.cylinder)?;
+        let sector = extent.sector + within as u32;
+        let cylinders = f64::from(extent.cylinder - zone.first_cylinder);
+        let tracks = f64::from(extent.head) + f64::from(self.surfaces - 1) * cylinders;
+        let angle = zone.offset
+            + tracks * zone.track_skew
+            + cylinders * zone.cylinder_skew
+            + f64::from(sector) / f64::from(zone.sectors_per_track);
+        Some(Spot {
+            cylinder: extent.cylinder,
+            head: extent.head,
+            sector,
+            sectors_per_track: zone.sectors_per_track,
+            angle: turn(angle),
+        })
+    }
+
+    /// The block at a place.
+    pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+        let place = (cylinder, head, sector);
+        let of = |index: &u32| &self.extents[*index as usize];
+        let index = self
+            .by_place
+            .partition_point(|index| of(index).place() <= place);
+        let extent = of(self.by_place.get(index.checked_sub(1)?)?);
+        let same_track = (extent.cylinder, extent.head) == (cylinder, head);
+        let within = sector - extent.sector.min(sector);
+        let is_in = same_track && within < extent.blocks;
+        is_in.then(|| extent.first_block + u64::from(within))
+    }
+}

@@ -1,0 +1,336 @@
+//! Sparing: which physical sectors of a zone hold its blocks.
+
+/// `Sparing scheme used`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparing {
+    /// 0: none; slips and defects mean nothing.
+    None,
+    /// 1: whole tracks at the zone's end; slips and defects are tracks.
+    Tracks,
+    /// 2: sectors at the end of each cylinder.
+    CylinderEnd,
+    /// 3: sectors at the end of each track.
+    TrackEnd,
+    /// 4: as 2, and slips push on to the end.
+    CylinderEndSlipOn,
+    /// 5: sectors at the front of each cylinder.
+    CylinderFront,
+    /// 6: as 5, and slips push on to the end.
+    CylinderFrontSlipOn,
+    /// 7: at the end of the disk.
+    DiskEnd,
+    /// 8: sectors at the end of each range of cylinders.
+    RangeEnd,
+    /// 9: sectors at the end of the zone.
+    ZoneEnd,
+    /// 10: as 9, and slips push on.
+    ZoneEndSlipOn,
+}
+
+/// How a scheme cuts a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One unit: slips push within the zone.
+    Whole,
+    /// One unit of tracks.
+    Tracks,
+    /// Units with spares of their own: slips push within each.
+    Units,
+    /// Units with spares of their own: slips push through the zone, past the spares.
+    Sliding,
+}
+
+impl Sparing {
+    /// The scheme of a number in a file.
+    pub fn of_number(number: u64) -> Option<Sparing> {
+        Some(match number {
+            0 => Sparing::None,
+            1 => Sparing::Tracks,
+            2 => Sparing::CylinderEnd,
+            3 => Sparing::TrackEnd,
+            4 => Sparing::CylinderEndSlipOn,
+            5 => Sparing::CylinderFront,
+            6 => Sparing::CylinderFrontSlipOn,
+            7 => Sparing::DiskEnd,
+            8 => Sparing::RangeEnd,
+            9 => Sparing::ZoneEnd,
+            10 => Sparing::ZoneEndSlipOn,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Sparing::None | Sparing::DiskEnd | Sparing::ZoneEnd | Sparing::ZoneEndSlipOn => {
+                Kind::Whole
+            }
+            Sparing::Tracks => Kind::Tracks,
+            Sparing::CylinderEnd
+            | Sparing::CylinderFront
+            | Sparing::TrackEnd
+            | Sparing::RangeEnd => Kind::Units,
+            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => Kind::Sliding,
+        }
+    }
+
+    /// Whether spares come first in their unit.
+    fn is_front(self) -> bool {
+        matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontSlipOn)
+    }
+
+    /// Whether slips move the origin of the tracks behind them.
+    pub(super) fn slips_turn(self) -> bool {
+        matches!(
+            self,
+            Sparing::CylinderEnd
+                | Sparing::TrackEnd
+                | Sparing::CylinderEndSlipOn
+                | Sparing::CylinderFront
+                | Sparing::CylinderFrontSlipOn
+        )
+    }
+}
+
+/// The physical sectors of a zone, numbered from its first, and which of them hold data.
+///
+/// *Data positions* count what is neither spare nor slipped; the dead sectors at a zone's
+/// front are the first of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sectors {
+    sparing: Sparing,
+    /// All of the zone's: sectors, or tracks for [`Kind::Tracks`].
+    physical: u64,
+    /// A unit's; of the zone where it is one.
+    unit: u64,
+    /// Whole units with spares at their end or front. What is left over is one without.
+    units: u64,
+    spares: u64,
+    /// Ascending physical numbers; for [`Kind::Sliding`] data positions.
+    slips: Vec<u64>,
+    /// The slips as physical numbers.
+    slipped: Vec<u64>,
+    data: u64,
+}
+
+/// What a zone has to be cut into.
+pub(super) struct Room {
+    pub(super) cylinders: u64,
+    pub(super) surfaces: u64,
+    pub(super) sectors_per_track: u64,
+    pub(super) range_cylinders: u64,
+}
+
+impl Sectors {
+    /// # Errors
+    ///
+    /// Why spares and slips do not go into the zone.
+    pub(super) fn new(
+        sparing: Sparing,
+        room: &Room,
+        spares: u64,
+        slips: &[u64],
+    ) -> Result<Sectors, String> {
+        let cylinder = room.surfaces * room.sectors_per_track;
+        let all = room.cylinders * cylinder;
+        let (physical, unit) = match sparing {
+            Sparing::Tracks => (
+                room.cylinders * room.surfaces,
+                room.cylinders * room.surfaces,
+            ),
+            Sparing::TrackEnd => (all, room.sectors_per_track),
+            Sparing::RangeEnd => (all, room.range_cylinders.max(1).saturating_mul(cylinder)),
+            _ if sparing.kind() == Kind::Whole => (all, all),
+            _ => (all, cylinder),
+        };
+        let slips = match sparing {
+            Sparing::None => &[],
+            _ => slips,
+        };
+        let spares = match sparing {
+            Sparing::None | Sparing::DiskEnd => 0,
+            _ => spares,
+        };
+        let units = physical / unit;
+        if spares > unit {
+            return Err(format!("{spares} spares do not go into {unit}"));
+        }
+        if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
+            return Err(format!("the slip {far} is beyond the zone's {physical}"));
+        }
+        let pushed = match sparing {
+            Sparing::DiskEnd | Sparing::ZoneEndSlipOn => slips.len() as u64,
+            _ => 0,
+        };
+        let mut sectors = Sectors {
+            sparing,
+            physical,
+            unit,
+            units,
+            spares,
+            slips: slips.to_vec(),
+            slipped: slips.to_vec(),
+            data: (physical - units * spares).saturating_sub(pushed),
+        };
+        match sparing.kind() {
+            Kind::Sliding => sectors.slide(),
+            _ => sectors.check_room()?,
+        }
+        Ok(sectors)
+    }
+
+    /// How many data positions there are.
+    pub(super) fn data(&self) -> u64 {
+        self.data
+    }
+
+    fn data_of_unit(&self) -> u64 {
+        self.unit - self.spares
+    }
+
+    /// Slips among spares push nothing.
+    fn slide(&mut self) {
+        let positions: Vec<u64> = self
+            .slipped
+            .iter()
+            .filter_map(|&slip| self.sliding_position(slip))
+            .collect();
+        self.slipped = positions
+            .iter()
+            .map(|&at| self.sliding_physical(at))
+            .collect();
+        self.data = self.data.saturating_sub(positions.len() as u64);
+        self.slips = positions;
+    }
+
+    /// The data position of a physical sector, slipped or not.
+    fn sliding_position(&self, physical: u64) -> Option<u64> {
+        let (unit, within) = (physical / self.unit, physical % self.unit);
+        let front = if self.sparing.is_front() {
+            self.spares
+        } else {
+            0
+        };
+        let within = within.checked_sub(front)?;
+        (within < self.data_of_unit()).then(|| unit * self.data_of_unit() + within)
+    }
+
+    fn sliding_physical(&self, position: u64) -> u64 {
+        let front = if self.sparing.is_front() {
+            self.spares
+        } else {
+            0
+        };
+        let per = self.data_of_unit();
+        position / per * self.unit + front + position % per
+    }
+
+    /// That each unit's data go into it beside its slips.
+    fn check_room(&self) -> Result<(), String> {
+        let mut at = 0;
+        while let Some(&slip) = self.slipped.get(at) {
+            let unit = (slip / self.unit).min(self.units);
+            let (slips, length) = self.of_unit(unit);
+            let holes = slips.len() as u64;
+            at += slips.len();
+            let spares = if unit < self.units { self.spares } else { 0 };
+            let data = (length - spares).min(self.data);
+            let room = match self.sparing.is_front() {
+                true => holes <= spares,
+                false => data == 0 || passed(slips, unit * self.unit, data - 1) < length,
+            };
+            if !room {
+                let title = format!("{holes} slips from {slip} on are more than {spares} spares");
+                return Err(title);
+            }
+        }
+        Ok(())
+    }
+
+    /// A unit's slips and its physical sectors.
+    fn of_unit(&self, unit: u64) -> (&[u64], u64) {
+        let start = unit * self.unit;
+        let end = (start + self.unit).min(self.physical);
+        let from = self.slipped.partition_point(|&slip| slip < start);
+        let to = self.slipped.partition_point(|&slip| slip < end);
+        (&self.slipped[from..to], end - start)
+    }
+
+    /// The physical sector (or track) of a data position.
+    pub(super) fn physical(&self, position: u64) -> u64 {
+        match self.sparing.kind() {
+            Kind::Whole | Kind::Tracks => passed(&self.slips, 0, position),
+            Kind::Sliding => self.sliding_physical(passed(&self.slips, 0, position)),
+            Kind::Units => {
+                // A unit of spares alone holds nothing; then only what is left over does.
+                let per = self.data_of_unit();
+                let unit = position
+                    .checked_div(per)
+                    .unwrap_or(self.units)
+                    .min(self.units);
+                let within = position - unit * per;
+                let (slips, _) = self.of_unit(unit);
+                let start = unit * self.unit;
+                start + passed(slips, start, within + self.front(unit, slips))
+            }
+        }
+    }
+
+    /// How many sectors that are not slipped come before a unit's data.
+    fn front(&self, unit: u64, slips: &[u64]) -> u64 {
+        match self.sparing.is_front() && unit < self.units {
+            true => self.spares - slips.len() as u64,
+            false => 0,
+        }
+    }
+
+    /// The data position of a physical sector (or track); nothing if it is spare or slipped.
+    pub(super) fn position(&self, physical: u64) -> Option<u64> {
+        if physical >= self.physical || self.slipped.binary_search(&physical).is_ok() {
+            return None;
+        }
+        let before = |slips: &[u64], at: u64| slips.partition_point(|&slip| slip < at) as u64;
+        let position = match self.sparing.kind() {
+            Kind::Whole | Kind::Tracks => physical - before(&self.slips, physical),
+            Kind::Sliding => {
+                let position = self.sliding_position(physical)?;
+                position - before(&self.slips, position)
+            }
+            Kind::Units => {
+                let unit = (physical / self.unit).min(self.units);
+                let (slips, length) = self.of_unit(unit);
+                let within = physical - unit * self.unit - before(slips, physical);
+                let within = within.checked_sub(self.front(unit, slips))?;
+                let spares = if unit < self.units { self.spares } else { 0 };
+                (within < length - spares).then_some(unit * self.data_of_unit() + within)?
+            }
+        };
+        (position < self.data).then_some(position)
+    }
+
+    /// How many slips come before a track and turn it.
+    pub(super) fn slips_before_track(&self, track_start: u64) -> u64 {
+        if !self.sparing.slips_turn() {
+            return 0;
+        }
+        let from = match self.sparing.kind() {
+            Kind::Units => track_start / self.unit * self.unit,
+            _ => 0,
+        };
+        let before = |at: u64| self.slipped.partition_point(|&slip| slip < at) as u64;
+        before(track_start) - before(from)
+    }
+}
+
+/// A position, counted from a start, with the slips that it passes.
+fn passed(slips: &[u64], start: u64, position: u64) -> u64 {
+    // The slips ascend, so those that are passed are the first ones.
+    let (mut low, mut high) = (0, slips.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        match slips[middle] - start <= position + middle as u64 {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    position + low as u64
+}

@@ -1,0 +1,327 @@
+//! `dm_layout_g1`: zones with skews, spares, slips and defects.
+
+use super::sparing::{Kind, Room, Sectors, Sparing};
+use super::{Spot, turn};
+use std::collections::BTreeMap;
+
+/// `LBN-to-PBN mapping scheme`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// 0: cylinder by cylinder, heads ascending.
+    Ascending,
+    /// 1: heads descend in every other cylinder of a zone, ascend in its first.
+    SerpentineByZone,
+    /// 2: heads descend in odd cylinders.
+    SerpentineByCylinder,
+}
+
+/// A band of cylinders with as many sectors on every track.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Zone {
+    /// The outermost.
+    pub first_cylinder: u32,
+    /// The innermost, which belongs to the zone.
+    pub last_cylinder: u32,
+    /// Physical sectors on each track.
+    pub sectors_per_track: u32,
+    /// The angle of the zone's first sector, in revolutions.
+    pub offset: f64,
+    /// From a track to the next of the same cylinder, in revolutions.
+    pub track_skew: f64,
+    /// From a cylinder's last track to the next one's first, in revolutions.
+    pub cylinder_skew: f64,
+    /// Sectors before the zone's first block.
+    pub dead_sectors: u64,
+    /// `Number of spares`: what it counts is the sparing scheme's.
+    pub spares: u64,
+    /// Physical sectors of the zone (tracks, with [`Sparing::Tracks`]) that hold no data;
+    /// ascending, none twice.
+    pub slips: Vec<u64>,
+    /// Physical sectors (or tracks) of the zone, and what holds their data instead.
+    pub defects: Vec<(u64, u64)>,
+}
+
+impl Zone {
+    /// How many cylinders it has.
+    pub fn cylinders(&self) -> u64 {
+        u64::from(self.last_cylinder - self.first_cylinder) + 1
+    }
+}
+
+/// A zone's blocks.
+#[derive(Clone, Debug, PartialEq)]
+struct Blocks {
+    first: u64,
+    count: u64,
+    sectors: Sectors,
+    /// Where a sector (or track) with a defect went, and the way back.
+    replaced: BTreeMap<u64, u64>,
+    replaces: BTreeMap<u64, u64>,
+}
+
+/// Zones with skews, spares, slips and defects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ZonedLayout {
+    surfaces: u32,
+    mapping: Mapping,
+    sparing: Sparing,
+    zones: Vec<Zone>,
+    blocks: Vec<Blocks>,
+}
+
+impl ZonedLayout {
+    /// Most cylinders of a drive; what is above is no drive, and would overflow.
+    pub const MOST_CYLINDERS: u32 = 100_000_000;
+    /// Most surfaces of a drive.
+    pub const MOST_SURFACES: u32 = 1024;
+    /// Most sectors on a track.
+    pub const MOST_SECTORS: u32 = 1 << 20;
+
+    /// A layout of zones that ascend, none of them sharing a cylinder with another.
+    ///
+    /// # Errors
+    ///
+    /// The first zone, counted from 0, that contradicts itself or the one before it, and
+    /// why.
+    pub fn new(
+        surfaces: u32,
+        mapping: Mapping,
+        sparing: Sparing,
+        range_cylinders: u32,
+        zones: Vec<Zone>,
+    ) -> Result<ZonedLayout, (usize, String)> {
+        let mut blocks: Vec<Blocks> = Vec::new();
+        let mut last: Option<u32> = None;
+        let mut first = 0;
+        if surfaces == 0 || surfaces > Self::MOST_SURFACES {
+            return Err((0, format!("{surfaces} surfaces")));
+        }
+        for (index, zone) in zones.iter().enumerate() {
+            let here = |why: String| (index, why);
+            check(zone, last).map_err(here)?;
+            last = Some(zone.last_cylinder);
+            let room = Room {
+                cylinders: zone.cylinders(),
+                surfaces: surfaces.into(),
+                sectors_per_track: zone.sectors_per_track.into(),
+                range_cylinders: range_cylinders.into(),
+            };
+            let own = blocks_of(zone, sparing, &room, first).map_err(here)?;
+            first += own.count;
+            blocks.push(own);
+        }
+        Ok(ZonedLayout {
+            surfaces,
+            mapping,
+            sparing,
+            zones,
+            blocks,
+        })
+    }
+
+    /// Its zones, from the outermost.
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// How many surfaces it has.
+    pub fn surfaces(&self) -> u32 {
+        self.surfaces
+    }
+
+    /// How blocks go from track to track.
+    pub fn mapping(&self) -> Mapping {
+        self.mapping
+    }
+
+    /// Where its spares are.
+    pub fn sparing(&self) -> Sparing {
+        self.sparing
+    }
+
+    /// The blocks of a zone: its first and how many.
+    pub fn blocks_of_zone(&self, zone: usize) -> Option<(u64, u64)> {
+        let blocks = self.blocks.get(zone)?;
+        Some((blocks.first, blocks.count))
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.blocks.last().map_or(0, |last| last.first + last.count)
+    }
+
+    /// Where a block lies.
+    pub fn spot(&self, block: u64) -> Option<Spot> {
+        // Empty zones begin where the next one does; the last to begin there has it.
+        let index = self
+            .blocks
+            .partition_point(|zone| zone.first <= block)
+            .checked_sub(1)?;
+        let (zone, blocks) = (&self.zones[index], &self.blocks[index]);
+        if block - blocks.first >= blocks.count {
+            return None;
+        }
+        let position = block - blocks.first + zone.dead_sectors;
+        let per_track = u64::from(zone.sectors_per_track);
+        let (unit, within) = match self.sparing.kind() {
+            Kind::Tracks => (position / per_track, position % per_track),
+            _ => (position, 0),
+        };
+        let physical = blocks.sectors.physical(unit);
+        let physical = blocks.replaced.get(&physical).copied().unwrap_or(physical);
+        let physical = match self.sparing.kind() {
+            Kind::Tracks => physical * per_track + within,
+            _ => physical,
+        };
+        Some(self.spot_of(index, physical))
+    }
+
+    /// The place of a zone's physical sector.
+    fn spot_of(&self, index: usize, physical: u64) -> Spot {
+        let zone = &self.zones[index];
+        let per_track = u64::from(zone.sectors_per_track);
+        let (track, sector) = (physical / per_track, physical % per_track);
+        let (cylinder, order) = (
+            track / u64::from(self.surfaces),
+            track % u64::from(self.surfaces),
+        );
+        let tracks = order as f64 + f64::from(self.surfaces - 1) * cylinder as f64;
+        let pushed = self.blocks[index]
+            .sectors
+            .slips_before_track(track * per_track);
+        let angle = zone.offset
+            + tracks * zone.track_skew
+            + cylinder as f64 * zone.cylinder_skew
+            + (sector + pushed) as f64 / per_track as f64;
+        let absolute = zone.first_cylinder + cylinder as u32;
+        Spot {
+            cylinder: absolute,
+            head: self.head(zone, absolute, order as u32),
+            sector: sector as u32,
+            sectors_per_track: zone.sectors_per_track,
+            angle: turn(angle),
+        }
+    }
+
+    /// The head of a cylinder's track in the order of use, and the other way round.
+    fn head(&self, zone: &Zone, cylinder: u32, order: u32) -> u32 {
+        let descends = match self.mapping {
+            Mapping::Ascending => false,
+            Mapping::SerpentineByZone => (cylinder - zone.first_cylinder) % 2 == 1,
+            Mapping::SerpentineByCylinder => cylinder % 2 == 1,
+        };
+        if descends {
+            self.surfaces - 1 - order
+        } else {
+            order
+        }
+    }
+
+    /// The block at a place.
+    pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+        let index = self
+            .zones
+            .partition_point(|zone| zone.last_cylinder < cylinder);
+        let (zone, blocks) = (self.zones.get(index)?, &self.blocks[index]);
+        let outside = cylinder < zone.first_cylinder
+            || head >= self.surfaces
+            || sector >= zone.sectors_per_track;
+        if outside {
+            return None;
+        }
+        let order = self.head(zone, cylinder, head);
+        let per_track = u64::from(zone.sectors_per_track);
+        let track =
+            u64::from(cylinder - zone.first_cylinder) * u64::from(self.surfaces) + u64::from(order);
+        let (unit, within) = match self.sparing.kind() {
+            Kind::Tracks => (track, u64::from(sector)),
+            _ => (track * per_track + u64::from(sector), 0),
+        };
+        let unit = match blocks.replaces.get(&unit) {
+            Some(&bad) => bad,
+            None if blocks.replaced.contains_key(&unit) => return None,
+            None => unit,
+        };
+        let position = blocks.sectors.position(unit)?;
+        let position = match self.sparing.kind() {
+            Kind::Tracks => position * per_track + within,
+            _ => position,
+        };
+        let block = position.checked_sub(zone.dead_sectors)?;
+        (block < blocks.count).then_some(blocks.first + block)
+    }
+}
+
+fn check(zone: &Zone, last: Option<u32>) -> Result<(), String> {
+    let (from, to) = (zone.first_cylinder, zone.last_cylinder);
+    if from > to {
+        return Err(format!(
+            "it begins at cylinder {from} and ends before it, at {to}"
+        ));
+    }
+    if to >= ZonedLayout::MOST_CYLINDERS {
+        return Err(format!("cylinder {to} is of no drive"));
+    }
+    if last.is_some_and(|last| last >= from) {
+        return Err(format!(
+            "cylinder {from} is of an earlier zone, or before it"
+        ));
+    }
+    if !(1..=ZonedLayout::MOST_SECTORS).contains(&zone.sectors_per_track) {
+        return Err(format!("{} blocks on a track", zone.sectors_per_track));
+    }
+    let angles = [zone.offset, zone.track_skew, zone.cylinder_skew];
+    if angles.iter().any(|angle| !angle.is_finite()) {
+        return Err("an angle is not a number".to_owned());
+    }
+    if !zone.slips.is_sorted_by(|a, b| a < b) {
+        return Err("its slips do not ascend".to_owned());
+    }
+    Ok(())
+}
+
+fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<Blocks, String> {
+    let sectors = Sectors::new(sparing, room, zone.spares, &zone.slips)?;
+    let (data, per_track) = match sparing.kind() {
+        Kind::Tracks => (
+            sectors.data() * room.sectors_per_track,
+            room.sectors_per_track,
+        ),
+        _ => (sectors.data(), 1),
+    };
+    let count = data.checked_sub(zone.dead_sectors).ok_or_else(|| {
+        let dead = zone.dead_sectors;
+        format!("{dead} dead sectors are more than the {data} that hold data")
+    })?;
+    let mut replaced = BTreeMap::new();
+    let mut replaces = BTreeMap::new();
+    let physical = room.cylinders * room.surfaces * room.sectors_per_track / per_track;
+    let defects: &[(u64, u64)] = match sparing {
+        Sparing::None => &[],
+        _ => &zone.defects,
+    };
+    for &(bad, instead) in defects.iter().filter(|(bad, instead)| bad != instead) {
+        if bad >= physical || instead >= physical {
+            return Err(format!(
+                "the defect {bad}, {instead} is beyond the zone's {physical}"
+            ));
+        }
+        let twice = replaced.insert(bad, instead).is_some();
+        if replaces.insert(instead, bad).is_some() || twice {
+            return Err(format!("the defect {bad}, {instead} is given twice"));
+        }
+    }
+    let taken = |at: &&u64| !replaced.contains_key(at) && sectors.position(**at).is_some();
+    if let Some(taken) = replaces.keys().find(taken) {
+        return Err(format!(
+            "{taken} replaces a defect, but holds a block of its own"
+        ));
+    }
+    Ok(Blocks {
+        first,
+        count,
+        sectors,
+        replaced,
+        replaces,
+    })
+}

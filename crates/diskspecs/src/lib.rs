@@ -1,0 +1,56 @@
+//! DiskSim's parameter files and validation traces: drives that others have measured.
+//!
+//! ```
+//! use diskperf_diskspecs::{Files, import};
+//!
+//! let text = "dm_disk SMALL { Block count = 80, Number of data surfaces = 2,
+//!     Number of cylinders = 4,
+//!     Mechanical Model = dm_mech_g1 { Access time type = trackSwitchPlusRotation,
+//!         Seek type = constant, Constant seek time = 2.5, Head switch time = 0.5,
+//!         Add. write settling delay = 0.0, Rotation speed (in rpms) = 6000 },
+//!     Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 0,
+//!         Sparing scheme used = 0, Zones = [ dm_layout_g1_zone {
+//!             First cylinder number = 0, Last cylinder number = 3, Blocks per track = 10,
+//!             Offset of first block = 0.0, Empty space at zone front = 0,
+//!             Skew for track switch = 2, Skew for cylinder switch = 3,
+//!             Number of spares = 0, slips = [], defects = [] } ] } }";
+//! let files = Files::Memory([("small.model".to_owned(), text.to_owned())].into());
+//! let drive = &import("small.model", &files)?.drives[0];
+//! let spot = drive.model.layout.spot(20).expect("the drive has 80 blocks");
+//! assert_eq!((spot.cylinder, spot.head, spot.angle), (1, 0, 0.5));
+//! # Ok::<(), diskperf_diskspecs::Errors>(())
+//! ```
+//!
+//! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` as typed [`Drive`]s. Every
+//!   key is used, listed in [`Import::without_effect`], or refused with its place. The
+//!   values are those of the files: what a trace shows of the drive lies beside them.
+//! - [`layout`]: from a block to its cylinder, head, sector and angle, and back.
+//! - [`trace`]: the closed-loop `validate` form of trace.
+//! - [`phase`]: whether a trace holds the spindle's phase, at which period, and whether its
+//!   pauses are before or after their requests.
+//!
+//! Nothing here does I/O but reading the files that are asked for, and nothing knows how a
+//! drive is modelled.
+
+mod files;
+mod firmware;
+mod import;
+mod keys;
+pub mod layout;
+mod mechanics;
+mod model;
+pub mod phase;
+mod run;
+mod seek;
+mod text;
+pub mod trace;
+
+pub use diskperf_diagnostics::{Errors, Place, Problem};
+pub use files::Files;
+pub use firmware::{AfterMs, Cache, FastWrite, Firmware, ReadAhead, Scheduler};
+pub use import::{Drive, Import, import};
+pub use keys::WithoutEffect;
+pub use mechanics::Mechanics;
+pub use model::Model;
+pub use run::{Bus, Controller, DataPath};
+pub use seek::{Seek, SeekTable};

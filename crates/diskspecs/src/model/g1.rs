@@ -1,0 +1,163 @@
+//! `dm_layout_g1`.
+
+use diskperf_diagnostics::{Place, Problem};
+
+use super::{Bounds, Skews};
+use crate::keys::{Findings, Keys, Missing, whole};
+use crate::layout::{Mapping, Sparing, Zone, ZonedLayout};
+use crate::text::{Block, ValueKind};
+
+pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Option<ZonedLayout> {
+    let keys = Keys::new(block, findings, Missing::Refuse);
+    let mapping = keys.count("LBN-to-PBN mapping scheme", 0..=2);
+    let mapping = mapping.map(|number| match number {
+        0 => Mapping::Ascending,
+        1 => Mapping::SerpentineByZone,
+        _ => Mapping::SerpentineByCylinder,
+    });
+    let sparing = keys.count("Sparing scheme used", 0..=10);
+    let sparing = sparing.and_then(Sparing::of_number);
+    let range = match sparing {
+        Some(Sparing::RangeEnd) => keys.count("Rangesize for sparing", 1..=1 << 30),
+        _ => {
+            keys.ignore(&["Rangesize for sparing"], "of sparing scheme 8 alone");
+            Some(1)
+        }
+    };
+    keys.ignore(&["Skew units"], "only a zone's own key acts");
+    let zones = zones(&keys, bounds, sparing);
+    keys.finish();
+    let (places, zones) = zones?;
+    let layout = ZonedLayout::new(bounds.surfaces, mapping?, sparing?, range? as u32, zones);
+    match layout {
+        Ok(layout) => Some(layout),
+        Err((zone, why)) => {
+            let problem = Problem::error(format!("zone {zone} cannot be")).at(&places[zone], why);
+            findings.error(problem);
+            None
+        }
+    }
+}
+
+/// The zones, and where each begins.
+fn zones(
+    keys: &Keys<'_>,
+    bounds: &Bounds,
+    sparing: Option<Sparing>,
+) -> Option<(Vec<Place>, Vec<Zone>)> {
+    let (entry, values) = keys.list("Zones")?;
+    if values.is_empty() {
+        let problem = Problem::error("a drive without zones");
+        let problem = problem.at(&entry.value.place, "nothing stands here");
+        keys.findings
+            .error(problem.help("list a `dm_layout_g1_zone { .. }` for each zone"));
+        return None;
+    }
+    let (mut places, mut zones) = (Vec::new(), Vec::new());
+    for value in values {
+        let block = match &value.kind {
+            ValueKind::Block(block) if block.kind.written() == "dm_layout_g1_zone" => block,
+            _ => {
+                let title = format!("{} is not a zone", value.describe());
+                let problem = Problem::error(title);
+                let label = "here belongs `dm_layout_g1_zone { .. }`";
+                keys.findings.error(problem.at(&value.place, label));
+                return None;
+            }
+        };
+        places.push(value.place.clone());
+        zones.push(zone(block, bounds, sparing, keys.findings)?);
+    }
+    Some((places, zones))
+}
+
+fn zone(
+    block: &Block,
+    bounds: &Bounds,
+    sparing: Option<Sparing>,
+    findings: &Findings,
+) -> Option<Zone> {
+    let keys = Keys::new(block, findings, Missing::Refuse);
+    let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
+    let first_cylinder = keys.count("First cylinder number", 0..=most);
+    let last_cylinder = keys.count("Last cylinder number", 0..=most);
+    let sectors = u64::from(ZonedLayout::MOST_SECTORS);
+    let sectors = keys.count("Blocks per track", 1..=sectors);
+    let dead_sectors = keys.count("Empty space at zone front", 0..=1 << 60);
+    let spares = keys.count("Number of spares", 0..=1 << 60);
+    if let Some(last) = last_cylinder {
+        check_last(&keys, bounds, last);
+    }
+    let slips = numbers(&keys, "slips");
+    let defects = numbers(&keys, "defects");
+    if sparing == Some(Sparing::None) {
+        let why = "sparing scheme 0 has no spares, slips or defects";
+        keys.ignore(&["Number of spares", "slips", "defects"], why);
+    }
+    let skews = Skews::read(&keys, "Offset of first block", sectors.unwrap_or(1) as u32);
+    keys.finish();
+    let (defects, skews, mut slips) = (defects?, skews?, slips?);
+    if !defects.len().is_multiple_of(2) {
+        let entry = keys.need("defects")?;
+        keys.refuse(entry, "pairs: what is bad, and what replaces it");
+        return None;
+    }
+    if !slips.is_sorted()
+        && let Some(entry) = keys.find("slips")
+    {
+        let warning = Problem::warning("the slips of a zone do not ascend");
+        findings.warning(warning.at(&entry.value.place, "they are taken in order"));
+        slips.sort_unstable();
+    }
+    Some(Zone {
+        first_cylinder: first_cylinder? as u32,
+        last_cylinder: last_cylinder? as u32,
+        sectors_per_track: sectors? as u32,
+        offset: skews.offset,
+        track_skew: skews.track,
+        cylinder_skew: skews.cylinder,
+        dead_sectors: dead_sectors?,
+        spares: spares?,
+        slips,
+        defects: defects
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect(),
+    })
+}
+
+/// Files that were extracted from drives say one cylinder too few: they count from 0.
+fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
+    let cylinders = u64::from(bounds.cylinders);
+    let Some(entry) = keys.find("Last cylinder number") else {
+        return;
+    };
+    if last > cylinders {
+        keys.refuse(entry, format!("the drive has {cylinders} cylinders"));
+    } else if last == cylinders {
+        let title = format!("the zones have one cylinder more than the drive's {cylinders}");
+        let warning = Problem::warning(title).at(&entry.value.place, "the zone is taken");
+        keys.findings.warning(warning);
+    }
+}
+
+/// A list of whole numbers; empty if it is missing.
+fn numbers(keys: &Keys<'_>, key: &str) -> Option<Vec<u64>> {
+    if keys.find(key).is_none() {
+        return Some(Vec::new());
+    }
+    let (_, values) = keys.list(key)?;
+    let mut numbers = Vec::with_capacity(values.len());
+    for value in values {
+        match whole(value) {
+            Some(number) => numbers.push(number),
+            None => {
+                let title = format!("{} is not a sector", value.describe());
+                let problem = Problem::error(title).at(&value.place, "a whole number");
+                keys.findings.error(problem);
+                return None;
+            }
+        }
+    }
+    Some(numbers)
+}

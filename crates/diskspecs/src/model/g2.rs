@@ -1,0 +1,123 @@
+//! `dm_layout_g2`: zones, and a map of extents in a file of its own.
+
+use diskperf_diagnostics::{Place, Problem, Text};
+use std::sync::Arc;
+
+use super::{Bounds, Skews};
+use crate::files::Files;
+use crate::keys::{Findings, Keys, Missing};
+use crate::layout::{Extent, MappedLayout, MappedZone, ZonedLayout};
+use crate::mechanics::named_file;
+use crate::text::{Block, ValueKind, excerpt};
+
+pub(super) fn read(
+    block: &Block,
+    bounds: &Bounds,
+    files: &Files,
+    findings: &Findings,
+) -> Option<MappedLayout> {
+    let keys = Keys::new(block, findings, Missing::Refuse);
+    let map = keys.word("Layout Map File");
+    let map = map.and_then(|(entry, name)| named_file(&keys, entry, name, files));
+    let zones = keys.list("Zones");
+    let zones: Option<Vec<MappedZone>> = zones.and_then(|(_, values)| {
+        let zones = values.iter().map(|value| match &value.kind {
+            ValueKind::Block(block) => zone(block, findings),
+            _ => {
+                let title = format!("{} is not a zone", value.describe());
+                let label = "here belongs `dm_layout_g2_zone { .. }`";
+                findings.error(Problem::error(title).at(&value.place, label));
+                None
+            }
+        });
+        zones.collect()
+    });
+    keys.finish();
+    let (path, content) = map?;
+    let text = Arc::new(Text::new(path, content));
+    let (extents, places) = match extents(&text) {
+        Ok(found) => found,
+        Err(problem) => {
+            findings.error(problem);
+            return None;
+        }
+    };
+    match MappedLayout::new(bounds.surfaces, zones?, extents) {
+        Ok(layout) => Some(layout),
+        Err((extent, why)) => {
+            let place = extent.map_or(&block.kind, |extent| &places[extent]);
+            findings.error(Problem::error("the map cannot be").at(place, why));
+            None
+        }
+    }
+}
+
+fn zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
+    let keys = Keys::new(block, findings, Missing::Refuse);
+    let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
+    let first_cylinder = keys.count("First cylinder number", 0..=most);
+    let last_cylinder = keys.count("Last cylinder number", 0..=most);
+    let sectors = u64::from(ZonedLayout::MOST_SECTORS);
+    let sectors = keys.count("Blocks per track", 1..=sectors);
+    let skews = Skews::read(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
+    keys.ignore(&["First LBN", "Last LBN"], "the map says where blocks are");
+    keys.finish();
+    let skews = skews?;
+    Some(MappedZone {
+        first_cylinder: first_cylinder? as u32,
+        last_cylinder: last_cylinder? as u32,
+        sectors_per_track: sectors? as u32,
+        offset: skews.offset,
+        track_skew: skews.track,
+        cylinder_skew: skews.cylinder,
+    })
+}
+
+/// The extents of a map, and where each is written: two lines that say nothing here, one
+/// with the drive's size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1
+/// blocks, and `Defect at ..`.
+fn extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
+    let (mut extents, mut places) = (Vec::new(), Vec::new());
+    let mut start = 0;
+    for (number, line) in text.content().split_inclusive('\n').enumerate() {
+        let place = Place::new(text, start..start + line.trim_end().len());
+        start += line.len();
+        let line = line.trim();
+        if number < 3 || line.is_empty() || line.starts_with("Defect at") {
+            continue;
+        }
+        let Some(extent) = extent(line) else {
+            let title = format!("`{}` is not an extent", excerpt(line));
+            let label = "not `lbn L --> cyl C, head H, sect S, seqcnt K`";
+            return Err(Problem::error(title).at(&place, label));
+        };
+        extents.push(extent);
+        places.push(place);
+    }
+    match extents.is_empty() {
+        true => {
+            Err(Problem::error("a map without extents").at(&Place::start(text), "in this file"))
+        }
+        false => Ok((extents, places)),
+    }
+}
+
+fn extent(line: &str) -> Option<Extent> {
+    let (block, place) = line.split_once("-->")?;
+    let first_block = block.trim().strip_prefix("lbn")?.trim().parse().ok();
+    let first_block = first_block.filter(|&block: &u64| block < 1 << 60)?;
+    let mut fields = place.split(',').map(str::trim);
+    let mut number = |name: &str| -> Option<u32> {
+        let field = fields.next()?.strip_prefix(name)?.trim().parse().ok()?;
+        (field < ZonedLayout::MOST_CYLINDERS).then_some(field)
+    };
+    let (cylinder, head) = (number("cyl")?, number("head")?);
+    let (sector, more) = (number("sect")?, number("seqcnt")?);
+    fields.next().is_none().then_some(Extent {
+        first_block,
+        blocks: more + 1,
+        cylinder,
+        head,
+        sector,
+    })
+}

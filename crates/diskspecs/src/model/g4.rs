@@ -1,0 +1,228 @@
+//! `dm_layout_g4`: patterns within patterns, as numbers in lists.
+
+use diskperf_diagnostics::{Place, Problem};
+
+use crate::keys::{Findings, Keys, Missing, real};
+use crate::layout::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
+use crate::text::{Block, Value, ValueKind};
+
+pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> {
+    let keys = Keys::new(block, findings, Missing::Refuse);
+    let tracks = keys.list("TP").map(|(_, values)| tracks(values));
+    let indices = keys.list("IDX").map(|(_, values)| indices(values));
+    let list = |key: &str| match keys.find(key) {
+        Some(_) => keys.list(key).map_or(&[][..], |(_, values)| values),
+        None => &[],
+    };
+    let slips = groups::<2>(
+        list("Slips"),
+        "pairs: a block, and how many are passed over",
+    );
+    let what = "sixes: block, blocks, cylinder, head, sector, sectors on the track";
+    let remaps = groups::<6>(list("Remaps"), what);
+    keys.finish();
+    let read = || {
+        let (tracks, slips, remaps) = (tracks?, slips, remaps);
+        let (indices, places) = match indices? {
+            Ok(read) => read,
+            Err(problem) => return Some(Err(problem)),
+        };
+        let layout = tracks.and_then(|tracks| {
+            let slips = slips?.iter().map(|&[at, count]| (at, count)).collect();
+            let remaps: Option<Vec<Remap>> = remaps?.iter().map(remap).collect();
+            let large =
+                || Problem::error("a number of a remap is too large").at(&block.kind, "in here");
+            let layout = IndexedLayout::new(tracks, indices, slips, remaps.ok_or_else(large)?);
+            layout.map_err(|(at, why)| {
+                let place = at.map(|(index, entry)| &places[index][entry]);
+                Problem::error("the layout cannot be").at(place.unwrap_or(&block.kind), why)
+            })
+        });
+        Some(layout)
+    };
+    match read()? {
+        Ok(layout) => Some(layout),
+        Err(problem) => {
+            findings.error(problem);
+            None
+        }
+    }
+}
+
+fn tracks(values: &[Value]) -> Result<Vec<TrackPart>, Problem> {
+    let triples = groups::<3>(
+        values,
+        "triples: first sector, last sector, sectors on the track",
+    )?;
+    let parts = triples.into_iter().map(|numbers| {
+        let [low, high, sectors_per_track] = numbers.map(u32::try_from);
+        Some(TrackPart {
+            low: low.ok()?,
+            high: high.ok()?,
+            sectors_per_track: sectors_per_track.ok()?,
+        })
+    });
+    let parts: Option<Vec<TrackPart>> = parts.collect();
+    parts.ok_or_else(|| {
+        let problem = Problem::error("a track of `TP` is too long");
+        match values.first() {
+            Some(first) => problem.at(&first.place, "in this list"),
+            None => problem,
+        }
+    })
+}
+
+fn remap(numbers: &[u64; 6]) -> Option<Remap> {
+    let small = |at: usize| u32::try_from(numbers[at]).ok();
+    Some(Remap {
+        first_block: numbers[0],
+        blocks: numbers[1],
+        cylinder: small(2)?,
+        head: small(3)?,
+        sector: small(4)?,
+        sectors_per_track: small(5)?,
+    })
+}
+
+/// Lists may be grouped by more lists, or not.
+fn flat(values: &[Value]) -> Vec<&Value> {
+    let mut open: Vec<&Value> = values.iter().rev().collect();
+    let mut flat = Vec::new();
+    while let Some(value) = open.pop() {
+        match &value.kind {
+            ValueKind::List(inner) => open.extend(inner.iter().rev()),
+            _ => flat.push(value),
+        }
+    }
+    flat
+}
+
+fn groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>, Problem> {
+    let flat = flat(values);
+    let mut groups = Vec::new();
+    for group in flat.chunks(N) {
+        let wrong = |value: &Value| {
+            let title = format!("{} does not belong here", value.describe());
+            Problem::error(title).at(&value.place, format!("here belong {what}"))
+        };
+        let mut numbers = [0; N];
+        if group.len() < N {
+            return Err(wrong(group[0]));
+        }
+        for (number, value) in numbers.iter_mut().zip(group) {
+            *number = crate::keys::whole(value).ok_or_else(|| wrong(value))?;
+        }
+        groups.push(numbers);
+    }
+    Ok(groups)
+}
+
+type Indices = (Vec<Vec<IndexEntry>>, Vec<Vec<Place>>);
+
+fn indices(values: &[Value]) -> Result<Indices, Problem> {
+    let (mut indices, mut places) = (Vec::new(), Vec::new());
+    for value in values {
+        let ValueKind::List(values) = &value.kind else {
+            let title = format!("{} is not an index", value.describe());
+            return Err(Problem::error(title).at(&value.place, "here belongs a list of entries"));
+        };
+        let mut fields = Fields {
+            values: flat(values).into_iter(),
+            last: &value.place,
+        };
+        // A list without entries is refused at the list itself.
+        let (mut entries, mut own) = (Vec::new(), Vec::new());
+        while let Some(first) = fields.values.as_slice().first() {
+            own.push(first.place.clone());
+            entries.push(fields.entry()?);
+        }
+        if own.is_empty() {
+            own.push(value.place.clone());
+        }
+        indices.push(entries);
+        places.push(own);
+    }
+    Ok((indices, places))
+}
+
+/// The values of an index, one after the other.
+struct Fields<'v> {
+    values: std::vec::IntoIter<&'v Value>,
+    last: &'v Place,
+}
+
+impl<'v> Fields<'v> {
+    fn next(&mut self, what: &str) -> Result<&'v Value, Problem> {
+        let value = self.values.next().ok_or_else(|| {
+            let problem = Problem::error("an entry of an index ends too early");
+            problem.at(self.last, format!("after this belongs {what}"))
+        })?;
+        self.last = &value.place;
+        Ok(value)
+    }
+
+    fn number(&mut self, what: &str) -> Result<f64, Problem> {
+        let value = self.next(what)?;
+        let number = real(value).filter(|number| number.abs() <= 9e15);
+        number.ok_or_else(|| {
+            let title = format!("{} cannot stand here", value.describe());
+            Problem::error(title).at(&value.place, format!("here belongs {what}"))
+        })
+    }
+
+    fn whole(&mut self, what: &str) -> Result<i64, Problem> {
+        let number = self.number(what)?;
+        match number.fract() == 0.0 {
+            true => Ok(number as i64),
+            false => Err(Problem::error(format!("{number} is not whole"))
+                .at(self.last, format!("here belongs {what}"))),
+        }
+    }
+
+    fn count(&mut self, what: &str) -> Result<u64, Problem> {
+        let number = self.whole(what)?;
+        u64::try_from(number).map_err(|_| {
+            let title = format!("{number} is below 0");
+            Problem::error(title).at(self.last, format!("here belongs {what}"))
+        })
+    }
+
+    fn entry(&mut self) -> Result<IndexEntry, Problem> {
+        let first_block = self.count("the first block")?;
+        let cylinder = self.whole("the first cylinder")?;
+        let offset = self.number("the offset in revolutions")?;
+        let blocks = self.count("the blocks of a repetition")?;
+        let cylinder_step = self.whole("the cylinders of a repetition")?;
+        let angle_step = self.number("the angle of a repetition, in revolutions")?;
+        let run_blocks = self.count("the blocks of the run")?;
+        // The steps say it too.
+        self.whole("the cylinders of the run")?;
+        let kind = self.next("`TRACK` or `IDX`")?;
+        let child = self.count("the number of a part")? as usize;
+        let part = match kind.place.written() {
+            "TRACK" => {
+                let head = self.count("the head of a track")?;
+                let head = u32::try_from(head).map_err(|_| {
+                    Problem::error(format!("there is no head {head}")).at(self.last, "here")
+                })?;
+                Part::Track { part: child, head }
+            }
+            "IDX" => Part::Index(child),
+            _ => {
+                let title = format!("{} is no part", kind.describe());
+                let label = "here belongs `TRACK` or `IDX`";
+                return Err(Problem::error(title).at(&kind.place, label));
+            }
+        };
+        Ok(IndexEntry {
+            first_block,
+            cylinder,
+            offset,
+            blocks,
+            cylinder_step,
+            angle_step,
+            run_blocks,
+            part,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! `.parv`: what of a run reaches the drive: the bus and the controller.
+
+use diskperf_diagnostics::{Place, Problem};
+
+use crate::keys::{Findings, Keys, Missing};
+use crate::text::{Block, Component, Document, Value, ValueKind, excerpt};
+
+/// The bus that a drive is on, as the file has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bus {
+    /// `Arbitration time`, in milliseconds.
+    pub arbitration_ms: f64,
+    /// `Read block transfer time` of one sector, in milliseconds.
+    pub read_block_ms: f64,
+    /// `Write block transfer time` of one sector, in milliseconds.
+    pub write_block_ms: f64,
+}
+
+/// The controller between the drive's bus and the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Controller {
+    /// `Scale for delays`.
+    pub delay_scale: f64,
+    /// `Bulk sector transfer time`, in milliseconds.
+    pub sector_transfer_ms: f64,
+}
+
+/// What lies between a drive and the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DataPath {
+    /// The innermost bus: the drive's.
+    pub bus: Bus,
+    /// The innermost controller.
+    pub controller: Controller,
+}
+
+/// A drive of the topology: the block that describes it, and its path.
+pub(crate) struct Attached<'d> {
+    pub(crate) block: &'d Block,
+    pub(crate) path: DataPath,
+}
+
+/// What is known of a type of block.
+pub(crate) enum BlockKind {
+    Drive,
+    Model,
+    Bus,
+    Controller,
+    Driver,
+    /// Of DiskSim's output and load.
+    WithoutEffect(&'static str),
+    Unknown,
+}
+
+pub(crate) fn kind(block: &Block) -> BlockKind {
+    match block.kind.written() {
+        "disksim_disk" => BlockKind::Drive,
+        "dm_disk" => BlockKind::Model,
+        "disksim_bus" => BlockKind::Bus,
+        "disksim_ctlr" => BlockKind::Controller,
+        "disksim_iodriver" => BlockKind::Driver,
+        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect("of DiskSim's own output"),
+        "disksim_synthio" | "disksim_pf" | "disksim_iosim" => {
+            BlockKind::WithoutEffect("a trace or a program is the load")
+        }
+        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect("each drive is alone"),
+        _ => BlockKind::Unknown,
+    }
+}
+
+/// Reads the blocks that are no drives, and finds the drives of the topology.
+pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attached<'d>> {
+    for block in &document.blocks {
+        match kind(block) {
+            BlockKind::Drive | BlockKind::Model => {}
+            BlockKind::Bus => drop(bus(block, findings)),
+            BlockKind::Controller => drop(controller(block, findings)),
+            BlockKind::Driver => driver(block, findings),
+            BlockKind::WithoutEffect(why) => {
+                findings.without_effect(block.title(), &block.kind, why);
+            }
+            BlockKind::Unknown => {
+                let kind = excerpt(block.kind.written());
+                let problem = Problem::error(format!("`{kind}` is not known"));
+                findings.error(problem.at(&block.kind, "no drive that can be imported"));
+            }
+        }
+    }
+    let mut attached = Vec::new();
+    for component in &document.topology {
+        let path = DataPath::default();
+        walk(component, document, path, findings, &mut attached);
+    }
+    attached
+}
+
+fn walk<'d>(
+    component: &Component,
+    document: &'d Document,
+    mut path: DataPath,
+    findings: &Findings,
+    attached: &mut Vec<Attached<'d>>,
+) {
+    let Some(block) = block_of(&component.name, document) else {
+        let name = excerpt(component.name.written());
+        let problem = Problem::error(format!("`{name}` is not described"));
+        let problem = problem.at(&component.name, "a component of the topology");
+        let help = format!("write `instantiate [ {name} ] as NAME` with the name of a block");
+        return findings.error(problem.help(help));
+    };
+    let (says, is) = (component.kind.written(), block.kind.written());
+    if says != is {
+        let title = format!(
+            "`{}` is not of this type",
+            excerpt(component.name.written())
+        );
+        let label = format!("its block is a `{}`", excerpt(is));
+        return findings.error(Problem::error(title).at(&component.kind, label));
+    }
+    // Their keys were checked where they stand.
+    let silent = Findings::default();
+    match kind(block) {
+        BlockKind::Bus => path.bus = bus(block, &silent),
+        BlockKind::Controller => path.controller = controller(block, &silent),
+        BlockKind::Drive => {
+            let is_known = |known: &Attached<'_>| std::ptr::eq(known.block, block);
+            if !attached.iter().any(is_known) {
+                attached.push(Attached { block, path });
+            }
+        }
+        _ => {}
+    }
+    for part in &component.parts {
+        walk(part, document, path, findings, attached);
+    }
+}
+
+/// The block of an instance.
+fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
+    let has_name = |value: &Value| match &value.kind {
+        ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),
+        _ => value.place.written() == name.written(),
+    };
+    let instances = document.instances.iter();
+    let mut named = instances.filter(|instances| instances.names.iter().any(has_name));
+    let wanted = named
+        .next()
+        .map_or(name, |instances| &instances.of)
+        .written();
+    let mut blocks = document.blocks.iter();
+    blocks.find(|block| {
+        block
+            .name
+            .as_ref()
+            .is_some_and(|own| own.written() == wanted)
+    })
+}
+
+/// Whether a name such as `disk2` is of the range `disk0 .. disk3`.
+fn is_between(name: &str, first: &str, last: &str) -> bool {
+    let split = |name: &str| {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = name[letters.len()..].parse::<u64>().ok();
+        number.map(|number| (letters.to_owned(), number))
+    };
+    match (split(name), split(first), split(last)) {
+        (Some(name), Some(first), Some(last)) => {
+            name.0 == first.0 && first.0 == last.0 && (first.1..=last.1).contains(&name.1)
+        }
+        _ => false,
+    }
+}
+
+fn bus(block: &Block, findings: &Findings) -> Bus {
+    let keys = Keys::new(block, findings, Missing::Zero);
+    let bus = Bus {
+        arbitration_ms: keys.milliseconds("Arbitration time"),
+        read_block_ms: keys.milliseconds("Read block transfer time"),
+        write_block_ms: keys.milliseconds("Write block transfer time"),
+    };
+    let alone = "the drive is alone on its bus";
+    keys.ignore(&["type", "Arbitration type"], alone);
+    keys.ignore(&["Print stats"], "of DiskSim's own output");
+    keys.finish();
+    bus
+}
+
+fn controller(block: &Block, findings: &Findings) -> Controller {
+    let keys = Keys::new(block, findings, Missing::Zero);
+    if let Some(entry) = keys.find("type")
+        && !matches!(entry.value.kind, ValueKind::Integer(1 | 2))
+    {
+        keys.refuse(entry, "1 or 2: a controller without a cache of its own");
+    }
+    let controller = Controller {
+        delay_scale: keys.real_or_zero("Scale for delays", 0.0..=1e6),
+        sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
+    };
+    let one = "one request at a time is under way";
+    keys.ignore(&["Maximum queue length", "Use queueing in subsystem"], one);
+    keys.ignore(&["Print stats"], "of DiskSim's own output");
+    keys.finish();
+    controller
+}
+
+fn driver(block: &Block, findings: &Findings) {
+    let keys = Keys::new(block, findings, Missing::Zero);
+    keys.only(
+        "Constant access time",
+        0,
+        "the drive's own time is what is measured",
+    );
+    if keys.find("Scheduler").is_some()
+        && let Some((entry, _)) = keys.block("Scheduler")
+    {
+        let why = "the driver's queue is empty: one request at a time is under way";
+        findings.without_effect("Scheduler".to_owned(), &entry.key_place, why);
+    }
+    let one = "one request at a time is under way";
+    keys.ignore(&["type", "Use queueing in subsystem", "Print stats"], one);
+    keys.finish();
+}

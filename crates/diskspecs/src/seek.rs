@@ -1,0 +1,176 @@
+//! How long the arm moves.
+
+use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use std::sync::Arc;
+
+use crate::keys::{LONGEST_MS, MOST_PROBLEMS};
+use crate::text::excerpt;
+
+/// Distances and times as they were measured: a `.seek` file. Tables jump and fall.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeekTable {
+    /// Cylinders and milliseconds, by ascending distance; at least one.
+    points: Vec<(u32, f64)>,
+}
+
+/// The time of a seek by its distance.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seek {
+    /// The same for every distance.
+    Constant {
+        /// The time, in milliseconds.
+        time_ms: f64,
+    },
+    /// Through three points, by Lee's formula: a + b sqrt(d-1) + c (d-1), which has the
+    /// given average over uniform pairs of cylinders.
+    ThreePoints {
+        /// Of one cylinder, in milliseconds.
+        single_ms: f64,
+        /// The average over uniform pairs, in milliseconds.
+        average_ms: f64,
+        /// From the first cylinder to the last, in milliseconds.
+        full_ms: f64,
+    },
+    /// `HPL seek equation values`, V1 to V6: below V1 cylinders V2 + V3 sqrt(d) ms, else
+    /// V4 + V5 d; one cylinder takes V6 unless that is -1.
+    Hpl {
+        /// V1 to V6.
+        values: [f64; 6],
+        /// `First ten seek times` in milliseconds, which hold for 1 to 10 cylinders.
+        first_ten_ms: Option<[f64; 10]>,
+    },
+    /// As it was measured.
+    Table(SeekTable),
+}
+
+impl Seek {
+    /// The time in milliseconds of a seek over some of a drive's cylinders; 0 for none.
+    pub fn time_ms(&self, distance_cylinders: u32, cylinders: u32) -> f64 {
+        if distance_cylinders == 0 {
+            return 0.0;
+        }
+        let d = f64::from(distance_cylinders);
+        match self {
+            Seek::Constant { time_ms } => *time_ms,
+            Seek::ThreePoints {
+                single_ms,
+                average_ms,
+                full_ms,
+            } => {
+                let c = f64::from(cylinders.max(1));
+                let x = (15.0 * average_ms - 10.0 * single_ms - 5.0 * full_ms) / (3.0 * c.sqrt());
+                let y = (7.0 * single_ms - 15.0 * average_ms + 8.0 * full_ms) / (3.0 * c);
+                x * (d - 1.0).sqrt() + y * (d - 1.0) + single_ms
+            }
+            Seek::Hpl {
+                values: [v1, v2, v3, v4, v5, v6],
+                first_ten_ms,
+            } => {
+                let listed = first_ten_ms.as_ref();
+                let listed = listed.and_then(|times| times.get(distance_cylinders as usize - 1));
+                match listed {
+                    Some(time) => *time,
+                    None if distance_cylinders == 1 && *v6 != -1.0 => *v6,
+                    None if d < *v1 => v2 + v3 * d.sqrt(),
+                    None => v4 + v5 * d,
+                }
+            }
+            Seek::Table(table) => table.time_ms(distance_cylinders),
+        }
+    }
+}
+
+impl SeekTable {
+    /// Reads a `.seek` file: `cylinders, milliseconds[, deviation]` on each line, with
+    /// `Seek distances measured: N` before them or not.
+    ///
+    /// # Errors
+    ///
+    /// Lines that are something else, distances that do not ascend, or other than N.
+    pub fn parse(name: &str, content: &str) -> Result<SeekTable, Errors> {
+        let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
+        let mut points: Vec<(u32, f64)> = Vec::new();
+        let mut problems = Vec::new();
+        let mut announced = None;
+        let mut start = 0;
+        for line in content.split_inclusive('\n') {
+            let from = start + (line.len() - line.trim_start().len());
+            start += line.len();
+            let line = line.trim();
+            let place = Place::new(&text, from..from + line.len());
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if let Some(count) = line.strip_prefix("Seek distances measured:") {
+                announced = Some((count.trim().parse::<usize>().ok(), place));
+                continue;
+            }
+            let last = points.last().map_or(0, |&(distance, _)| distance);
+            match point(line, last) {
+                Ok(point) => points.push(point),
+                Err(why) => {
+                    let title = format!("`{}` is not a point of a seek curve", excerpt(line));
+                    let help = "write `CYLINDERS, MILLISECONDS`, the distances ascending";
+                    problems.push(Problem::error(title).at(&place, why).help(help));
+                }
+            }
+            if problems.len() >= MOST_PROBLEMS {
+                break;
+            }
+        }
+        if let Some((count, place)) = announced
+            && count != Some(points.len())
+            && problems.is_empty()
+        {
+            let title = format!("the file has {} of its distances", points.len());
+            let problem = Problem::error(title).at(&place, "this line says otherwise");
+            problems.push(problem.help("is the file whole?"));
+        }
+        if points.is_empty() && problems.is_empty() {
+            problems
+                .push(Problem::error("a seek curve without points").at(&Place::start(&text), ""));
+        }
+        Errors::none_of(problems)?;
+        Ok(SeekTable { points })
+    }
+
+    /// Cylinders and milliseconds, by ascending distance.
+    pub fn points(&self) -> &[(u32, f64)] {
+        &self.points
+    }
+
+    /// Linear between the points; below the first from (0, 0); beyond the last by the
+    /// last slope. Never below 0.
+    pub fn time_ms(&self, distance_cylinders: u32) -> f64 {
+        let points = &self.points;
+        let above = points.partition_point(|&(distance, _)| distance < distance_cylinders);
+        let at = |index: usize| (f64::from(points[index].0), points[index].1);
+        let last = points.len() - 1;
+        let (low, high) = match above {
+            0 => ((0.0, 0.0), at(0)),
+            above if above <= last => (at(above - 1), at(above)),
+            _ if last == 0 => ((0.0, 0.0), at(0)),
+            _ => (at(last - 1), at(last)),
+        };
+        let slope = (high.1 - low.1) / (high.0 - low.0);
+        let time = high.1 + slope * (f64::from(distance_cylinders) - high.0);
+        time.max(0.0)
+    }
+}
+
+fn point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
+    let mut fields = line.split(',').map(str::trim);
+    let distance = fields.next().and_then(|text| text.parse::<u32>().ok());
+    let distance = distance.ok_or("the distance is not a whole number")?;
+    if distance <= last {
+        return Err("the distance is not above the one before");
+    }
+    let time = fields.next().and_then(|text| text.parse::<f64>().ok());
+    let time = time.filter(|time| (0.0..=LONGEST_MS).contains(time));
+    let time = time.ok_or("the time is not a number of milliseconds")?;
+    let deviation = fields.next().map(|text| text.parse::<f64>().is_ok());
+    match (deviation, fields.next()) {
+        (None | Some(true), None) => Ok((distance, time)),
+        _ => Err("there is more than a distance, a time and a deviation"),
+    }
+}

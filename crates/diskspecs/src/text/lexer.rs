@@ -1,0 +1,242 @@
+//! Text to words and marks, through files that name one another.
+
+use diskperf_diagnostics::{Place, Problem, Text};
+use std::sync::Arc;
+
+use super::excerpt;
+use crate::files::Files;
+
+/// A parameter file with all that it takes in; the largest known ones are maps of a
+/// few hundred kilobytes.
+pub(crate) const LONGEST_BYTES: usize = 4 << 20;
+/// Files within one another.
+const DEEPEST_SOURCE: usize = 16;
+/// Files that are taken in, in all.
+const MOST_SOURCES: usize = 256;
+/// Blocks and lists within one another.
+const DEEPEST_NESTING: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Word,
+    OpenBlock,
+    CloseBlock,
+    OpenList,
+    CloseList,
+    Comma,
+    Equals,
+    /// Of the outermost file.
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) place: Place,
+}
+
+/// A file that is being read.
+struct Frame {
+    text: Arc<Text>,
+    at_byte: usize,
+    /// How many brackets were open when it began.
+    open_before: usize,
+}
+
+pub(super) struct Lexer<'f> {
+    files: &'f Files,
+    frames: Vec<Frame>,
+    /// The brackets that are open.
+    open: Vec<Token>,
+    bytes: usize,
+    sources: usize,
+}
+
+impl<'f> Lexer<'f> {
+    pub(super) fn new(files: &'f Files, name: &str, content: String) -> Result<Self, Problem> {
+        let mut lexer = Lexer {
+            files,
+            frames: Vec::new(),
+            open: Vec::new(),
+            bytes: 0,
+            sources: 0,
+        };
+        lexer.enter(name.to_owned(), content)?;
+        Ok(lexer)
+    }
+
+    fn enter(&mut self, name: String, content: String) -> Result<(), Problem> {
+        self.bytes += content.len();
+        if self.bytes > LONGEST_BYTES {
+            let title =
+                format!("`{name}` and what takes it in are more than {LONGEST_BYTES} bytes");
+            let help = "parameters of a drive are some kilobytes: is this such a file?";
+            return Err(Problem::error(title).help(help));
+        }
+        let at_byte = if content.starts_with('\u{feff}') {
+            3
+        } else {
+            0
+        };
+        self.frames.push(Frame {
+            text: Arc::new(Text::new(name, content)),
+            at_byte,
+            open_before: self.open.len(),
+        });
+        Ok(())
+    }
+
+    /// Goes on in another file, and comes back at its end.
+    pub(super) fn source(&mut self, named: &Place) -> Result<(), Problem> {
+        let chain = || {
+            let names = self.frames.iter().map(|frame| frame.text.name());
+            names.collect::<Vec<_>>().join(" -> ")
+        };
+        let name = named.written();
+        if self.frames.len() >= DEEPEST_SOURCE {
+            let title = format!("files take in one another more than {DEEPEST_SOURCE} deep");
+            let help = format!("the chain is {} -> {}", chain(), excerpt(name));
+            return Err(Problem::error(title)
+                .at(named, "and here comes one more")
+                .help(help));
+        }
+        self.sources += 1;
+        if self.sources > MOST_SOURCES {
+            let title = format!("more than {MOST_SOURCES} files are taken in");
+            return Err(Problem::error(title).at(named, "this one is too many"));
+        }
+        let beside = named.file().to_owned();
+        let opened = self.files.open(name, &beside, LONGEST_BYTES);
+        let (path, content) = opened.map_err(|why| {
+            let title = format!("cannot read `{}`", excerpt(name));
+            let help = "it is looked for beside this file, then in the folders of the search";
+            Problem::error(title).at(named, why).help(help)
+        })?;
+        if self.frames.iter().any(|frame| frame.text.name() == path) {
+            let title = format!("`{}` takes in itself", excerpt(&path));
+            let help = format!("the chain is {} -> {}", chain(), excerpt(&path));
+            return Err(Problem::error(title).at(named, "here again").help(help));
+        }
+        self.enter(path, content)
+    }
+
+    pub(super) fn next(&mut self) -> Result<Token, Problem> {
+        loop {
+            let Some(frame) = self.frames.last_mut() else {
+                unreachable!("the outermost file is never left");
+            };
+            let rest = &frame.text.content()[frame.at_byte..];
+            let start = frame.at_byte + blank_bytes(rest);
+            frame.at_byte = start;
+            let end = start + token_bytes(&frame.text.content()[start..]);
+            let place = Place::new(&frame.text, start..end);
+            if start < end {
+                frame.at_byte = end;
+                return self.token(place);
+            }
+            self.end_of_file(&place)?;
+            if self.frames.len() == 1 {
+                return Ok(Token {
+                    kind: Kind::End,
+                    place,
+                });
+            }
+            self.frames.pop();
+        }
+    }
+
+    fn token(&mut self, place: Place) -> Result<Token, Problem> {
+        let kind = match place.written() {
+            "{" => Kind::OpenBlock,
+            "}" => Kind::CloseBlock,
+            "[" => Kind::OpenList,
+            "]" => Kind::CloseList,
+            "," => Kind::Comma,
+            "=" => Kind::Equals,
+            word => {
+                if let Some(at) = word.find(|c: char| c.is_control()) {
+                    let problem = Problem::error("a control character");
+                    let problem = problem.at(&place.part(at..at + 1), "here");
+                    return Err(problem.help("is this a text file?"));
+                }
+                Kind::Word
+            }
+        };
+        let token = Token { kind, place };
+        match kind {
+            Kind::OpenBlock | Kind::OpenList => self.opened(&token)?,
+            Kind::CloseBlock | Kind::CloseList => self.closed(&token)?,
+            _ => {}
+        }
+        Ok(token)
+    }
+
+    fn opened(&mut self, token: &Token) -> Result<(), Problem> {
+        if self.open.len() >= DEEPEST_NESTING {
+            let title = format!("blocks and lists are more than {DEEPEST_NESTING} deep");
+            return Err(Problem::error(title).at(&token.place, "and here comes one more"));
+        }
+        self.open.push(token.clone());
+        Ok(())
+    }
+
+    fn closed(&mut self, token: &Token) -> Result<(), Problem> {
+        let before = self.frames.last().map_or(0, |frame| frame.open_before);
+        let wanted = match token.kind {
+            Kind::CloseBlock => Kind::OpenBlock,
+            _ => Kind::OpenList,
+        };
+        let mark = token.place.written();
+        match self.open.last() {
+            Some(open) if self.open.len() > before && open.kind == wanted => {
+                self.open.pop();
+                Ok(())
+            }
+            Some(open) if self.open.len() > before => {
+                let title = format!("`{mark}` does not close `{}`", open.place.written());
+                let help = format!("`{}` is at {}", open.place.written(), open.place);
+                Err(Problem::error(title).at(&token.place, "here").help(help))
+            }
+            _ => {
+                let title = format!("`{mark}` closes nothing in this file");
+                Err(Problem::error(title).at(&token.place, "here"))
+            }
+        }
+    }
+
+    fn end_of_file(&self, end: &Place) -> Result<(), Problem> {
+        let before = self.frames.last().map_or(0, |frame| frame.open_before);
+        match self.open.last() {
+            Some(open) if self.open.len() > before => {
+                let title = format!("`{}` ends too early", end.file());
+                let label = format!("`{}` is not closed", open.place.written());
+                let help = "is the file whole? Each `{` needs its `}`, each `[` its `]`";
+                Err(Problem::error(title).at(&open.place, label).help(help))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Blanks and comments at the start of a text.
+fn blank_bytes(text: &str) -> usize {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if !rest.starts_with('#') {
+            return text.len() - rest.len();
+        }
+        rest = rest.find('\n').map_or("", |end| &rest[end..]);
+    }
+}
+
+/// The mark or the word at the start of a text.
+fn token_bytes(text: &str) -> usize {
+    let ends = |c: char| c.is_whitespace() || "{}[],=#".contains(c);
+    match text.find(ends) {
+        // A mark is a byte; blanks and comments were passed over before.
+        Some(0) => 1,
+        Some(end) => end,
+        None => text.len(),
+    }
+}

@@ -1,0 +1,318 @@
+//! Words and marks to a tree.
+
+use diskperf_diagnostics::{Place, Problem};
+use std::collections::HashSet;
+
+use super::excerpt;
+use super::lexer::{Kind, Lexer, Token};
+use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
+use crate::files::Files;
+
+/// Second definitions that are told of.
+const MOST_WARNINGS: usize = 50;
+
+/// Reads a file and what it takes in.
+///
+/// # Errors
+///
+/// The first thing that is not of the grammar.
+pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Document, Problem> {
+    let mut parser = Parser {
+        lexer: Lexer::new(files, name, content)?,
+        ahead: None,
+        document: Document {
+            blocks: Vec::new(),
+            instances: Vec::new(),
+            topology: Vec::new(),
+            warnings: Vec::new(),
+        },
+    };
+    parser.statements()?;
+    Ok(parser.document)
+}
+
+struct Parser<'f> {
+    lexer: Lexer<'f>,
+    /// What was looked at and not taken. It is empty wherever `source` may stand.
+    ahead: Option<Token>,
+    document: Document,
+}
+
+impl Parser<'_> {
+    fn next(&mut self) -> Result<Token, Problem> {
+        match self.ahead.take() {
+            Some(token) => Ok(token),
+            None => self.lexer.next(),
+        }
+    }
+
+    fn peek(&mut self) -> Result<&Token, Problem> {
+        let token = self.next()?;
+        Ok(self.ahead.insert(token))
+    }
+
+    fn expect(&mut self, kind: Kind, what: &str) -> Result<Place, Problem> {
+        let token = self.next()?;
+        match token.kind == kind {
+            true => Ok(token.place),
+            false => Err(unexpected(&token, what)),
+        }
+    }
+
+    /// The next token that is not of `source FILE`.
+    fn item(&mut self) -> Result<Token, Problem> {
+        loop {
+            let token = self.next()?;
+            if token.kind != Kind::Word || token.place.written() != "source" {
+                return Ok(token);
+            }
+            let name = self.expect(Kind::Word, "the name of a file")?;
+            self.lexer.source(&name)?;
+        }
+    }
+
+    fn statements(&mut self) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        loop {
+            let token = self.item()?;
+            match (token.kind, token.place.written()) {
+                (Kind::End, _) => return Ok(()),
+                (Kind::Word, "instantiate") => self.instantiate()?,
+                (Kind::Word, "topology") => {
+                    let kind = self.expect(Kind::Word, "the type of a component")?;
+                    let component = self.component(kind)?;
+                    self.document.topology.push(component);
+                }
+                (Kind::Word, _) => {
+                    let block = self.block(token.place)?;
+                    match block
+                        .name
+                        .as_ref()
+                        .filter(|name| !names.insert(name.written().to_owned()))
+                    {
+                        Some(name) => self.second("this name", &name.clone()),
+                        None => self.document.blocks.push(block),
+                    }
+                }
+                _ => return Err(unexpected(&token, "a block, as in `dm_disk NAME { .. }`")),
+            }
+        }
+    }
+
+    fn second(&mut self, what: &str, place: &Place) {
+        if self.document.warnings.len() < MOST_WARNINGS {
+            let title = format!("a second definition of `{}`", excerpt(place.written()));
+            let label = format!("{what} was given before: the first one holds");
+            let warning = Problem::warning(title).at(place, label);
+            self.document.warnings.push(warning);
+        }
+    }
+
+    fn instantiate(&mut self) -> Result<(), Problem> {
+        self.expect(Kind::OpenList, "`[` and names")?;
+        let names = self.list()?;
+        let wanted = "`as` and the name of a block";
+        let as_place = self.expect(Kind::Word, wanted)?;
+        if as_place.written() != "as" {
+            let kind = Kind::Word;
+            return Err(unexpected(
+                &Token {
+                    kind,
+                    place: as_place,
+                },
+                wanted,
+            ));
+        }
+        let of = self.expect(Kind::Word, "the name of a block")?;
+        self.document.instances.push(Instances { names, of });
+        Ok(())
+    }
+
+    fn component(&mut self, kind: Place) -> Result<Component, Problem> {
+        let name = self.expect(Kind::Word, "the name of a component")?;
+        self.expect(Kind::OpenList, "`[` and what hangs on the component")?;
+        let mut parts = Vec::new();
+        loop {
+            let token = self.next()?;
+            match token.kind {
+                Kind::CloseList => return Ok(Component { kind, name, parts }),
+                Kind::Comma => {}
+                Kind::Word => parts.push(self.component(token.place)?),
+                _ => return Err(unexpected(&token, "a component or `]`")),
+            }
+        }
+    }
+
+    /// What follows a block's type.
+    fn block(&mut self, kind: Place) -> Result<Block, Problem> {
+        let token = self.next()?;
+        let name = match token.kind {
+            Kind::OpenBlock => None,
+            Kind::Word => {
+                self.expect(Kind::OpenBlock, "`{` and the keys of the block")?;
+                Some(token.place)
+            }
+            _ => return Err(unexpected(&token, "the name of a block or `{`")),
+        };
+        let entries = self.entries()?;
+        Ok(Block {
+            kind,
+            name,
+            entries,
+        })
+    }
+
+    fn entries(&mut self) -> Result<Vec<Entry>, Problem> {
+        let mut entries = Vec::new();
+        let mut keys = HashSet::new();
+        loop {
+            let token = self.item()?;
+            match token.kind {
+                Kind::CloseBlock => return Ok(entries),
+                Kind::Word => {
+                    let entry = self.entry(token.place)?;
+                    match keys.insert(entry.key.clone()) {
+                        true => entries.push(entry),
+                        false => self.second("this key", &entry.key_place),
+                    }
+                }
+                _ => return Err(unexpected(&token, "a key or `}`")),
+            }
+            let token = self.next()?;
+            match token.kind {
+                Kind::Comma => {}
+                Kind::CloseBlock => return Ok(entries),
+                _ => return Err(unexpected(&token, "`,` or `}`")),
+            }
+        }
+    }
+
+    fn entry(&mut self, first: Place) -> Result<Entry, Problem> {
+        let mut key = first.written().to_owned();
+        loop {
+            let token = self.next()?;
+            match token.kind {
+                Kind::Equals => break,
+                Kind::Word => {
+                    key.push(' ');
+                    key.push_str(token.place.written());
+                }
+                _ => return Err(unexpected(&token, "`=` and a value")),
+            }
+        }
+        let key_place = first.part(0..key.len());
+        let value = self.value()?;
+        Ok(Entry {
+            key,
+            key_place,
+            value,
+        })
+    }
+
+    fn value(&mut self) -> Result<Value, Problem> {
+        let token = self.item()?;
+        self.value_of(token)
+    }
+
+    fn value_of(&mut self, token: Token) -> Result<Value, Problem> {
+        let place = token.place;
+        let kind = match token.kind {
+            Kind::OpenList => ValueKind::List(self.list()?),
+            Kind::Word => match self.peek()? {
+                Token {
+                    kind: Kind::OpenBlock,
+                    ..
+                } => ValueKind::Block(self.block(place.clone())?.into()),
+                Token {
+                    kind: Kind::Word,
+                    place: dots,
+                } if dots.written() == ".." => {
+                    self.next()?;
+                    ValueKind::Range(self.expect(Kind::Word, "the last name of a range")?)
+                }
+                Token {
+                    kind: Kind::Word, ..
+                } => {
+                    let name = self.next()?.place;
+                    let open = self.expect(Kind::OpenBlock, "`{` and the keys of a block");
+                    let help = format!("is a `,` missing behind `{}`?", excerpt(place.written()));
+                    open.map_err(|problem| problem.help(help))?;
+                    let entries = self.entries()?;
+                    let (kind, name) = (place.clone(), Some(name));
+                    ValueKind::Block(Box::new(Block {
+                        kind,
+                        name,
+                        entries,
+                    }))
+                }
+                _ => scalar(&place)?,
+            },
+            _ => {
+                let kind = token.kind;
+                return Err(unexpected(&Token { kind, place }, "a value"));
+            }
+        };
+        Ok(Value { kind, place })
+    }
+
+    /// What follows `[`.
+    fn list(&mut self) -> Result<Vec<Value>, Problem> {
+        let mut values = Vec::new();
+        loop {
+            let token = self.item()?;
+            if token.kind == Kind::CloseList {
+                return Ok(values);
+            }
+            values.push(self.value_of(token)?);
+            let token = self.next()?;
+            match token.kind {
+                Kind::Comma => {}
+                Kind::CloseList => return Ok(values),
+                _ => return Err(unexpected(&token, "`,` or `]`")),
+            }
+        }
+    }
+}
+
+fn unexpected(token: &Token, wanted: &str) -> Problem {
+    let title = match token.kind {
+        Kind::End => "the file ends too early".to_owned(),
+        _ => format!("`{}` is not expected here", excerpt(token.place.written())),
+    };
+    Problem::error(title).at(&token.place, format!("here belongs {wanted}"))
+}
+
+/// A number if it is written as one, a word otherwise.
+fn scalar(place: &Place) -> Result<ValueKind, Problem> {
+    let text = place.written();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let hexadecimal = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
+    let hexadecimal = hexadecimal.filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+    let too_large = |what: &str| Problem::error("the number is too large").at(place, what);
+    if let Some(hex) = hexadecimal.filter(|hex| !hex.is_empty()) {
+        let number = i64::from_str_radix(hex, 16);
+        let number = number.map_err(|_| too_large("more than 63 bits"))?;
+        return Ok(ValueKind::Integer(if negative { -number } else { number }));
+    }
+    if all_digits(digits) {
+        let number = text.parse();
+        return number
+            .map(ValueKind::Integer)
+            .map_err(|_| too_large("more than 63 bits"));
+    }
+    let mantissa = digits.split(['e', 'E']).next().unwrap_or(digits);
+    let parts = mantissa.split_once('.');
+    if parts.is_some_and(|(whole, part)| all_digits(whole) && all_digits(part))
+        && let Ok(number) = text.parse::<f64>()
+    {
+        return match number.is_finite() {
+            true => Ok(ValueKind::Real(number)),
+            false => Err(too_large("more than a floating-point number holds")),
+        };
+    }
+    Ok(ValueKind::Word)
+}

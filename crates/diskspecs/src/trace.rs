@@ -1,0 +1,121 @@
+//! The closed-loop `validate` form of trace: what was asked of a drive that had one
+//! request at a time, and how long it took.
+
+use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use std::sync::Arc;
+
+use crate::keys::MOST_PROBLEMS;
+use crate::text::excerpt;
+
+/// Reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// `R`.
+    Read,
+    /// `W`.
+    Write,
+}
+
+/// One line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Reading or writing.
+    pub operation: Operation,
+    /// The first logical block, of 512 bytes.
+    pub first_block: u64,
+    /// How many blocks; at least 1.
+    pub blocks: u32,
+    /// From issue to completion as measured, in microseconds.
+    pub service_us: f64,
+    /// A pause without a request, in microseconds: before this request or after it, which
+    /// the form does not say ([`crate::phase`] finds it).
+    pub think_us: f64,
+}
+
+/// A drive's largest request: 2^24 blocks are 8 GiB.
+const MOST_BLOCKS: u32 = 1 << 24;
+/// Twelve days, in microseconds.
+const LONGEST_US: f64 = 1e12;
+/// Blocks beyond this are of no drive: 2^60.
+const LAST_BLOCK: u64 = 1 << 60;
+
+/// Reads a trace. The second field, `Hit` or `Miss`, means something in a few traces only
+/// and is not kept.
+///
+/// # Errors
+///
+/// Every line that is not one request, with its number; a file without requests.
+pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
+    let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
+    let mut requests = Vec::new();
+    let mut problems = Vec::new();
+    let mut start = 0;
+    for line in content.split_inclusive('\n') {
+        let from = start;
+        start += line.len();
+        if line.trim().is_empty() {
+            continue;
+        }
+        match request(line) {
+            Ok(request) => requests.push(request),
+            Err((field, why)) => {
+                // The field is a part of the line.
+                let at = from + (field.as_ptr() as usize - line.as_ptr() as usize);
+                let place = Place::new(&text, at..at + field.len());
+                let title = format!("`{}` is not a request", excerpt(line.trim()));
+                let help = "write `R|W Hit|Miss FIRST-BLOCK BLOCKS SERVICE-US THINK-US`";
+                problems.push(Problem::error(title).at(&place, why).help(help));
+            }
+        }
+        if problems.len() >= MOST_PROBLEMS {
+            break;
+        }
+    }
+    if requests.is_empty() && problems.is_empty() {
+        let problem = Problem::error("a trace without requests");
+        problems.push(problem.at(&Place::start(&text), "the file is empty"));
+    }
+    Errors::none_of(problems)?;
+    Ok(requests)
+}
+
+/// The request of a line, or the field that is wrong with what is wrong of it.
+fn request(line: &str) -> Result<Request, (&str, &'static str)> {
+    let end = &line[line.trim_end().len()..];
+    let mut fields = line.split_whitespace();
+    let mut next = || fields.next().ok_or((&end[..0], "the line ends too early"));
+    let operation = match next()? {
+        "R" => Operation::Read,
+        "W" => Operation::Write,
+        field => return Err((field, "neither `R` nor `W`")),
+    };
+    let field = next()?;
+    if !["Hit", "Miss"].contains(&field) {
+        return Err((field, "neither `Hit` nor `Miss`"));
+    }
+    let field = next()?;
+    let first_block = field.parse().ok().filter(|&block: &u64| block < LAST_BLOCK);
+    let first_block = first_block.ok_or((field, "not the number of a block"))?;
+    let field = next()?;
+    let blocks = field.parse().ok();
+    let blocks = blocks.filter(|blocks| (1..=MOST_BLOCKS).contains(blocks));
+    let blocks = blocks.ok_or((field, "not a number of blocks"))?;
+    let mut microseconds = || {
+        let field = next()?;
+        let time = field.parse::<f64>().ok();
+        let time = time.filter(|time| (0.0..=LONGEST_US).contains(time));
+        time.ok_or((field, "not a number of microseconds"))
+    };
+    let service_us = microseconds()?;
+    let think_us = microseconds()?;
+    match fields.next() {
+        Some(field) => Err((field, "one field too many")),
+        None => Ok(Request {
+            operation,
+            first_block,
+            blocks,
+            service_us,
+            think_us,
+        }),
+    }
+}

@@ -1,0 +1,171 @@
+//! What is read.
+
+use super::*;
+use diskperf_diskspecs::layout::Layout;
+use diskperf_diskspecs::{DataPath, Seek, trace};
+
+fn taken(file: &str, piece: &str, by: &str) -> Import {
+    changed(file, piece, by).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn a_drive_has_the_values_of_its_files() {
+    let import = import("small.parv", &Files::Memory(small())).expect("a drive");
+    assert_eq!(import.drives.len(), 1);
+    let drive = &import.drives[0];
+    let DataPath { bus, controller } = drive.path.expect("a topology");
+    assert_eq!((bus.read_block_ms, bus.write_block_ms), (0.05, 0.06));
+    assert_eq!(controller.delay_scale, 2.0);
+    assert_eq!(drive.read_sector_ms(), 0.05);
+    let firmware = drive.firmware.expect("electronics");
+    assert_eq!(firmware.cache.segment_blocks, 32);
+    assert_eq!(
+        (firmware.write_miss.read, firmware.write_miss.write),
+        (0.7, 0.8)
+    );
+    assert_eq!(
+        firmware.extra_write_disconnect_ms,
+        Some([0.1, 0.2, 0.3, 0.4])
+    );
+    assert_eq!(drive.model.mechanics.write_settle_ms, -0.25);
+    // Skews in sectors are cut to whole ones.
+    let Layout::Zoned(layout) = &drive.model.layout else {
+        panic!("it has zones");
+    };
+    assert_eq!((layout.blocks(), layout.zones()[0].track_skew), (76, 0.2));
+    let why = |key: &str| {
+        let line = import.without_effect.iter().find(|line| line.key == key);
+        line.unwrap_or_else(|| panic!("{key} is lost")).why
+    };
+    assert_eq!(why("disksim_global Global"), "of DiskSim's own output");
+    assert_eq!(why("Minimum seek delay"), "DiskSim does not use it");
+    assert!(import.warnings.is_empty(), "{:?}", import.warnings);
+}
+
+#[test]
+fn the_first_definition_holds() {
+    let twice = "Head switch time = 0.5, Head switch time = 0.7";
+    let import = taken("small.model", "Head switch time = 0.5", twice);
+    assert_eq!(import.drives[0].model.mechanics.head_switch_ms, 0.5);
+    assert_eq!(import.warnings.len(), 1);
+    let place = import.warnings[0].place().expect("a place").to_string();
+    assert_eq!(place, "small.model:10:31");
+}
+
+#[test]
+fn a_missing_key_of_the_electronics_is_said() {
+    let import = taken("small.diskspecs", "Per-request overhead time = 0.1,", "");
+    let firmware = import.drives[0].firmware.expect("electronics");
+    assert_eq!(firmware.per_request_ms, 0.0);
+    let title = import.warnings[0].title();
+    assert_eq!(
+        title,
+        "disksim_disk SMALL has no `Per-request overhead time`"
+    );
+}
+
+#[test]
+fn skews_may_be_revolutions() {
+    let angles = "Skew units = revolutions, Skew for track switch = 0.29, #";
+    let import = taken(
+        "small.model",
+        "Skew for track switch = 2.9,",
+        &format!("{angles}\n"),
+    );
+    let spot = import.drives[0].model.layout.spot(10).expect("a place");
+    assert_eq!(spot.angle, 0.29);
+}
+
+#[test]
+fn seeks_are_those_of_their_curves() {
+    let cylinders = 200;
+    let curve = diskperf_diskspecs::SeekTable::parse("s", "1, 1\n10, 3\n100, 8\n");
+    let table = Seek::Table(curve.expect("a curve"));
+    let times = [0, 4, 190].map(|distance| table.time_ms(distance, cylinders));
+    assert_eq!((times[0], times[2]), (0.0, 13.0));
+    assert!((times[1] - 5.0 / 3.0).abs() < 1e-12);
+    let hpl = |first_ten_ms| Seek::Hpl {
+        values: [600.0, 1.5, 0.25, 4.0, 0.003, -1.0],
+        first_ten_ms,
+    };
+    // The mean over uniform pairs, in closed form by the length of the stroke.
+    assert!((mean(&hpl(None), 2000) - 6.301_58).abs() < 2e-3);
+    assert_eq!(hpl(Some([9.0; 10])).time_ms(10, 2000), 9.0);
+    let (single_ms, average_ms, full_ms) = (1.0, 8.5, 17.0);
+    let points = Seek::ThreePoints {
+        single_ms,
+        average_ms,
+        full_ms,
+    };
+    let c = 10_000;
+    assert!(
+        (mean(&points, c) - average_ms).abs() < 2e-2,
+        "{}",
+        mean(&points, c)
+    );
+    assert!((points.time_ms(c, c) - full_ms).abs() < 2e-3);
+}
+
+/// Over distinct pairs of cylinders.
+fn mean(seek: &Seek, cylinders: u32) -> f64 {
+    let c = f64::from(cylinders);
+    let distances = 1..cylinders;
+    let weighted =
+        distances.map(|d| 2.0 * (c - f64::from(d)) / (c * (c - 1.0)) * seek.time_ms(d, cylinders));
+    weighted.sum()
+}
+
+#[test]
+fn a_trace_is_read_line_by_line() {
+    let text = "R Hit    2992396   4  13670.00000  35942.00000\nW Miss 7 1 0.5 0\n";
+    let requests = trace::parse("t.trace", text).expect("a trace");
+    assert_eq!(requests.len(), 2);
+    assert_eq!(
+        (requests[0].first_block, requests[0].service_us),
+        (2_992_396, 13_670.0)
+    );
+    assert_eq!(requests[1].operation, trace::Operation::Write);
+}
+
+const MAPPED: &str = "dm_layout_g2 { Layout Map File = small.map, Zones = [ dm_layout_g2_zone {
+    First cylinder number = 0, Last cylinder number = 3, First LBN = 0, Last LBN = 39,
+    Blocks per track = 10, Zone Skew = 0, Skew for track switch = 2,
+    Skew for cylinder switch = 3 } ] }";
+const MAP: &str = "layout of a drive\n\n4 cylinders, 0 rot, 2 heads\n\
+    lbn 0 --> cyl 0, head 0, sect 0, seqcnt 9\nlbn 10 --> cyl 0, head 1, sect 1, seqcnt 8\n\
+    Defect at cyl 0, head 1, sect 0\n";
+const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
+    [ [ 0, 0, 0.0, 10, 1, 0.15, 20, 2, TRACK, 0, 0 ], [ 20, 1, 0.0, 10, -1, 0.15, 20, 2, TRACK, 0, 1 ] ],
+    [ 0, 0, 0.0, 40, 2, 0.5, 80, 4, IDX, 0 ] ], Slips = [ 5, 1 ],
+    Remaps = [ 12, 1, 4, 0, 3, 10 ] }";
+
+/// The small drive with another layout.
+pub(crate) fn with_layout(layout: &str) -> Result<Import, Errors> {
+    let mut files = small();
+    let model = files.get_mut("small.model").expect("a file");
+    let start = model.find("dm_layout_g1 {").expect("a layout");
+    let end = model.rfind('}').expect("an end");
+    model.replace_range(start..end, layout);
+    files.insert("small.map".to_owned(), MAP.to_owned());
+    import("small.parv", &Files::Memory(files))
+}
+
+#[test]
+fn maps_and_patterns_are_layouts_too() {
+    let mapped = with_layout(MAPPED).unwrap_or_else(|errors| panic!("{errors}"));
+    let layout = &mapped.drives[0].model.layout;
+    assert_eq!(layout.blocks(), 19);
+    let spot = layout.spot(10).expect("a place");
+    assert_eq!((spot.head, spot.sector), (1, 1));
+    assert!((spot.angle - 0.3).abs() < 1e-12);
+    let indexed = with_layout(INDEXED).unwrap_or_else(|errors| panic!("{errors}"));
+    let layout = &indexed.drives[0].model.layout;
+    assert_eq!(layout.blocks(), 79);
+    let place = |block| {
+        layout
+            .spot(block)
+            .map(|spot| (spot.cylinder, spot.head, spot.sector))
+    };
+    let wanted = [(0, 0, 4), (0, 0, 6), (4, 0, 3), (3, 1, 1)];
+    assert_eq!([4, 5, 12, 60].map(place), wanted.map(Some));
+}

@@ -1,0 +1,401 @@
+//! Layouts by hand, and random ones: these fail when a block lies where it should not,
+//! twice, or nowhere.
+
+use diskperf_diskspecs::layout::{
+    Extent, IndexEntry, IndexedLayout, MappedLayout, MappedZone, Part, Remap, TrackPart,
+};
+use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Zone, ZonedLayout};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use std::collections::HashSet;
+
+/// Four cylinders, two surfaces, ten sectors a track; skews of two and three sectors.
+fn zone() -> Zone {
+    Zone {
+        first_cylinder: 0,
+        last_cylinder: 3,
+        sectors_per_track: 10,
+        track_skew: 0.2,
+        cylinder_skew: 0.3,
+        ..Zone::default()
+    }
+}
+
+fn layout(mapping: Mapping, sparing: Sparing, range_cylinders: u32, zone: Zone) -> ZonedLayout {
+    let layout = ZonedLayout::new(2, mapping, sparing, range_cylinders, vec![zone]);
+    layout.unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+fn plain(sparing: Sparing, spares: u64) -> ZonedLayout {
+    let zone = Zone { spares, ..zone() };
+    layout(Mapping::Ascending, sparing, 2, zone)
+}
+
+fn place(layout: &ZonedLayout, block: u64) -> (u32, u32, u32) {
+    let spot = layout.spot(block).expect("a place");
+    (spot.cylinder, spot.head, spot.sector)
+}
+
+#[test]
+fn angles_are_those_of_the_skews() {
+    for mapping in [Mapping::Ascending, Mapping::SerpentineByZone] {
+        let layout = layout(mapping, Sparing::None, 1, zone());
+        let wanted = [
+            (0, 0.0),
+            (9, 0.9),
+            (10, 0.2),
+            (20, 0.5),
+            (30, 0.7),
+            (40, 0.0),
+        ];
+        for (block, angle) in wanted {
+            let found = layout.spot(block).expect("a place").angle;
+            let off = (found - angle + 0.5).rem_euclid(1.0) - 0.5;
+            assert!(off.abs() < 1e-12, "{mapping:?} {block}: {found}");
+        }
+    }
+}
+
+#[test]
+fn serpentines_turn_at_the_cylinder() {
+    let layout = layout(Mapping::SerpentineByZone, Sparing::None, 1, zone());
+    let heads = [0, 10, 20, 30, 40].map(|block| place(&layout, block).1);
+    assert_eq!(heads, [0, 1, 1, 0, 0]);
+    let shifted = Zone {
+        first_cylinder: 1,
+        last_cylinder: 2,
+        ..zone()
+    };
+    let by_zone = self::layout(Mapping::SerpentineByZone, Sparing::None, 1, shifted.clone());
+    let by_cylinder = self::layout(Mapping::SerpentineByCylinder, Sparing::None, 1, shifted);
+    assert_eq!((place(&by_zone, 0).1, place(&by_cylinder, 0).1), (0, 1));
+}
+
+#[test]
+fn totals_are_what_the_schemes_leave() {
+    let dead = Zone {
+        spares: 1,
+        dead_sectors: 5,
+        ..zone()
+    };
+    let slipped = |sparing, spares, slips: &[u64]| {
+        let zone = Zone {
+            spares,
+            slips: slips.to_vec(),
+            ..zone()
+        };
+        layout(Mapping::Ascending, sparing, 2, zone).blocks()
+    };
+    let totals = [
+        plain(Sparing::Tracks, 1).blocks(),
+        plain(Sparing::CylinderEnd, 1).blocks(),
+        plain(Sparing::TrackEnd, 1).blocks(),
+        plain(Sparing::RangeEnd, 3).blocks(),
+        plain(Sparing::ZoneEnd, 1).blocks(),
+        layout(Mapping::Ascending, Sparing::ZoneEnd, 1, dead).blocks(),
+        slipped(Sparing::DiskEnd, 0, &[5, 6]),
+        slipped(Sparing::CylinderEndSlipOn, 1, &[5, 6]),
+        slipped(Sparing::ZoneEndSlipOn, 1, &[5, 6]),
+    ];
+    assert_eq!(totals, [70, 76, 72, 74, 79, 74, 78, 74, 77]);
+}
+
+#[test]
+fn cylinders_begin_behind_the_spares_of_those_before() {
+    for (sparing, spares, block, cylinder) in [
+        (Sparing::ZoneEnd, 1, 20, 1),
+        (Sparing::CylinderEnd, 1, 19, 1),
+        (Sparing::TrackEnd, 1, 18, 1),
+        (Sparing::RangeEnd, 3, 37, 2),
+    ] {
+        let layout = plain(sparing, spares);
+        assert_eq!(place(&layout, block), (cylinder, 0, 0), "{sparing:?}");
+        assert_eq!(place(&layout, block - 1).0, cylinder - 1, "{sparing:?}");
+    }
+    // Spares in front come before the first block.
+    assert_eq!(place(&plain(Sparing::CylinderFront, 3), 0), (0, 0, 3));
+    assert_eq!(place(&plain(Sparing::CylinderFront, 3), 17), (1, 0, 3));
+}
+
+#[test]
+fn slips_push_and_defects_move() {
+    let slipped = Zone {
+        spares: 2,
+        slips: vec![5, 6],
+        ..zone()
+    };
+    let slipped = layout(Mapping::Ascending, Sparing::ZoneEnd, 1, slipped);
+    assert_eq!([4, 5, 6].map(|block| place(&slipped, block).2), [4, 7, 8]);
+    let moved = Zone {
+        spares: 1,
+        defects: vec![(5, 79), (9, 9)],
+        ..zone()
+    };
+    let moved = layout(Mapping::Ascending, Sparing::ZoneEnd, 1, moved);
+    assert_eq!(place(&moved, 5), (3, 1, 9));
+    assert_eq!(moved.block_at(0, 0, 5), None);
+    assert_eq!(place(&moved, 9), (0, 0, 9));
+    let tracks = Zone {
+        spares: 2,
+        slips: vec![1],
+        defects: vec![(3, 7)],
+        ..zone()
+    };
+    let tracks = layout(Mapping::Ascending, Sparing::Tracks, 1, tracks);
+    assert_eq!(
+        [9, 10, 20].map(|block| place(&tracks, block)),
+        [(0, 0, 9), (1, 0, 0), (3, 1, 0)]
+    );
+}
+
+/// A sparing scheme, what is changed of the zone, and why it is refused.
+type Contradiction = (Sparing, fn(&mut Zone), &'static str);
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |sparing, change: fn(&mut Zone)| {
+        let mut zone = zone();
+        change(&mut zone);
+        let layout = ZonedLayout::new(2, Mapping::Ascending, sparing, 2, vec![zone]);
+        layout.expect_err("a contradiction").1
+    };
+    let cases: [Contradiction; 7] = [
+        (
+            Sparing::ZoneEnd,
+            |z| z.spares = 81,
+            "81 spares do not go into 80",
+        ),
+        (
+            Sparing::ZoneEnd,
+            |z| z.slips = vec![80],
+            "the slip 80 is beyond the zone's 80",
+        ),
+        (
+            Sparing::ZoneEnd,
+            |z| z.slips = vec![3],
+            "1 slips from 3 on are more than 0 spares",
+        ),
+        (
+            Sparing::RangeEnd,
+            |z| (z.spares, z.slips) = (1, vec![50, 60]),
+            "2 slips from 50 on are more than 1 spares",
+        ),
+        (
+            Sparing::ZoneEnd,
+            |z| z.slips = vec![4, 4],
+            "its slips do not ascend",
+        ),
+        (
+            Sparing::ZoneEnd,
+            |z| z.dead_sectors = 81,
+            "81 dead sectors are more than the 80 that hold data",
+        ),
+        (
+            Sparing::ZoneEnd,
+            |z| z.defects = vec![(5, 6)],
+            "6 replaces a defect, but holds a block of its own",
+        ),
+    ];
+    for (sparing, change, wanted) in cases {
+        assert_eq!(refused(sparing, change), wanted);
+    }
+    let twice = ZonedLayout::new(
+        2,
+        Mapping::Ascending,
+        Sparing::None,
+        1,
+        vec![zone(), zone()],
+    );
+    assert_eq!(twice.expect_err("twice").0, 1);
+}
+
+/// Every block lies at one place of the drive and no two at the same; every place that has
+/// a block has that one.
+fn is_bijection(layout: &Layout, cylinders: u32, surfaces: u32, sectors: u32) {
+    let mut places = HashSet::new();
+    for block in 0..layout.blocks() {
+        let spot = layout.spot(block).expect("a place");
+        assert!(
+            places.insert((spot.cylinder, spot.head, spot.sector)),
+            "{block} twice"
+        );
+        assert!((0.0..1.0).contains(&spot.angle), "{spot:?}");
+        let back = layout.block_at(spot.cylinder, spot.head, spot.sector);
+        assert_eq!(back, Some(block), "{spot:?}");
+    }
+    assert_eq!(layout.spot(layout.blocks()), None);
+    let mut found = 0;
+    for cylinder in 0..=cylinders {
+        for head in 0..=surfaces {
+            for sector in 0..=sectors {
+                found += u64::from(layout.block_at(cylinder, head, sector).is_some());
+            }
+        }
+    }
+    assert_eq!(found, layout.blocks());
+}
+
+const SPARINGS: u64 = 11;
+
+fn zoned() -> impl Strategy<Value = (u32, ZonedLayout)> {
+    let zone = (
+        1..6u32,
+        1..12u32,
+        0..4u64,
+        0..30u64,
+        prop::collection::btree_set(0..200u64, 0..6),
+        0..3u32,
+    );
+    let zones = prop::collection::vec(zone, 1..4);
+    let all = (1..4u32, 0..3u32, 0..SPARINGS, 1..4u32, zones);
+    all.prop_filter_map(
+        "a layout that goes together",
+        |(surfaces, mapping, sparing, range, zones)| {
+            let mapping = match mapping {
+                0 => Mapping::Ascending,
+                1 => Mapping::SerpentineByZone,
+                _ => Mapping::SerpentineByCylinder,
+            };
+            let mut next = 0;
+            let zones = zones
+                .into_iter()
+                .map(|(cylinders, sectors, spares, dead, slips, gap)| {
+                    let first = next + gap;
+                    next = first + cylinders;
+                    let all = u64::from(cylinders * surfaces * sectors);
+                    Zone {
+                        first_cylinder: first,
+                        last_cylinder: next - 1,
+                        sectors_per_track: sectors,
+                        offset: 0.3,
+                        track_skew: 0.17,
+                        cylinder_skew: 0.41,
+                        dead_sectors: dead.min(all / 4),
+                        spares,
+                        slips: slips.into_iter().filter(|slip| *slip < all).collect(),
+                        // What replaces it is a spare, or the layout is refused.
+                        defects: vec![(dead % all, all - 1)],
+                    }
+                });
+            let zones = zones.collect();
+            let sparing = Sparing::of_number(sparing)?;
+            let layout = ZonedLayout::new(surfaces, mapping, sparing, range, zones);
+            layout.ok().map(|layout| (surfaces, layout))
+        },
+    )
+}
+
+#[test]
+fn every_block_of_a_random_drive_lies_at_one_place() {
+    let asked = std::env::var("PROPTEST_RNG_SEED").ok();
+    let seed = asked.and_then(|asked| asked.parse().ok()).unwrap_or(25);
+    println!("PROPTEST_RNG_SEED={seed}");
+    let mut runner = TestRunner::new(Config {
+        cases: 600,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_global_rejects: 100_000,
+        ..Config::default()
+    });
+    let seen = std::cell::RefCell::new(HashSet::new());
+    let outcome = runner.run(&zoned(), |(surfaces, layout)| {
+        seen.borrow_mut().insert(format!("{:?}", layout.sparing()));
+        let zones = layout.zones();
+        let cylinders = zones.last().expect("a zone").last_cylinder;
+        let sectors = zones.iter().map(|zone| zone.sectors_per_track).max();
+        let sectors = sectors.expect("a zone");
+        is_bijection(&Layout::Zoned(layout), cylinders, surfaces, sectors);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(seen.borrow().len() as u64, SPARINGS, "{seen:?}");
+}
+
+#[test]
+fn a_map_of_extents_is_read_both_ways() {
+    let zone = MappedZone {
+        first_cylinder: 0,
+        last_cylinder: 1,
+        sectors_per_track: 10,
+        offset: 0.1,
+        track_skew: 0.2,
+        cylinder_skew: 0.3,
+    };
+    let extent = |first_block, blocks, cylinder, head, sector| Extent {
+        first_block,
+        blocks,
+        cylinder,
+        head,
+        sector,
+    };
+    let extents = vec![
+        extent(0, 10, 0, 0, 0),
+        extent(10, 4, 0, 1, 0),
+        // A defect at sector 4.
+        extent(14, 5, 0, 1, 5),
+        extent(19, 10, 1, 1, 0),
+        extent(29, 3, 1, 0, 7),
+    ];
+    let map = MappedLayout::new(2, vec![zone.clone()], extents.clone()).expect("a map");
+    let spot = map.spot(29).expect("a place");
+    assert_eq!((spot.cylinder, spot.head, spot.sector), (1, 0, 7));
+    // 0.1 + one track of a former cylinder 0.2 + its switch 0.3 + 7 sectors
+    assert!((spot.angle - 0.3).abs() < 1e-12, "{spot:?}");
+    assert_eq!(map.block_at(0, 1, 4), None);
+    is_bijection(&Layout::Mapped(map), 2, 2, 10);
+    let upon = extent(32, 2, 0, 0, 3);
+    let upon = MappedLayout::new(2, vec![zone], [extents, vec![upon]].concat());
+    assert_eq!(upon.expect_err("twice").1, "block 0 lies there too");
+}
+
+#[test]
+fn patterns_within_patterns_are_read_both_ways() {
+    let track = TrackPart {
+        low: 0,
+        high: 9,
+        sectors_per_track: 10,
+    };
+    let entry = |first_block, cylinder, blocks, step, turn, run_blocks, part| IndexEntry {
+        first_block,
+        cylinder,
+        offset: 0.0,
+        blocks,
+        cylinder_step: step,
+        angle_step: turn,
+        run_blocks,
+        part,
+    };
+    let head = |head| Part::Track { part: 0, head };
+    // A band of five cylinders: inwards on one surface, back on the other; three bands.
+    let band = vec![
+        entry(0, 0, 10, 1, 0.15, 50, head(0)),
+        entry(50, 4, 10, -1, 0.15, 50, head(1)),
+    ];
+    let root = vec![entry(0, 0, 100, 5, 0.5, 300, Part::Index(0))];
+    let remap = Remap {
+        first_block: 120,
+        blocks: 2,
+        cylinder: 15,
+        head: 0,
+        sector: 3,
+        sectors_per_track: 10,
+    };
+    let new = |slips: Vec<(u64, u64)>, remaps| {
+        IndexedLayout::new(vec![track], vec![band.clone(), root.clone()], slips, remaps)
+    };
+    let plain = new(Vec::new(), Vec::new()).expect("a layout");
+    let spot = plain.spot(160).expect("a place");
+    assert_eq!((spot.cylinder, spot.head, spot.sector), (8, 1, 0));
+    assert!((spot.angle - 0.65).abs() < 1e-12, "{spot:?}");
+    is_bijection(&Layout::Indexed(plain), 15, 2, 10);
+    let changed = new(vec![(40, 3), (200, 1)], vec![remap]).expect("a layout");
+    assert_eq!(changed.blocks(), 296);
+    let spot = changed.spot(40).expect("a place");
+    assert_eq!((spot.cylinder, spot.sector), (4, 3));
+    assert_eq!(changed.spot(121).expect("a place").sector, 4);
+    is_bijection(&Layout::Indexed(changed), 16, 2, 10);
+    let upon = vec![entry(0, 0, 10, 0, 0.1, 50, head(0))];
+    let upon = IndexedLayout::new(vec![track], vec![upon], Vec::new(), Vec::new());
+    let upon = upon.expect_err("repetitions of no distance");
+    assert_eq!(upon.1, "its repetitions lie upon one another");
+}

@@ -1,0 +1,178 @@
+//! Traces that were made up with a known phase: these fail when it is not found, and when
+//! one is found that is not there.
+
+use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Zone, ZonedLayout};
+use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
+use diskperf_diskspecs::trace::{Operation, Request};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const NOMINAL_US: f64 = 8000.0;
+const TRANSFER_US: f64 = 90.0;
+
+fn layout() -> Layout {
+    let zone = Zone {
+        last_cylinder: 199,
+        sectors_per_track: 100,
+        offset: 0.25,
+        track_skew: 0.13,
+        cylinder_skew: 0.21,
+        ..Zone::default()
+    };
+    let zones = vec![zone];
+    let layout = ZonedLayout::new(4, Mapping::Ascending, Sparing::None, 1, zones);
+    Layout::Zoned(layout.expect("a layout"))
+}
+
+/// Numbers from 0 to 1, the same in every run.
+struct Chance(Pcg64Mcg);
+
+impl Chance {
+    fn new(seed: u64) -> Chance {
+        println!("seed {seed}");
+        Chance(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    fn share(&mut self) -> f64 {
+        f64::from(self.0.next_u32()) / 2_f64.powi(32)
+    }
+}
+
+/// A spindle, and how much of it shows.
+struct Spindle {
+    period_us: f64,
+    /// Of the time when the first sector passes, uniform, in microseconds.
+    jitter_us: f64,
+    think: Think,
+}
+
+/// A closed loop on a drive that reads what it is asked for and keeps nothing.
+fn trace(spindle: &Spindle, count: usize, chance: &mut Chance) -> Vec<Request> {
+    let layout = layout();
+    let mut requests: Vec<Request> = Vec::new();
+    let mut done_us = 0.0;
+    for _ in 0..count {
+        let think_us = 5000.0 + 60_000.0 * chance.share();
+        let issue_us = done_us + think_us;
+        let first_block = (chance.share() * (layout.blocks() - 16) as f64) as u64;
+        let blocks = 1 + (chance.share() * 12.0) as u32;
+        let spot = layout.spot(first_block).expect("a place");
+        // The arm arrives; then the first sector comes by.
+        let arrival_us = issue_us + 4000.0 + 3000.0 * chance.share();
+        let turns = arrival_us / spindle.period_us;
+        let wait = (spot.angle - turns).rem_euclid(1.0) * spindle.period_us;
+        let jitter_us = (chance.share() - 0.5) * spindle.jitter_us;
+        let end_us = arrival_us + wait + jitter_us + f64::from(blocks) * TRANSFER_US;
+        if let (Think::After, Some(last)) = (spindle.think, requests.last_mut()) {
+            last.think_us = think_us;
+        }
+        requests.push(Request {
+            operation: Operation::Read,
+            first_block,
+            blocks,
+            service_us: end_us - issue_us,
+            think_us: match spindle.think {
+                Think::Before => think_us,
+                Think::After => 0.0,
+            },
+        });
+        done_us = end_us;
+    }
+    requests
+}
+
+fn found(requests: &[Request]) -> Phase {
+    let assumed = Assumed {
+        period_us: NOMINAL_US,
+        transfer_us: 60.0,
+        write_through: false,
+    };
+    let phase = phase::find(&layout(), requests, &assumed).expect("pairs on a cylinder");
+    println!("{phase:?}");
+    phase
+}
+
+#[test]
+fn the_place_of_pauses_and_the_period_are_found() {
+    let mut chance = Chance::new(25);
+    for think in [Think::Before, Think::After] {
+        for ppm in [-4000.0, 0.0, 1234.5, 9000.0] {
+            let spindle = Spindle {
+                period_us: NOMINAL_US * (1.0 + ppm * 1e-6),
+                jitter_us: 400.0,
+                think,
+            };
+            let phase = found(&trace(&spindle, 3000, &mut chance));
+            assert_eq!(phase.think, Some(think), "{ppm} ppm");
+            let error_ppm = phase.period_error_us / NOMINAL_US * 1e6;
+            assert!(error_ppm < 1.0, "{error_ppm} ppm");
+            let off = (phase.ppm - ppm).abs();
+            assert!(off < 5.0 * error_ppm + 0.01, "{off} ppm of {error_ppm}");
+            assert!((phase.transfer_us - TRANSFER_US).abs() < 2.0, "{phase:?}");
+            // Two uniform errors of a twentieth of a revolution.
+            assert!((0.95..1.0).contains(&phase.r), "{phase:?}");
+            assert!(phase.r_otherwise < phase.chance, "{phase:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_phase_shows_none() {
+    let mut chance = Chance::new(26);
+    let spindle = Spindle {
+        period_us: NOMINAL_US,
+        jitter_us: 20.0 * NOMINAL_US,
+        think: Think::Before,
+    };
+    let mut requests = trace(&spindle, 3000, &mut chance);
+    // Services that no platter made.
+    for request in &mut requests {
+        request.service_us = 4100.0 + 8000.0 * chance.share();
+    }
+    let phase = found(&requests);
+    assert_eq!(phase.think, None);
+    assert!(phase.r < phase.chance, "{phase:?}");
+}
+
+#[test]
+fn few_requests_show_nothing() {
+    let mut chance = Chance::new(27);
+    let spindle = Spindle {
+        period_us: NOMINAL_US,
+        jitter_us: 0.0,
+        think: Think::Before,
+    };
+    let requests = trace(&spindle, 30, &mut chance);
+    let assumed = Assumed {
+        period_us: NOMINAL_US,
+        transfer_us: TRANSFER_US,
+        write_through: false,
+    };
+    assert_eq!(phase::find(&layout(), &requests, &assumed), None);
+    assert_eq!(phase::find(&layout(), &[], &assumed), None);
+}
+
+#[test]
+fn the_slope_shows_pauses_that_fill_a_time() {
+    let request = |service_us: f64, think_us: f64| Request {
+        operation: Operation::Read,
+        first_block: 0,
+        blocks: 1,
+        service_us,
+        think_us,
+    };
+    let services = [5000.0, 9000.0, 2000.0, 12_000.0, 7000.0];
+    let mut before = Vec::new();
+    let mut last = 0.0;
+    for service in services {
+        before.push(request(service, 50_000.0 - last));
+        last = service;
+    }
+    assert!((phase::slope(&before) + 1.0).abs() < 1e-9);
+    let after = services.map(|service| request(service, 30_000.0));
+    assert_eq!(phase::slope(&after), 0.0);
+    let ends = phase::completions_us(&before[..2], Think::Before);
+    assert_eq!(ends, [5000.0, 5000.0 + 45_000.0 + 9000.0]);
+    let ends = phase::completions_us(&before[..2], Think::After);
+    assert_eq!(ends, [5000.0, 5000.0 + 50_000.0 + 9000.0]);
+}

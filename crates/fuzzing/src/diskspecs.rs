@@ -1,0 +1,144 @@
+//! DiskSim's parameter files with what they take in, and validation traces.
+
+use diskperf_diskspecs::layout::Layout;
+use diskperf_diskspecs::phase::{self, Assumed};
+use diskperf_diskspecs::{Drive, Files, SeekTable, import, trace};
+
+use super::{Body, Target, bytes, text};
+
+const MODEL: &str = include_str!("../../diskspecs/tests/data/small.model");
+const ELECTRONICS: &str = include_str!("../../diskspecs/tests/data/small.diskspecs");
+const RUN: &str = include_str!("../../diskspecs/tests/data/small.parv");
+const SEEK: &str = include_str!("../../diskspecs/tests/data/small.seek");
+
+pub(super) const DRIVE: Target = Target {
+    name: "drive_file",
+    prepare: drive_file,
+    seeds: || {
+        bytes([
+            MODEL,
+            ELECTRONICS,
+            RUN,
+            SEEK,
+            "dm_disk D { Block count = 80, Number of cylinders = 4, Number of data surfaces = 2,
+             Layout Model = dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [ [ 0, 0, 0.0, 10, 1, 0.15,
+             40, 4, TRACK, 0, 0, 40, 3, 0.0, 10, -1, 0.15, 40, 4, TRACK, 0, 1 ] ],
+             Slips = [ 5, 1 ], Remaps = [ 12, 1, 4, 0, 3, 10 ] }, Mechanical Model = dm_mech_g1 {
+             Access time type = trackSwitchPlusRotation, Seek type = constant,
+             Constant seek time = 2.5, Head switch time = 0.5, Add. write settling delay = 0.0,
+             Rotation speed (in rpms) = 6000 } }",
+            "an\nold\nmap\nlbn 0 --> cyl 0, head 0, sect 0, seqcnt 9\n",
+        ])
+    },
+    words: &[
+        "source ",
+        "small.model",
+        "any",
+        "dm_layout_g1_zone {",
+        "dm_layout_g2 {",
+        "Layout Map File = any",
+        "dm_layout_g4 {",
+        "Sparing scheme used = ",
+        "Skew units = revolutions,",
+        "slips = [",
+        "defects = [",
+        "Number of spares = ",
+        "TRACK",
+        "IDX",
+        "topology ",
+        "instantiate [",
+        " .. ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "=",
+        "#",
+        "0x",
+        "-1",
+        "1.0e308",
+    ],
+};
+
+pub(super) const TRACE: Target = Target {
+    name: "drive_trace",
+    prepare: drive_trace,
+    seeds: || {
+        bytes([
+            "R Hit    29   4  13670.00000  35942.00000\nW Hit    33   8   1971.00000  29108.00000\n",
+            "R Miss 1 14 12434.375000 27307.318970\n",
+        ])
+    },
+    words: &["R ", "W ", "Hit ", "Miss ", ".5", "1e12", "-", "nan", "\n"],
+};
+
+/// The drive that `small.parv` describes, where one file may be another.
+fn files(name: &str, content: String) -> Files {
+    let parts = [
+        ("small.model", MODEL),
+        ("small.diskspecs", ELECTRONICS),
+        ("small.parv", RUN),
+        ("small.seek", SEEK),
+    ];
+    let parts = parts.map(|(name, content)| (name.to_owned(), content.to_owned()));
+    let mut files = std::collections::BTreeMap::from(parts);
+    files.insert(name.to_owned(), content);
+    Files::Memory(files)
+}
+
+/// Reads it as each kind of file that it could be, and maps blocks of what was taken.
+fn drive_file() -> Body {
+    Box::new(|bytes| {
+        let content = text(bytes);
+        if let Ok(table) = SeekTable::parse("any", &content) {
+            assert!(table.time_ms(u32::MAX) >= 0.0);
+        }
+        for (name, first) in [("any", "any"), ("small.model", "small.parv")] {
+            match import(first, &files(name, content.clone())) {
+                Ok(import) => {
+                    for warning in &import.warnings {
+                        warning.render(false);
+                    }
+                    import.drives.iter().take(4).for_each(mapped);
+                }
+                Err(errors) => assert!(!errors.render(false).is_empty()),
+            }
+        }
+    })
+}
+
+fn mapped(drive: &Drive) {
+    let layout = &drive.model.layout;
+    let last = layout.blocks() - 1;
+    for block in [0, 1, last / 3, last / 2, last] {
+        let Some(spot) = layout.spot(block) else {
+            assert!(block > last, "block {block} has no place");
+            continue;
+        };
+        assert!((0.0..1.0).contains(&spot.angle), "{spot:?}");
+        let back = layout.block_at(spot.cylinder, spot.head, spot.sector);
+        // A tree of patterns may put two blocks at one place, which nobody can see at once.
+        let is_tree = matches!(layout, Layout::Indexed(_));
+        assert!(is_tree || back == Some(block), "{block}: {spot:?} {back:?}");
+    }
+    let seek = &drive.model.mechanics.seek;
+    assert!(!seek.time_ms(1, drive.model.cylinders).is_nan());
+}
+
+/// Reads it, and looks for the phase of a small drive.
+fn drive_trace() -> Body {
+    let drives = import("small.parv", &files("any", String::new())).expect("a drive");
+    let layout = drives.drives[0].model.layout.clone();
+    Box::new(move |bytes| {
+        let assumed = Assumed {
+            period_us: 10_000.0,
+            transfer_us: 50.0,
+            write_through: true,
+        };
+        match trace::parse("any", &text(bytes)) {
+            Ok(requests) => drop(phase::find(&layout, &requests, &assumed)),
+            Err(errors) => assert!(!errors.render(false).is_empty()),
+        }
+    })
+}
