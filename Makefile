@@ -1,7 +1,7 @@
 # What a developer types. `make test` sets up what the tests need and runs all
 # of them; .ci/run calls it on a clean checkout.
 
-.PHONY: build dist test setup lint unit faults fuzz bench accuracy planted
+.PHONY: build dist test setup lint unit readers faults fuzz bench accuracy planted
 
 build:
 	cargo build --release
@@ -30,6 +30,11 @@ lint:
 unit:
 	./tools/run-tests
 	./tools/test-python
+
+# What reads fio's results on ours: fio-plot, which pip installs, fio's scripts and jq.
+readers:
+	cargo build
+	./tools/test-fio-readers
 
 # Of what `make test` takes a sample: every operation beneath diskperf fails once,
 # and runs, searches and `clean` are killed at 300 instants each.

@@ -10,7 +10,7 @@ from typing import Any, Union
 from diskperf import _native
 from diskperf._compare import Comparison
 from diskperf._errors import StoreWarning
-from diskperf._run import OPTIONS, SEED, Run, Target, _place, asked
+from diskperf._run import OPTIONS, SEED, Run, Suite, Target, _place, asked, names_its_place
 from diskperf._system import System
 
 #: One side: where it runs, what is different there (keywords of `run`, and settings by
@@ -35,7 +35,7 @@ class AB(Comparison):
 def ab(
     a: Side,
     b: Side,
-    suite: str | None = None,
+    suite: Suite | None = None,
     *,
     before_a: str | None = None,
     before_b: str | None = None,
@@ -57,7 +57,7 @@ def ab(
             (``{"cache": "direct"}``, ``{"program.call_bytes": "4K"}``, ``{}`` for
             nothing), or a `Run`, whose experiment is repeated.
         b: what is compared with A.
-        suite: a suite or a program; without one, the target's default.
+        suite: a suite, a program or a fio job file; without one, the target's default.
         before_a: a shell command to run before each repetition of A.
         before_b: the same of B.
         budget_s: how many seconds the blocks of all programs may take.
@@ -102,7 +102,7 @@ def ab(
 
 
 def _side(
-    name: str, side: Side, suite: str | None, label: str | None, common: Mapping[str, Any]
+    name: str, side: Side, suite: Suite | None, label: str | None, common: Mapping[str, Any]
 ) -> _native.Run | dict[str, Any]:
     """One side as the core takes it."""
     if "like" in common:
@@ -115,5 +115,6 @@ def _side(
     if label is not None:
         together["label"] = f"{label}-{name}"
     known = {key: together.pop(key) for key in OPTIONS if key in together}
-    on, settings = known.pop("on", "."), known.pop("settings")
-    return asked("ab", suite, on, settings, together, known)
+    on, settings = known.pop("on", None), known.pop("settings")
+    here = None if names_its_place(suite) else "."
+    return asked("ab", suite, here if on is None else on, settings, together, known)

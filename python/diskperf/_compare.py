@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from typing import Any
 
 from diskperf import _native
-from diskperf._display import COLUMNS, preformatted
+from diskperf._display import Document
 from diskperf._run import Run, _place
 
 
-class Comparison:
-    """Runs compared with the first of them: `compare` gives it, and `ab` one with both runs."""
+class Comparison(Document[_native.Compared]):
+    """Runs compared with the first of them: `compare` gives it, and `ab` one with both runs.
+    Its JSON is that of ``diskperf compare``.
+    """
 
-    __slots__ = ("_native",)
-
-    def __init__(self, native: _native.Compared) -> None:
-        self._native = native
+    __slots__ = ()
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
@@ -41,21 +38,6 @@ class Comparison:
     def failures(self) -> list[str]:
         """Why the limit is not kept, or not known to be: a sentence for each."""
         return self._native.failures()
-
-    def to_json(self) -> str:
-        """The JSON of ``diskperf compare --format json``."""
-        return self._native.json()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as Python's own."""
-        document: dict[str, Any] = json.loads(self.to_json())
-        return document
-
-    def __str__(self) -> str:
-        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._native.text(COLUMNS))
 
     def __repr__(self) -> str:
         ids = [run["id"] for run in self.to_dict()["comparison"]["runs"]]

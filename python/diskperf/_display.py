@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 #: Characters of a line: a notebook has no terminal whose width could be asked for.
 COLUMNS = 100
@@ -12,6 +14,40 @@ COLUMNS = 100
 
 #: Rows of a table of which only the first are shown.
 SHOWN = 10
+
+
+class Printable(Protocol):
+    """What the core prints as a table and as JSON."""
+
+    def json(self) -> str: ...
+    def text(self, width: int) -> str: ...
+
+
+Printed = TypeVar("Printed", bound=Printable)
+
+
+class Document(Generic[Printed]):
+    """Something that is a table for its reader, as the command line has it, and JSON."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: Printed) -> None:
+        self._native = native
+
+    def to_json(self) -> str:
+        """The JSON of the command line's ``--format json``."""
+        return self._native.json()
+
+    def to_dict(self) -> dict[str, Any]:
+        """`to_json` as Python's own."""
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
+
+    def __str__(self) -> str:
+        return self._native.text(shutil.get_terminal_size((COLUMNS, 24)).columns)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self._native.text(COLUMNS))
 
 
 def rows_of_table(rows: list[dict[str, Any]], said: str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Mapping
 from typing import Any, overload
 
 from diskperf import _native
-from diskperf._display import COLUMNS, preformatted
+from diskperf._display import Document
 from diskperf._errors import RequestError
-from diskperf._run import SEED, Run, Target, asked
+from diskperf._run import OPTIONS, SEED, Run, Suite, Target, asked
 from diskperf._settings import Value
 from diskperf._system import System
 
@@ -34,14 +32,20 @@ _COUNTERFACTUALS = {
 }
 
 
-class Explanation:
-    """Where the time of each program went, what it means, and what would change it."""
+class Explanation(Document[_native.Explanation]):
+    """Where the time of each program went, what it means, and what would change it.
 
-    __slots__ = ("_document", "_native")
+    Its JSON is that of ``diskperf explain``: ``programs``, each with ``elapsed_ns``,
+    ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``; on real
+    storage ``accounted_cpu_ns``: the processor time by the kernel's accounting, which the
+    events agree with.
+    """
+
+    __slots__ = ("_document",)
 
     def __init__(self, native: _native.Explanation) -> None:
-        self._native = native
-        self._document: dict[str, Any] = json.loads(native.json())
+        super().__init__(native)
+        self._document = self.to_dict()
 
     @property
     def verdict(self) -> str:
@@ -79,51 +83,14 @@ class Explanation:
         """A trace that https://ui.perfetto.dev opens: programs, processor, bus, drives."""
         return self._native.perfetto()
 
-    def to_json(self) -> str:
-        """The JSON of ``diskperf explain --format json``."""
-        return self._native.json()
-
-    def to_dict(self) -> dict[str, Any]:
-        """`to_json` as Python's own: ``programs``, each with ``elapsed_ns``,
-        ``ledger``, ``utilisation``, ``missed``, ``verdict``, ``counterfactuals``; on real
-        storage ``accounted_cpu_ns``: the processor time by the kernel's accounting, which
-        the events agree with."""
-        document: dict[str, Any] = json.loads(self.to_json())
-        return document
-
-    def __str__(self) -> str:
-        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._native.text(COLUMNS))
-
     def __repr__(self) -> str:
         return f"<Explanation of {self._document['what']}>"
 
 
-class Differences:
-    """Why two runs or systems differ."""
+class Differences(Document[_native.Differences]):
+    """Why two runs or systems differ. Its JSON is that of ``diskperf explain A B``."""
 
-    __slots__ = ("_json", "_text")
-
-    def __init__(self, text_of_json: str, text: str) -> None:
-        self._json = text_of_json
-        self._text = text
-
-    def to_json(self) -> str:
-        """The JSON of ``diskperf explain A B --format json``."""
-        return self._json
-
-    def to_dict(self) -> dict[str, Any]:
-        """`to_json` as Python's own."""
-        document: dict[str, Any] = json.loads(self._json)
-        return document
-
-    def __str__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._text)
+    __slots__ = ()
 
     def __repr__(self) -> str:
         document = self.to_dict()
@@ -138,7 +105,7 @@ def explain(
     what: Run | Target,
     against: Run | Target | None = None,
     *,
-    suite: str | None = None,
+    suite: Suite | None = None,
     settings: Mapping[str, Value] | None = None,
     drives: int | None = None,
     repetitions: int | None = None,
@@ -170,16 +137,7 @@ def explain(
         BudgetError: a system took more than it may, or a record of it would.
         KeyboardInterrupt: Ctrl-C.
     """
-    options = {
-        "drives": drives,
-        "repetitions": repetitions,
-        "seed": seed,
-        "size": size,
-        "cache": cache,
-        "catalogue": catalogue,
-        "no_budget": no_budget,
-    }
-
+    options = {name: value for name, value in locals().items() if name in OPTIONS}
     of_system = suite or settings or keywords or drives or repetitions or size
 
     def subject(one: Run | Target) -> _native.Run | dict[str, Any]:
@@ -194,6 +152,5 @@ def explain(
 
     if against is None:
         return Explanation(_native.explain(subject(what), counterfactuals, threads))
-    width = shutil.get_terminal_size((100, 24)).columns
-    means = (counterfactuals, threads, width)
-    return Differences(*_native.differences(subject(what), subject(against), means))
+    found = _native.differences(subject(what), subject(against), (counterfactuals, threads))
+    return Differences(found)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diskperf import _native
 from diskperf._charts import chosen, drawn
-from diskperf._display import COLUMNS, preformatted
+from diskperf._display import Document
 from diskperf._run import SEED
-from diskperf._settings import Value, gathered, typed
+from diskperf._settings import Value, gathered, keywords_of, typed
 
 if TYPE_CHECKING:
     import altair
-
-OPTIONS = ("document", "settings", "cell", "table", "seed", "threads", "catalogue")
 
 _CELLS = {
     "id": "string",
@@ -45,14 +41,16 @@ _CELLS = {
 _PARAMETERS = {"path": "string", "file": "string", "value": "string", "choice": "string", "source": "string"}
 
 
-class Card:
-    """An accuracy card: every published number beside the model's."""
+class Card(Document[_native.Card]):
+    """An accuracy card: every published number beside the model's. Its JSON is that of
+    ``diskperf reproduce``.
+    """
 
-    __slots__ = ("_document", "_native")
+    __slots__ = ("_document",)
 
     def __init__(self, native: _native.Card) -> None:
-        self._native = native
-        self._document: dict[str, Any] = json.loads(native.json())
+        super().__init__(native)
+        self._document = self.to_dict()
 
     @property
     def cells(self) -> _native.Columns:
@@ -83,21 +81,6 @@ class Card:
             KeyError: no chart has this name.
         """
         return chosen(self._native.charts(), name)
-
-    def to_json(self) -> str:
-        """The JSON of ``diskperf reproduce --format json``."""
-        return self._native.json()
-
-    def to_dict(self) -> dict[str, Any]:
-        """`to_json` as Python's own."""
-        document: dict[str, Any] = json.loads(self.to_json())
-        return document
-
-    def __str__(self) -> str:
-        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._native.text(COLUMNS))
 
     def __repr__(self) -> str:
         return f"<Card of {len(self._document['cells'])} numbers>"
@@ -138,7 +121,7 @@ def reproduce(
         KeyboardInterrupt: Ctrl-C.
     """
     documents = [document] if isinstance(document, str) else list(document or ())
-    changes = gathered("reproduce", settings, keywords, OPTIONS)
+    changes = gathered("reproduce", settings, keywords, keywords_of(reproduce))
     asked = {
         "documents": documents,
         "settings": typed(changes),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union, overload
 
 from diskperf import _native
 from diskperf._charts import chosen, drawn
-from diskperf._display import COLUMNS, preformatted
+from diskperf._display import Document
 from diskperf._errors import StoreWarning
-from diskperf._settings import Value, gathered, typed
+from diskperf._settings import Value, gathered, keywords_of, typed
 from diskperf._system import System
 
 if TYPE_CHECKING:
@@ -25,60 +23,39 @@ if TYPE_CHECKING:
 #: its path, which contains a ``/`` or is ``.``.
 Target = Union[str, "os.PathLike[str]", System]
 
+#: What runs: a suite or a program by its name, or a fio job file by its path or its text.
+Suite = Union[str, "os.PathLike[str]"]
+
 #: The seed where none is given: the year of the first document.
 SEED = 1983
 
-#: The keywords of `run`.
-OPTIONS = (
+#: Keywords that a run which is like another does not take from it.
+OF_ITS_OWN = (
     "on",
     "settings",
-    "drives",
     "repetitions",
     "until_steady",
-    "seed",
     "size",
-    "cache",
-    "time_calls",
     "label",
     "store",
-    "catalogue",
-    "together",
-    "other",
-    "drop_caches",
-    "fresh",
     "destroy_data_on",
     "ignore_signature",
-    "no_budget",
     "like",
 )
 
-#: What a run that is like another takes from it.
-TAKEN = (
-    "drives",
-    "seed",
-    "cache",
-    "time_calls",
-    "catalogue",
-    "together",
-    "other",
-    "drop_caches",
-    "fresh",
-    "no_budget",
-)
 
-
-class Run:
+class Run(Document[_native.Run]):
     """One suite or program on one target, with all that was measured.
 
     `run` and `Store.run` give it; ``id``, ``suite``, ``target``,
     ``world`` (``host`` or ``model``), ``seed``, ``label``, ``state``, ``notes`` and
-    ``command_line`` are what their names say.
+    ``command_line`` are what their names say. Its JSON is that of ``diskperf run``.
     """
 
-    __slots__ = ("_explained", "_native")
+    __slots__ = ("_explained",)
 
     def __init__(self, native: _native.Run) -> None:
-        self._native = native
+        super().__init__(native)
         self._explained: Explanation | None = None
 
     @property
@@ -237,20 +214,21 @@ class Run:
         """
         return chosen(_native.charts([self._native]), name)
 
-    def to_json(self) -> str:
-        """The JSON of ``diskperf run --format json``."""
-        return self._native.json()
+    def to_fio_json(self, *, plus: bool = False) -> str:
+        """The JSON of ``diskperf run --format fio-json``, as fio prints its results.
+
+        Args:
+            plus: with all latencies, as ``fio-json+`` has them.
+
+        Raises:
+            RequestError: a run in which no program keeps requests under way.
+        """
+        return self._native.fio_json(plus)
 
     def to_dict(self) -> dict[str, Any]:
         """The one run of `to_json`, as Python's own."""
-        document: dict[str, Any] = json.loads(self.to_json())["runs"][0]
+        document: dict[str, Any] = super().to_dict()["runs"][0]
         return document
-
-    def __str__(self) -> str:
-        return self._native.text(shutil.get_terminal_size((100, 24)).columns)
-
-    def _repr_html_(self) -> str:
-        return preformatted(self._native.text(COLUMNS))
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.suite} on {self.target}, {self.state}>"
@@ -271,33 +249,44 @@ def plot(runs: Run | Sequence[Run], name: str | None = None) -> altair.Chart:
     return chosen(_native.charts([run._native for run in several]), name)
 
 
+def names_its_place(what: Suite | None) -> bool:
+    """Whether it may say itself where it runs, as the jobs of a fio job file do."""
+    return what is not None and _native.is_job_file(os.fspath(what))
+
+
 def asked(
     function: str,
-    what: str | None,
+    what: Suite | None,
     on: Target | Sequence[Target] | None,
     settings: Mapping[str, Any] | None,
     keywords: Mapping[str, Any],
-    options: Mapping[str, Any],
+    given: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A request as the core takes it.
+    """A request as the core takes it. Of the keywords of `run`, those that are not
+    ``given``, or are ``None``, are what they usually are.
 
     Raises:
         TypeError: a target that is none, or an option that a run takes from another
             which it is to be like.
     """
-    like = options.get("like")
+    options = {
+        name: usual if given.get(name) is None else given[name]
+        for name, usual in OPTIONS.items()
+    }
+    what = None if what is None else os.fspath(what)
+    like = options["like"]
     if like is not None:
-        usual = {"seed": SEED, "cache": "cold", "time_calls": True}
-        given = [name for name in TAKEN if options.get(name) not in (None, usual.get(name, False))]
-        given += [] if what is None else ["suite"]
-        if given:
-            raise TypeError(f"{function}() takes {given[0]} from the run that it is to be like")
-    elif on is None:
+        taken = [name for name in OPTIONS if name not in OF_ITS_OWN]
+        wrong = [name for name in taken if options[name] != OPTIONS[name]]
+        wrong += [] if what is None else ["suite"]
+        if wrong:
+            raise TypeError(f"{function}() takes {wrong[0]} from the run that it is to be like")
+    elif on is None and not names_its_place(what):
         raise TypeError(f"{function}() needs a target: on=")
     several = [on] if isinstance(on, (str, os.PathLike, System)) else list(on or ())
     own: dict[str, str] = {}
     targets: list[str] = []
-    catalogue = options.get("catalogue")
+    catalogue = options["catalogue"]
     for target in several:
         if isinstance(target, System):
             if len(several) > 1 and target.settings:
@@ -307,34 +296,25 @@ def asked(
             targets.append(target.name)
         else:
             targets.append(os.fspath(target))
-    steady = options.get("until_steady")
-    own_keys = {**own, **gathered(function, settings, keywords, OPTIONS)}
-    of_python = ("on", "settings", "store")
-    known = {name: options.get(name) for name in OPTIONS if name not in of_python}
     folder = getattr(catalogue, "folder", catalogue)
+    steady = options["until_steady"]
+    other = options["other"]
     return {
-        **known,
+        **options,
         "what": what,
         "targets": targets,
-        "settings": typed(own_keys),
+        "settings": typed({**own, **gathered(function, settings, keywords, OPTIONS)}),
         "catalogue": None if folder is None else os.fspath(folder),
-        "other": None if known["other"] is None else os.fspath(known["other"]),
+        "other": None if other is None else os.fspath(other),
         "until_steady": "" if steady is True else steady or None,
-        "cache": known["cache"] or "cold",
-        "seed": SEED if known["seed"] is None else known["seed"],
-        "time_calls": known["time_calls"] is not False,
-        "together": bool(known["together"]),
-        "drop_caches": bool(known["drop_caches"]),
-        "ignore_signature": bool(known["ignore_signature"]),
-        "no_budget": bool(known["no_budget"]),
         "like": None if like is None else like._native,
-        "destroy_data_on": [os.fspath(device) for device in known["destroy_data_on"] or ()],
+        "destroy_data_on": [os.fspath(device) for device in options["destroy_data_on"]],
     }
 
 
 @overload
 def run(
-    suite: str | None = ...,
+    suite: Suite | None = ...,
     *,
     on: Target,
     settings: Mapping[str, Value] | None = ...,
@@ -342,12 +322,19 @@ def run(
 ) -> Run: ...
 @overload
 def run(
-    suite: str | None = ...,
+    suite: Suite | None = ...,
     *,
     on: Sequence[Target],
     settings: Mapping[str, Value] | None = ...,
     **options: Any,
 ) -> list[Run]: ...
+@overload
+def run(
+    suite: Suite,
+    *,
+    settings: Mapping[str, Value] | None = ...,
+    **options: Any,
+) -> Run: ...
 @overload
 def run(
     *,
@@ -356,7 +343,7 @@ def run(
     **options: Any,
 ) -> Run: ...
 def run(
-    suite: str | None = None,
+    suite: Suite | None = None,
     *,
     on: Target | Sequence[Target] | None = None,
     settings: Mapping[str, Value] | None = None,
@@ -388,7 +375,8 @@ def run(
         on: where: a modelled system (a name of the catalogue, the path of a
             ``FILE.toml``, a `System`), or a directory, a file or a block
             device (a path, which contains a ``/`` or is ``.``). Of several, each is
-            run by itself, one after the other.
+            run by itself, one after the other. A fio job file runs without where its
+            jobs name one place.
         settings: parameters by their keys: ``{"filesystem.rotdelay_ms": 7}`` of a
             modelled system, ``{"program.call_bytes": "64K"}`` of the programs.
         drives: drives of a modelled system that run each program at once.
@@ -437,7 +425,7 @@ def run(
     Warns:
         StoreWarning: the store failed; the results are in a file that is named.
     """
-    options = {name: value for name, value in locals().items() if name in OPTIONS and name != "on"}
+    options = {name: value for name, value in locals().items() if name in OPTIONS}
     request = asked("run", suite, on, settings, keywords, options)
     made, failure = _native.run(request, _place(store))
     if failure is not None:
@@ -447,12 +435,16 @@ def run(
     return runs[0] if alone and len(runs) == 1 else runs
 
 
+#: The keywords of `run`, each with what it is where nobody gives it.
+OPTIONS = keywords_of(run)
+
+
 def _place(store: bool | str | os.PathLike[str] | None) -> bool | str | None:
     return store if store is None or isinstance(store, bool) else os.fspath(store)
 
 
 def describe(
-    suite: str | None = None,
+    suite: Suite | None = None,
     *,
     on: Target | Sequence[Target] | None = None,
     settings: Mapping[str, Value] | None = None,

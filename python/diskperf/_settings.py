@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Union
 
 from diskperf._errors import SettingError
@@ -54,6 +55,12 @@ def flat(settings: Mapping[str, object]) -> dict[str, str]:
 def typed(settings: Mapping[str, str]) -> list[str]:
     """Settings as the core takes them."""
     return [f"{key}={text}" for key, text in settings.items()]
+
+
+def keywords_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The keywords of a function, each with what it is where nobody gives it."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
 
 
 def gathered(

@@ -15,7 +15,7 @@ from diskperf._settings import Value, flat, gathered, typed
 
 if TYPE_CHECKING:
     from diskperf._explain import Explanation
-    from diskperf._run import Run
+    from diskperf._run import Run, Suite
 
 
 class System:
@@ -122,13 +122,13 @@ class System:
         changed = {**self._settings, **gathered("with_", settings, changes, ())}
         return System(self._name, changed, catalogue=self._catalogue)
 
-    def run(self, suite: str | None = None, **options: Any) -> Run:
+    def run(self, suite: Suite | None = None, **options: Any) -> Run:
         """Runs a suite or a program on it: ``diskperf.run(suite, on=self, ...)``."""
         from diskperf._run import run
 
         return run(suite, on=self, **options)
 
-    def explain(self, suite: str | None = None, **options: Any) -> Explanation:
+    def explain(self, suite: Suite | None = None, **options: Any) -> Explanation:
         """Says where the time of a suite goes on it: ``diskperf.explain(self, ...)``."""
         from diskperf._explain import explain
 

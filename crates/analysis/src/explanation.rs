@@ -199,6 +199,7 @@ pub fn is_of_drive(stage: Stage) -> bool {
             | Stage::RotationalLatency
             | Stage::MissedRevolution(_)
             | Stage::MediaTransfer
+            | Stage::Destage
             | Stage::Device
     )
 }

@@ -8,8 +8,11 @@ mod pace;
 mod places;
 mod service;
 mod sizes;
+mod steadiness;
 mod stream;
 mod support;
+mod syncs;
+mod watch;
 
 use crate::blocks::{ensure_file, remove_file};
 use crate::parameter::Field;
@@ -17,14 +20,13 @@ use crate::pattern::{Facts, Pattern, Place, Steps};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use course::Course;
-use diskperf_fio::job::{Engine, Sizes, SubmitMode, SyncFlag};
+use diskperf_fio::job::{Allocation, Engine, Sizes, SubmitMode, SyncFlag};
 use diskperf_fio::plan::{self, PlannedFile};
 use diskperf_fio::{Direction, Errors, Job};
-use diskperf_system::{Buffer, EngineChoice, Errno, File, Open, RingOptions, System};
+use diskperf_system::{Buffer, EngineChoice, Errno, Error, File, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use stream::Stream;
 
 /// The name of these programs.
 pub(crate) const NAME: &str = "fio_job";
@@ -37,18 +39,34 @@ struct FioJob {
     job: Arc<Job>,
     /// Of each clone.
     files: Arc<[Vec<PlannedFile>]>,
+    /// The files that other sections make.
+    made: Arc<BTreeMap<String, MadeBy>>,
+}
+
+/// Which section makes a file that a section shares with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MadeBy {
+    /// One that has ended: what it left is used, where it is long enough.
+    AnEarlierOne,
+    /// One that runs at the same time.
+    OneBesideIt,
 }
 
 /// Programs of job files.
 impl Program {
     /// What fio does for one section of a job file. `existing` are the bytes of the files
     /// that are there, by the paths that the job gives them: those of a device or of a
-    /// user's file that stands for them, none of files that are made.
+    /// user's file that stands for them, none of files that are made. `made` are the files,
+    /// by these paths, that other sections make.
     ///
     /// # Errors
     ///
     /// For each option that changes what is done and cannot be obeyed, with its place.
-    pub fn of_fio_job(job: &Job, existing: &BTreeMap<String, u64>) -> Result<Self, Errors> {
+    pub fn of_fio_job(
+        job: &Job,
+        existing: &BTreeMap<String, u64>,
+        made: &BTreeMap<String, MadeBy>,
+    ) -> Result<Self, Errors> {
         support::check(job)?;
         let clones = 0..job.order.clones;
         let files = clones.map(|clone| plan::files(job, clone, existing));
@@ -56,6 +74,7 @@ impl Program {
         let pattern = FioJob {
             job: Arc::new(job.clone()),
             files: files.into(),
+            made: Arc::new(made.clone()),
         };
         Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
     }
@@ -74,6 +93,12 @@ fn depth(job: &Job) -> u32 {
 /// read, or written over.
 fn lays_out(job: &Job) -> bool {
     job.pattern.access.does(Direction::Read) || job.files.overwrite
+}
+
+/// Whether the cache of its files stays as it is.
+fn keeps_cache(job: &Job) -> bool {
+    let files = &job.files;
+    !files.invalidate && !files.pre_read && !job.engine.direct
 }
 
 fn writes(job: &Job) -> bool {
@@ -146,29 +171,45 @@ impl FioJob {
     }
 
     /// Makes a file as fio would: with data in it where it is read or written over, else
-    /// as long as it is to be.
+    /// with the blocks that the job gives it.
     async fn make(
         &self,
         (system, worker): (&mut System, &Worker),
         (path, bytes): (&str, u64),
     ) -> Result<(), ProgramError> {
         if lays_out(&self.job) {
-            return ensure_file(system, worker, path, bytes).await;
-        }
-        if worker.medium != Medium::Directory {
+            let length = system.stat(path).await;
+            ensure_file(system, worker, path, bytes).await?;
+            // As fio does, whatever `invalidate` says.
+            if worker.medium == Medium::Directory && length != Ok(bytes) {
+                system.drop_cached(path).await?;
+            }
             return Ok(());
         }
         remove_file(system, worker.medium, path).await?;
+        if worker.medium != Medium::Directory || self.job.files.create_on_open {
+            return Ok(());
+        }
         let file = system.open(path, Open::CREATE).await?;
-        match system.ftruncate(file, bytes).await {
-            Ok(()) => {}
-            // A kernel without the call: the file grows as it is written.
-            Err(error) if error.errno() == Some(Errno::Invalid) => {}
-            Err(error) => return Err(error.into()),
+        match self.job.files.allocation {
+            Allocation::None => {}
+            Allocation::Native => match system.allocate(file, bytes, true).await {
+                // A file system without the call: the file grows as it is written.
+                Err(error @ Error::Failed(_)) if !error.is_of_space() => {}
+                result => result?,
+            },
+            Allocation::Posix => system.allocate(file, bytes, true).await?,
+            Allocation::Keep => system.allocate(file, bytes, false).await?,
+            Allocation::Truncate => match system.ftruncate(file, bytes).await {
+                // A modelled kernel without the call: the same.
+                Err(error) if error.errno() == Some(Errno::Invalid) => {}
+                result => result?,
+            },
         }
         Ok(system.close(file).await?)
     }
 
+    /// Opens a clone's files, and a ring for them.
     async fn open(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -179,13 +220,24 @@ impl FioJob {
             (false, true) => Open::WRITE,
             (_, false) => Open::READ,
         };
-        let how = how.dsync(self.job.sync.flag == SyncFlag::Dsync);
+        let how = match self.job.sync.flag {
+            SyncFlag::None => how,
+            SyncFlag::Sync => how.sync(true),
+            SyncFlag::Dsync => how.dsync(true),
+        };
+        // What was unlinked, or not made before.
+        let how = match access.does(Direction::Write) && worker.medium == Medium::Directory {
+            true => how.create(),
+            false => how,
+        };
         let mut files = Vec::new();
         for file in self.of(worker) {
             let path = self.path(worker, file);
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
+        let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
+        system.open_ring(self.ring_options(worker), &open).await?;
         Ok(files)
     }
 }
@@ -209,9 +261,9 @@ impl Pattern for FioJob {
         let one_file = self.all_files().len() == 1;
         let cache = match (job.engine.direct, job.files.pre_read, job.files.invalidate) {
             (true, ..) => Some(CacheMode::Direct),
-            (false, true, _) => Some(CacheMode::Warm),
             (false, false, true) => Some(CacheMode::Cold),
-            (false, false, false) => None,
+            // Without `invalidate` the cache stays as whoever came before has left it.
+            (false, true, _) | (false, false, false) => Some(CacheMode::Warm),
         };
         let lasts_us = job.times.ramp_us + job.times.runtime_us;
         Facts {
@@ -268,14 +320,16 @@ impl Pattern for FioJob {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        if !lays_out(&self.job) {
+        if !lays_out(&self.job) || keeps_cache(&self.job) {
             return Vec::new();
         }
         let files = self.of(worker).iter();
+        let reads = self.job.pattern.access.does(Direction::Read);
         let input = |file: &PlannedFile| Input {
             path: self.path(worker, file),
             length_bytes: file.region.file_bytes,
-            read: self.job.pattern.access.does(Direction::Read),
+            // What is unlinked cannot be looked at when it was read.
+            read: reads && !self.job.files.unlink,
         };
         files.map(input).collect()
     }
@@ -291,10 +345,15 @@ impl Pattern for FioJob {
             let earlier = self.files[..worker.index as usize].iter().flatten();
             let mut made: BTreeSet<&str> = earlier.map(|file| &*file.path).collect();
             for file in self.of(worker) {
-                if made.insert(&file.path) {
-                    let path = self.path(worker, file);
-                    let what = (&*path, all[&*file.path]);
-                    self.make((&mut *system, worker), what).await?;
+                let by = self.made.get(&file.path).copied();
+                if by == Some(MadeBy::OneBesideIt) || !made.insert(&file.path) {
+                    continue;
+                }
+                let (path, bytes) = (self.path(worker, file), all[&*file.path]);
+                let is_left = by == Some(MadeBy::AnEarlierOne)
+                    && matches!(system.stat(&path).await, Ok(length) if length >= bytes);
+                if !is_left {
+                    self.make((&mut *system, worker), (&path, bytes)).await?;
                 }
             }
             Ok(())
@@ -303,13 +362,7 @@ impl Pattern for FioJob {
 
     fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
-            let files = self.open((&mut *system, worker)).await?;
-            let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
-            let options = self.ring_options(worker);
-            system.open_ring(options, &open).await?;
-            let stream = Stream::new(&self.job, self.of(worker), worker.seed);
-            let job = (&*self.job, stream);
-            let mut course = Course::start((system, worker), job, &files).await?;
+            let mut course = Course::start((system, worker), self).await?;
             course.run().await
         })
     }

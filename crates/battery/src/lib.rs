@@ -22,6 +22,7 @@ pub mod suite;
 pub mod worker;
 mod workload;
 
+pub use fio_job::MadeBy;
 pub use parameter::{Parameter, ParameterError};
 pub use program::{Program, ProgramError};
 pub use suite::{Job, Needs, Step, Suite};

@@ -120,7 +120,7 @@ const DAY_MS: u64 = 86_400_000;
 impl Load {
     /// Its parameters.
     pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
-        let mut fields = vec![
+        vec![
             field(
                 "depth",
                 "requests under way at once, of each worker",
@@ -151,8 +151,6 @@ impl Load {
                 "how arrivals are spaced",
                 Value::Choice(&mut self.spacing),
             ),
-        ];
-        fields.extend([
             field(
                 "duration_ms",
                 "how long a repetition takes, in milliseconds; 0: until the size is moved",
@@ -188,14 +186,14 @@ impl Load {
                 "the interval of the course over time",
                 Value::Count(&mut self.interval_ms, 10, DAY_MS),
             ),
-        ]);
-        fields
+        ]
     }
 
     /// Properties of a program with these parameters and calls of at most so many bytes.
     pub(crate) fn facts(&self, call_bytes: u64, writes: bool) -> Facts {
         Facts {
             takes_any_size: true,
+            keeps_requests: true,
             writes,
             workers: self.workers as u32,
             cache: (self.direct == YesNo::Yes).then_some(CacheMode::Direct),

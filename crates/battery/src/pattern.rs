@@ -125,6 +125,7 @@ pub(crate) struct Facts {
     pub(crate) names_its_device: bool,
     pub(crate) writes: bool,
     pub(crate) is_log: bool,
+    pub(crate) keeps_requests: bool,
     pub(crate) needs_other: bool,
     pub(crate) touches_target: bool,
     /// The state of the page cache that it needs, whatever the run asks for.
@@ -155,6 +156,7 @@ impl Facts {
             names_its_device: false,
             writes: false,
             is_log: false,
+            keeps_requests: false,
             needs_other: false,
             touches_target: true,
             cache: None,

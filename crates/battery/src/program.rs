@@ -73,6 +73,9 @@ pub enum ProgramError {
     /// What came through a pipe is no dump, or not all of one.
     #[error("restore cannot use what dump sent it: {0}")]
     Tape(&'static str),
+    /// It fell short of what it is held to: a rate, or a latency.
+    #[error("{0}")]
+    Missed(String),
     /// The system does not let a worker have a thread.
     #[error("a worker's thread could not be started: {0}")]
     NoThread(String),
@@ -302,6 +305,12 @@ impl Program {
     /// beside it, and through the page cache.
     pub fn is_log(&self) -> bool {
         self.facts().is_log
+    }
+
+    /// Whether it keeps requests under way, each of which is timed: what others' load
+    /// generators do as well.
+    pub fn keeps_requests(&self) -> bool {
+        self.fio_job().is_some() || self.facts().keeps_requests
     }
 
     /// Whether it needs a directory on another file system.

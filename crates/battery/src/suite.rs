@@ -107,19 +107,15 @@ const UNTIL_STEADY: Protocol = Protocol {
 /// "The minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
-    discarded: 0,
     statistic: Statistic::Minimum,
-    stop_below_share: None,
-    steady: None,
+    ..THREE_THAT_COUNT
 };
 
 /// Up to ten runs, fewer where they agree within 1 % to each side.
 const UNTIL_SURE: Protocol = Protocol {
     repetitions: 11,
-    discarded: 1,
-    statistic: Statistic::Median,
     stop_below_share: Some(0.02),
-    steady: None,
+    ..THREE_RUNS
 };
 
 /// The call sizes of Kirkendall 1989.
@@ -200,22 +196,10 @@ impl Suite {
 
     /// One program by itself.
     pub fn of_program(program: Program) -> Self {
-        let name = program.name().to_owned();
-        let job = Job {
-            name: None,
-            program,
-            options: BTreeMap::new(),
-            distinguishing: Vec::new(),
-            row: 0,
-            size_group: 0,
-            protocol: None,
-            area_times: None,
-            size_bytes: None,
-        };
         Self {
-            name,
+            name: program.name().to_owned(),
             protocol: UNTIL_SURE,
-            steps: vec![job.into()],
+            steps: vec![Job::of(program).into()],
         }
     }
 
@@ -252,21 +236,31 @@ impl Step {
         }
         let distinguishing = settings.iter().map(|(key, _)| (*key).to_owned()).collect();
         let job = Job {
-            name: None,
-            program,
-            options: BTreeMap::new(),
             distinguishing,
             row,
             size_group,
-            protocol: None,
-            area_times: None,
-            size_bytes: None,
+            ..Job::of(program)
         };
         job.into()
     }
 }
 
 impl Job {
+    /// A program as it is everywhere, in the first row of the table.
+    pub fn of(program: Program) -> Self {
+        Self {
+            name: None,
+            program,
+            options: BTreeMap::new(),
+            distinguishing: Vec::new(),
+            row: 0,
+            size_group: 0,
+            protocol: None,
+            area_times: None,
+            size_bytes: None,
+        }
+    }
+
     /// Bytes that each of its workers moves whatever size is asked for, if so.
     pub fn own_bytes(&self) -> Option<u64> {
         self.size_bytes.or_else(|| self.bytes_of_area())

@@ -2,7 +2,10 @@
 //! modelled device of which everything is known.
 #![cfg(target_os = "linux")]
 
-use diskperf_battery::{Medium, Program, Worker};
+#[path = "../../fio/tests/installed/mod.rs"]
+mod installed;
+
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_fio::{Job, JobFile, Surroundings};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
@@ -11,6 +14,7 @@ use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
+use installed::is_fio_installed;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -29,7 +33,7 @@ fn job(options: &str) -> Job {
 }
 
 fn program(job: &Job, existing: &BTreeMap<String, u64>) -> Program {
-    let program = Program::of_fio_job(job, existing);
+    let program = Program::of_fio_job(job, existing, &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
@@ -48,18 +52,19 @@ fn worker(medium: Medium, index: u32) -> Worker {
 }
 
 /// What a worker does in a repetition, on either world.
-async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
-    let failed = |error| panic!("seed {SEED}, {program:?}: {error}");
+async fn work(
+    system: &mut System,
+    program: &Program,
+    worker: &Worker,
+) -> Result<WorkerMeasure, ProgramError> {
     let mut buffer = program.buffer(worker);
-    let prepared = program.prepare(system, worker).await;
-    prepared.unwrap_or_else(failed);
+    program.prepare(system, worker).await?;
     let origin = system.now();
-    system.start_measuring(origin).expect("it starts");
+    system.start_measuring(origin)?;
     let run = program.run(system, worker, &mut buffer).await;
-    run.unwrap_or_else(failed);
-    let measure = system.finish_measuring().await.expect("it ends");
+    let measure = system.finish_measuring().await?;
     system.close_all().await;
-    measure
+    run.map(|()| measure)
 }
 
 /// Runs the clones of a section one after the other in a directory.
@@ -82,6 +87,7 @@ fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let worker = worker(Medium::Directory, index);
         let measure = run_ready(work(&mut system, &program, &worker));
+        let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
         measure.load.expect("it has a ring")
     };
     (0..program.workers()).map(run).collect()
@@ -89,6 +95,14 @@ fn on_host(folder: &Path, options: &str) -> Vec<LoadMeasure> {
 
 /// Runs a section alone on the modelled device without mechanics.
 fn on_model(options: &str) -> WorkerMeasure {
+    let measure = tried_on_model(options);
+    let measure = measure.unwrap_or_else(|error| panic!("seed {SEED}, {options}: {error}"));
+    assert_eq!(measure.ledger.total(), measure.elapsed, "{options}");
+    measure
+}
+
+/// The same, which may come to no end.
+fn tried_on_model(options: &str) -> Result<WorkerMeasure, ProgramError> {
     let job = job(&format!("filename=d direct=1 {options}"));
     let existing = BTreeMap::from([("d".to_owned(), 8 << 20)]);
     let program = program(&job, &existing);
@@ -105,7 +119,7 @@ fn on_model(options: &str) -> WorkerMeasure {
         moved_bytes: Default::default(),
     };
     let kernel = machine.kernel().clone();
-    let result: Rc<RefCell<Option<WorkerMeasure>>> = Rc::default();
+    let result: Rc<RefCell<Option<Result<WorkerMeasure, ProgramError>>>> = Rc::default();
     let kept = Rc::clone(&result);
     machine.spawn("worker", async move {
         let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
@@ -115,9 +129,7 @@ fn on_model(options: &str) -> WorkerMeasure {
         *kept.borrow_mut() = Some(measure);
     });
     machine.run().expect("the worker ends");
-    let measure = result.take().expect("it ended");
-    assert_eq!(measure.ledger.total(), measure.elapsed, "{options}");
-    measure
+    result.take().expect("it ended")
 }
 
 /// Sections that do the same number of I/Os whatever is drawn.
@@ -136,12 +148,28 @@ const COUNTED: &[&str] = &[
     "rw=randread size=64k thinktime=100 thinktime_blocks=4 thinktime_spin=50",
     "rw=randwrite size=256k rate_iops=2000 ioengine=io_uring iodepth=4",
     "rw=read size=256k rate=100m startdelay=10ms",
+    "rw=randread size=1m ioengine=io_uring iodepth=16 iodepth_batch_complete_min=2 iodepth_batch_complete_max=5",
+    "rw=write size=256k nrfiles=3 fsync=4 file_service_type=random",
+    "rw=write size=256k sync=sync bs=16k",
+    "rw=write size=64k sync=1",
+    "rw=write size=256k loops=3 unlink_each_loop=1",
+    "rw=write size=256k io_size=128k unlink_each_loop=1 fallocate=keep",
+    "rw=randread size=256k unlink=1",
+    "rw=write size=256k unlink=1 nrfiles=2 end_fsync=1",
+    "rw=write size=256k create_on_open=1 io_size=64k",
+    "rw=write size=256k io_size=64k fallocate=none",
+    "rw=write size=256k io_size=64k fallocate=posix",
+    "rw=write size=256k io_size=64k fallocate=keep",
+    "rw=write size=256k io_size=64k fallocate=truncate",
+    "rw=write size=256k io_size=64k",
+    "rw=randread size=256k invalidate=0 loops=2",
+    "rw=randread size=256k loops=2",
+    "rw=randwrite size=1m max_latency=100s rate_iops_min=1",
 ];
 
 #[test]
 fn as_many_ios_bytes_and_syncs_as_fio() {
-    if Command::new("fio").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+    if !is_fio_installed() {
         return;
     }
     for options in COUNTED {
@@ -255,9 +283,74 @@ fn a_runtime_ends_what_would_go_on_and_time_goes_on_where_the_size_ends() {
 }
 
 #[test]
+fn passes_that_open_their_files_again_add_up() {
+    let again = on_model("rw=write size=16k loops=3 unlink_each_loop=1");
+    assert_eq!(counts(&again), (0, 12));
+}
+
+#[test]
 fn the_same_seed_does_the_same() {
     let options = "rw=randrw bssplit=4k/60:8k/40 size=2m norandommap ioengine=io_uring iodepth=8";
     assert_eq!(on_model(options), on_model(options));
+}
+
+#[test]
+fn a_latency_or_a_rate_that_is_missed_ends_the_job_with_its_place() {
+    for (options, words) in [
+        (
+            "rw=randread max_latency=1us",
+            &["[job]: a read at byte ", "max_latency of 1.00 µs"][..],
+        ),
+        (
+            "rw=write time_based=1 runtime=60 rate_iops_min=1m",
+            &[
+                "[job]: its writes came to ",
+                " IOPS over 1.0 s",
+                "1048576 of rate_iops_min",
+            ],
+        ),
+        (
+            "rw=randrw time_based=1 runtime=60 rate_min=1,1g rate_cycle=2000",
+            &["[job]: its writes came to ", " B/s over 2.0 s", "rate_min"],
+        ),
+    ] {
+        let missed = tried_on_model(options).expect_err(options).to_string();
+        for word in words {
+            assert!(missed.contains(word), "seed {SEED}, {options}: {missed}");
+        }
+    }
+    let kept = on_model(
+        "rw=randread max_latency=1s rate_iops=500 rate_iops_min=400 time_based=1 runtime=10",
+    );
+    assert_eq!(counts(&kept), (5000, 0), "seed {SEED}");
+}
+
+#[test]
+fn a_job_ends_when_it_is_steady_and_says_whether_it_was() {
+    let end = |options: &str| {
+        let all = format!("rw=randread time_based=1 runtime=60 rate_iops=200 {options}");
+        let measure = on_model(&all);
+        let load = measure.load.expect("it has a ring");
+        (measure.elapsed, load.end_note.expect("it says so"))
+    };
+    let second = Nanoseconds::from_millis(1000);
+    let room = Nanoseconds::from_millis(50);
+    for (options, after_ms) in [
+        ("steadystate=iops:5% ss_dur=5", 5000),
+        ("steadystate=bw_slope:5% ss_dur=5 ss_ramp=3", 9000),
+        ("steadystate=lat:20% ss_dur=4", 4000),
+    ] {
+        let (elapsed, note) = end(options);
+        let after = Nanoseconds::from_millis(after_ms);
+        assert!(
+            elapsed >= after && elapsed <= after + room,
+            "seed {SEED}, {options}: {elapsed:?}"
+        );
+        assert!(note.contains("was attained"), "{options}: {note}");
+    }
+    let (elapsed, note) = end("steadystate=iops:5% ss_dur=100");
+    assert!(elapsed >= second + second, "{elapsed:?}");
+    assert!(note.contains("not attained"), "{note}");
 }
 
 /// What changes what is done and cannot be obeyed, each at its place.
@@ -267,16 +360,16 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         ("ioengine=mmap", "ioengine"),
         ("rw=write verify=crc32c", "verify"),
         ("latency_target=10ms", "latency_target"),
-        ("max_latency=1s", "max_latency"),
-        ("steadystate=iops:5% ss_dur=10", "steadystate"),
-        ("sync=sync rw=write", "sync"),
+        ("steadystate=iops:5% ss_dur=1", "steadystate"),
+        (
+            "steadystate=iops:5% ss_dur=10 group_reporting",
+            "steadystate",
+        ),
         ("rw=write sync_file_range=write:8", "sync_file_range"),
         ("filesize=4k-64k", "filesize"),
         ("create_on_open=1", "create_on_open"),
         ("unlink_each_loop=1", "unlink_each_loop"),
-        ("rw=write fallocate=posix", "fallocate"),
         ("thinktime=1 thinktime_iotime=1", "thinktime_iotime"),
-        ("rate_min=1m rate=2m", "rate_min"),
         ("flow=1", "flow"),
         ("exitall", "exitall"),
         ("continue_on_error=all", "continue_on_error"),
@@ -286,7 +379,8 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
             "random_distribution",
         ),
     ] {
-        let refused = Program::of_fio_job(&job(&format!("size=1m {options}")), &BTreeMap::new());
+        let (job, none) = (job(&format!("size=1m {options}")), BTreeMap::new());
+        let refused = Program::of_fio_job(&job, &none, &BTreeMap::new());
         let errors = refused.expect_err(options);
         let shown = errors.to_string();
         let places = errors

@@ -2,12 +2,14 @@
 
 mod ab;
 mod explain;
+mod format;
 mod formatting;
 mod interleave;
 mod list;
 
 pub(crate) use ab::{AbArguments, with_arms};
 pub(crate) use explain::ExplainArguments;
+pub(crate) use format::{OutputFormat, RunFormat};
 pub(crate) use formatting::FormatArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
@@ -15,14 +17,13 @@ pub(crate) use list::{ListArguments, Listed};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use diskperf_laboratory::ab::like;
-use diskperf_laboratory::analysis::report::{self, FioFormat, Format};
 use diskperf_laboratory::analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::machine::catalogue::Component;
 use diskperf_laboratory::reproduce::available_threads;
 use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::timeline::{CacheMode, Run, SteadyRule};
+use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
 use diskperf_laboratory::tune::{BUDGET, Goal};
-use diskperf_laboratory::{Experiment, LaboratoryError, Setting, SizeChoice, Workload, job_file};
+use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload, job_file};
 use std::path::PathBuf;
 
 /// Measures storage and modelled computers with the same I/O programs, and stores, compares
@@ -88,7 +89,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "suite", "drives", "catalogue", "together", "other", "cache", "direct", "drop_caches", "fresh", "no_budget", "no_latency", "seed"])]
     pub(crate) like: Option<String>,
     /// Repetitions of each program [default: those of the suite]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
     /// Repeat each program until its last rounds are steady: ROUNDS,EXCURSION,SLOPE
     /// [default without RULE: 5,20%,10%, as SNIA has it]; at most --runs rounds [default: 25]
@@ -148,7 +149,7 @@ pub(crate) struct ExperimentArguments {
     #[arg(long = "on", value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Number of drives of a modelled system that run each program at the same time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
     pub(crate) drives: Option<u32>,
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
@@ -325,7 +326,7 @@ pub(crate) struct MachinesArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Machines that run at the same time [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// Remove the limits on events, virtual time and memory of each machine
     #[arg(long)]
@@ -371,10 +372,10 @@ pub(crate) struct TuneArguments {
     #[arg(long, value_enum, default_value = "throughput")]
     pub(crate) goal: TuneGoal,
     /// Most combinations to run; coordinate descent chooses among more
-    #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) budget: u64,
     /// Seeds to compare the best settings with today's, each at 4 spindle phases; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000), allow_negative_numbers = true)]
     pub(crate) seeds: u32,
     /// Run all points again, also those in the store
     #[arg(long)]
@@ -383,7 +384,7 @@ pub(crate) struct TuneArguments {
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Number of drives that run the programs at the same time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
     pub(crate) drives: Option<u32>,
     /// Bytes that each program moves on each drive, as 8M, rounded down to whole calls; auto is 2M on
     /// a modelled system, and half a second's worth on real storage
@@ -391,7 +392,7 @@ pub(crate) struct TuneArguments {
     pub(crate) size: SizeChoice,
     /// For a path: most repetitions of each point, after a round that does not count; the search
     /// ends before when all points are decided
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
     /// Also write the result as an HTML page to this file
     #[arg(long, value_name = "FILE.html")]
@@ -543,72 +544,12 @@ pub(crate) enum Cache {
     Warm,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    Table,
-    Json,
-    Csv,
-    Markdown,
-}
-
-/// How runs are printed: as all else, or as fio prints its results.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunFormat {
-    Table,
-    Json,
-    Csv,
-    Markdown,
-    FioJson,
-    #[value(name = "fio-json+")]
-    FioJsonPlus,
-}
-
-impl RunFormat {
-    /// What is not fio's.
-    pub(crate) fn own(self) -> Option<OutputFormat> {
-        match self {
-            Self::Table => Some(OutputFormat::Table),
-            Self::Json => Some(OutputFormat::Json),
-            Self::Csv => Some(OutputFormat::Csv),
-            Self::Markdown => Some(OutputFormat::Markdown),
-            Self::FioJson | Self::FioJsonPlus => None,
-        }
-    }
-
-    /// Runs as text.
-    pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
-        let fio = |format| {
-            report::fio_json(runs, format)
-                .map_err(|error| LaboratoryError::Request(error.to_string()))
-        };
-        match self {
-            Self::FioJson => fio(FioFormat::Json),
-            Self::FioJsonPlus => fio(FioFormat::JsonPlus),
-            Self::Table => Ok(report::runs(runs, Format::Table, width)),
-            Self::Json => Ok(report::runs(runs, Format::Json, width)),
-            Self::Csv => Ok(report::runs(runs, Format::Csv, width)),
-            Self::Markdown => Ok(report::runs(runs, Format::Markdown, width)),
-        }
-    }
-}
-
 /// What is asked of the page cache.
 fn cache_mode(direct: bool, cache: Cache) -> CacheMode {
     match (direct, cache) {
         (true, _) => CacheMode::Direct,
         (false, Cache::Cold) => CacheMode::Cold,
         (false, Cache::Warm) => CacheMode::Warm,
-    }
-}
-
-impl From<OutputFormat> for Format {
-    fn from(format: OutputFormat) -> Self {
-        match format {
-            OutputFormat::Table => Self::Table,
-            OutputFormat::Json => Self::Json,
-            OutputFormat::Csv => Self::Csv,
-            OutputFormat::Markdown => Self::Markdown,
-        }
     }
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn run(
         None => None,
     };
     let plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
+    arguments.format.check(&plans)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;

@@ -78,18 +78,28 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
         let problem = Problem::error(title).at(job.place_of(key), label);
         errors.push(problem.help(help));
     };
-    let limits = (&job.rate.bytes_per_s, &job.rate.iops);
-    let both = |&direction: &Direction| {
-        limits.0.get(direction).is_some() && limits.1.get(direction).is_some()
-    };
-    if job.pattern.access.directions().iter().any(both) {
-        let label = "fio takes one of them, and does not say which";
-        refuse(
+    let rate = &job.rate;
+    for (key, title, bytes_per_s, iops) in [
+        (
             "rate_iops",
             "rate and rate_iops together",
-            label,
-            "keep one of them",
-        );
+            &rate.bytes_per_s,
+            &rate.iops,
+        ),
+        (
+            "rate_iops_min",
+            "rate_min and rate_iops_min together",
+            &rate.least_bytes_per_s,
+            &rate.least_iops,
+        ),
+    ] {
+        let both = |&direction: &Direction| {
+            bytes_per_s.get(direction).is_some() && iops.get(direction).is_some()
+        };
+        if job.pattern.access.directions().iter().any(both) {
+            let label = "fio takes one of them, and does not say which";
+            refuse(key, title, label, "keep one of them");
+        }
     }
     let writes = job.pattern.access.does(Direction::Write);
     if job.verify.kind != Verification::None && job.times.time_based && writes {

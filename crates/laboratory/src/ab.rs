@@ -82,6 +82,12 @@ pub struct AbExecuted {
 /// What is wrong with either side, and two sides that cannot be compared in blocks.
 pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     let [a, b] = request.sides.each_ref();
+    if [a, b]
+        .iter()
+        .any(|side| side.experiment.until_steady.is_some())
+    {
+        return Err(not_until_steady());
+    }
     let mut plans = [
         plan_of(Arm::A, &a.experiment)?,
         plan_of(Arm::B, &b.experiment)?,
@@ -159,6 +165,13 @@ pub(crate) fn name(arm: Arm) -> &'static str {
         Arm::A => "A",
         Arm::B => "B",
     }
+}
+
+/// Why no arm is repeated until it is steady.
+pub fn not_until_steady() -> LaboratoryError {
+    LaboratoryError::request(
+        "--until-steady: ab repeats A and B in turn until its verdict is firm, however steady they are; bring a drive to its steady state first, by `diskperf run random --set program.write_share=1 --until-steady --on TARGET`, and omit it here",
+    )
 }
 
 /// The one plan of a side.
@@ -248,7 +261,7 @@ impl AbPlan {
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (arm, plan) in [Arm::A, Arm::B].into_iter().zip(&self.plans) {
-            text += &format!("{}: {}\n", name(arm), plan.describe().trim_end());
+            text += &format!("{}: {}\n", name(arm), plan.describe_arm().trim_end());
         }
         if self.is_exact() {
             return text + "A and B are modelled: each runs once, and the comparison is exact\n";
@@ -258,12 +271,12 @@ impl AbPlan {
         }
         let budget = self.request.budget.as_secs_f64();
         text += &format!(
-            "blocks of one repetition of each arm, for {budget:.0} s at most, until the verdicts are firm; "
+            "time: {budget:.0} s at most for the blocks of one repetition of each arm, which end when the verdicts are firm; before them files are made, and each program runs once in each arm\n"
         );
         text += &match self.request.blocks {
-            Some(blocks) => format!("at most {blocks} of each program\n"),
+            Some(blocks) => format!("blocks: at most {blocks} of each program\n"),
             None => format!(
-                "the figures above are for {SUPPOSED_BLOCKS} of each program, and more follow while there is time and no verdict; --blocks bounds them\n"
+                "blocks: the figures above are for {SUPPOSED_BLOCKS} of each program, and more follow while there is time and no verdict; --blocks bounds them\n"
             ),
         };
         text

@@ -6,6 +6,9 @@ use crate::model::computer::Computer;
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
+use diskperf_machine::hardware::disk::layout::ZoneSpecification;
+use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::specification::MechanismSpecification;
 
 /// Entries of one kind, each with its description.
@@ -163,7 +166,7 @@ pub fn component(
         description: catalogue.description(component, name).unwrap_or_default(),
         parameters: parameters.collect(),
         drive: (component == Component::Drive)
-            .then(|| computer.mechanism_named(name).map(drive_figures))
+            .then(|| figures_of(&computer, name))
             .flatten(),
     })
 }
@@ -218,7 +221,7 @@ fn in_some_system(
     }))
 }
 
-/// The track of a drive's first cylinder, for calculations.
+/// A track of a drive where what is measured of it begins, for calculations.
 ///
 /// # Errors
 ///
@@ -236,15 +239,15 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
         )));
     }
     let computer = in_some_system(catalogue, Component::Drive, name)?;
-    let drive = computer.mechanism_named(name).ok_or_else(|| {
+    let (drive, cylinder) = computer.measured(name).ok_or_else(|| {
         LaboratoryError::Request(format!("the drive `{name}` has no tracks; name a disk"))
     })?;
     let geometry = &drive.mechanics.geometry;
-    let sectors = geometry.sectors_per_track(0);
+    let sectors = geometry.sectors_per_track(cylinder);
     Ok(Track {
         rpm: drive.hundredths_of_rpm as f64 / 100.0,
         sectors_per_track: sectors,
-        spare_sectors_per_track: geometry.slots(0) - sectors,
+        spare_sectors_per_track: geometry.slots(cylinder) - sectors,
         sector_bytes: geometry.sector_bytes(),
     })
 }
@@ -252,16 +255,68 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
 /// Points of a seek curve: enough for a drawing.
 const SEEK_POINTS: u32 = 61;
 
-fn drive_figures(drive: &MechanismSpecification) -> DriveFigures {
+/// Figures of the drive of this name, if it is a disk.
+fn figures_of(computer: &Computer, name: &str) -> Option<DriveFigures> {
+    let measured = computer.measured(name).map(drive_figures);
+    measured.or_else(|| computer.disk(name).map(disk_figures))
+}
+
+/// Of a disk with firmware.
+fn disk_figures(of: &DiskSpecification) -> DriveFigures {
+    let disk = Disk::new(of, Turn::ZERO).expect("the specification was checked");
+    let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek());
+    let revolution_ms = of.mechanism.period_ns / 1e6;
+    let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
+    let zones = &of.mechanism.layout.zones;
+    let rate = |zone: Option<&ZoneSpecification>| {
+        let zone = zone.expect("a disk has zones");
+        let track_bytes = f64::from(zone.sectors_per_track) * medium_bytes;
+        track_bytes / (revolution_ms * (1.0 + zone.track_skew_rev)) / 1e3
+    };
+    let capacity = layout.sectors() as f64 * medium_bytes;
+    let tracks = layout.cylinders();
+    DriveFigures {
+        figures: vec![
+            ("capacity", capacity / 1e9, "GB"),
+            ("revolution", revolution_ms, "ms"),
+            ("zones", zones.len() as f64, "zones"),
+            ("tracks of a surface", f64::from(tracks), "tracks"),
+            (
+                "sequential rate, outermost zone",
+                rate(zones.first()),
+                "MB/s",
+            ),
+            (
+                "sequential rate, innermost zone",
+                rate(zones.last()),
+                "MB/s",
+            ),
+            ("mean seek of the curve", seek.average().millis(), "ms"),
+            ("mean rotational latency", revolution_ms / 2.0, "ms"),
+        ],
+        seek: points_of(tracks, |distance| seek.time(distance).millis()),
+    }
+}
+
+/// Points of a seek curve over so many cylinders.
+fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
+    let longest = cylinders.saturating_sub(1);
+    let steps = SEEK_POINTS - 1;
+    let distance = |step: u32| (u64::from(step) * u64::from(longest) / u64::from(steps)) as u32;
+    (0..=steps)
+        .map(|step| (distance(step), time_ms(distance(step))))
+        .collect()
+}
+
+/// Figures of a mechanism, its track being one of this cylinder.
+fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
     let seek = &drive.mechanics.seek;
     let rpm = drive.hundredths_of_rpm as f64 / 100.0;
     let revolution_ms = 60_000.0 / rpm;
-    let track_bytes = f64::from(geometry.sectors_per_track(0)) * f64::from(geometry.sector_bytes());
+    let sectors = geometry.sectors_per_track(cylinder);
+    let track_bytes = f64::from(sectors) * f64::from(geometry.sector_bytes());
     let media_rate = track_bytes / (revolution_ms / 1e3);
-    let longest = geometry.cylinders().saturating_sub(1);
-    let steps = SEEK_POINTS - 1;
-    let distance = |step: u32| (u64::from(step) * u64::from(longest) / u64::from(steps)) as u32;
     DriveFigures {
         figures: vec![
             ("capacity", geometry.capacity_bytes() as f64 / 1e6, "MB"),
@@ -271,8 +326,8 @@ fn drive_figures(drive: &MechanismSpecification) -> DriveFigures {
             ("mean seek of the curve", seek.average().millis(), "ms"),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
-        seek: (0..=steps)
-            .map(|step| (distance(step), seek.time(distance(step)).millis()))
-            .collect(),
+        seek: points_of(geometry.cylinders(), |distance| {
+            seek.time(distance).millis()
+        }),
     }
 }

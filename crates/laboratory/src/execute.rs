@@ -3,7 +3,7 @@
 
 use crate::drive::Drives;
 use crate::error::LaboratoryError;
-use crate::measured::{Task, arrivals_note, engine_note, stagger_note};
+use crate::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
 use crate::model::bench::Bench as ModelRig;
 use crate::model::run::{self as model, stand, usage};
 use crate::observer::{Event, Observer};
@@ -236,6 +236,7 @@ impl<'a> Execution<'a> {
         result.notes.extend(stagger_note(&job.program, &result));
         result.notes.extend(arrivals_note(&result));
         result.notes.extend(engine_note(&result));
+        result.notes.extend(end_notes(&result));
         result.notes.extend(rig.remark(&result));
         result.notes.extend(interference::note(&result));
         let ordinal = self.run.results.len();

@@ -346,6 +346,16 @@ pub(crate) fn engine_note(result: &ProgramResult) -> Option<String> {
     loads.find_map(|load| load.engine_note.clone())
 }
 
+/// How the program came to its end, where a reader must know it: of each worker of the last
+/// repetition that says something else.
+pub(crate) fn end_notes(result: &ProgramResult) -> Vec<String> {
+    let last = result.repetitions.last();
+    let notes = last.into_iter().flat_map(Repetition::loads);
+    let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
+    notes.dedup();
+    notes
+}
+
 /// Below this share of the rate that was asked for, arrivals were not kept up with.
 const KEPT_UP: f64 = 0.95;
 

@@ -1,11 +1,9 @@
 //! What the measuring itself costs: the same calls, on `/dev/null`.
 
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{Nanoseconds, Overhead};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Rounds, timed and untimed in turn; the fastest of each counts, since
 /// whatever disturbs a round only makes it longer.
@@ -53,13 +51,6 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
 }
 
 fn null_system(clock: Clock, time_calls: bool) -> System {
-    let control = Control {
-        stop: Arc::new(AtomicBool::new(false)),
-        abandoned: Arc::new(AtomicBool::new(false)),
-        moved_bytes: Arc::new(AtomicU64::new(0)),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls,
-        clock,
-    };
+    let control = Control::alone(time_calls, clock);
     System::Host(Box::new(Host::new(Ports::default(), control)))
 }

@@ -9,11 +9,11 @@ pub mod model;
 mod workload;
 
 use crate::error::LaboratoryError;
-use crate::job_file as text;
+use crate::job_file::read_named;
 use crate::label;
 use crate::model::load_catalogue;
 use crate::target::NULL;
-use diskperf_battery::{Job, Step, Suite};
+use diskperf_battery::{Job, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
     }
-    let read = text::read_named(experiment)?;
+    let read = read_named(experiment)?;
     let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
@@ -126,6 +126,19 @@ impl Plan {
         }
     }
 
+    /// What it runs, and where: `ffs83 on /srv`.
+    pub fn title(&self) -> String {
+        match self {
+            Plan::Host(plan) => format!("{} on {}", plan.suite.name, plan.target_name()),
+            Plan::Model(plan) => format!("{} on {}", plan.suite.name, plan.target),
+        }
+    }
+
+    /// Whether a program of it keeps requests under way.
+    pub fn keeps_requests(&self) -> bool {
+        self.suite().programs().any(Program::keeps_requests)
+    }
+
     /// What a reader must know: steps that were left out, and why.
     pub(crate) fn notes(&self) -> &[String] {
         match self {
@@ -138,6 +151,14 @@ impl Plan {
     pub fn describe(&self) -> String {
         match self {
             Plan::Host(plan) => plan.describe(),
+            Plan::Model(plan) => plan.describe(),
+        }
+    }
+
+    /// The same of an arm of an A/B measurement, which takes as long as its blocks do.
+    pub(crate) fn describe_arm(&self) -> String {
+        match self {
+            Plan::Host(plan) => plan.describe_timeless(),
             Plan::Model(plan) => plan.describe(),
         }
     }

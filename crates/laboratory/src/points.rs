@@ -156,17 +156,18 @@ impl Study {
     ) -> Result<ProgramFigures, LaboratoryError> {
         let title = title(&without(job, &point.settings));
         let task = task(plan, job, &title);
-        let protocol = plan.suite.protocol;
-        let mut kept: Vec<(Repetition, Counts)> = Vec::new();
+        let protocol = plan.suite.protocol_of(job);
+        let mut counts = Vec::new();
         let mut before = Counts::of(bench);
-        let repetitions = repeat_unobserved(bench, (task, protocol), |one| {
+        let repetitions = repeat_unobserved(bench, (task, protocol), |_| {
             let now = Counts::of(bench);
-            if !one.discarded {
-                kept.push((one.clone(), now.since(&before)));
-            }
+            counts.push(now.since(&before));
             before = now;
             true
         })?;
+        // Which of them count is known when all are made.
+        let all = repetitions.iter().cloned().zip(counts);
+        let mut kept: Vec<(Repetition, Counts)> = all.filter(|(one, _)| !one.discarded).collect();
         let result = ProgramResult {
             repetitions,
             ..stand(plan, &plan.computers[0]).result(job, task, protocol)

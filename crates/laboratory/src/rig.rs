@@ -93,8 +93,7 @@ pub(crate) const ONCE: Protocol = Protocol {
 /// after each repetition, of which it is told each task's. What was measured before an
 /// error is in `repetitions`, task by task.
 ///
-/// Those that were disturbed from outside are run again, as often as [`spare`] has it. If
-/// enough others come of that, the disturbed ones do not count; if not, all do.
+/// Those that were disturbed from outside are run again, as often as [`spare`] has it.
 pub(crate) fn repeat(
     rig: &impl Rig,
     work: &Work<'_>,
@@ -103,11 +102,7 @@ pub(crate) fn repeat(
     mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
 ) -> Result<(), LaboratoryError> {
     let protocol = work.protocol;
-    if let Some(rule) = protocol.steady {
-        return until_steady((rig, work), &rule, repetitions, observer, goes_on);
-    }
     let assignments = rig.assignments(&work.tasks);
-    let wanted = (protocol.repetitions - protocol.discarded) as usize;
     for number in 0.. {
         // What else the machine did, it did to all tasks.
         let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
@@ -122,18 +117,46 @@ pub(crate) fn repeat(
         for (all, one) in repetitions.iter_mut().zip(made) {
             all.push(one);
         }
-        if !goes_on || repetitions.iter().all(|all| is_sure(all, &protocol)) {
+        if !goes_on || repetitions.iter().all(|all| is_enough(all, &protocol)) {
             break;
         }
     }
+    match protocol.steady {
+        Some(rule) => keep_window(repetitions, &rule),
+        None => keep_undisturbed(repetitions, &protocol),
+    }
+    Ok(())
+}
+
+/// Whether there need be no more, though the protocol allows them.
+fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
+    match protocol.steady {
+        Some(rule) => is_steady(&summary::rates(repetitions), &rule),
+        None => is_sure(repetitions, protocol),
+    }
+}
+
+/// Of rounds that go on until they are steady, those of the last window count, disturbed or
+/// not: storage remembers each.
+fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
+    for all in rounds {
+        let before = all.len().saturating_sub(rule.window as usize);
+        for round in &mut all[..before] {
+            round.discarded = true;
+        }
+    }
+}
+
+/// If enough were not disturbed, those that were do not count; if not, all do.
+fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
+    let wanted = (protocol.repetitions - protocol.discarded) as usize;
     let enough =
-        |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, &protocol);
+        |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, protocol);
     if repetitions.iter().all(enough) {
         for one in repetitions.iter_mut().flatten() {
             one.discarded |= one.is_disturbed();
         }
     }
-    Ok(())
 }
 
 /// One repetition of so many.
@@ -152,37 +175,6 @@ fn once(
         moved_bytes: &moved_bytes,
     });
     rig.run((assignments, &moved_bytes), observer)
-}
-
-/// Repeats tasks until the last rounds of each are steady, or as often as their protocol
-/// has it. The rounds of the last window count, disturbed or not: storage remembers each.
-fn until_steady(
-    (rig, work): (&impl Rig, &Work<'_>),
-    rule: &SteadyRule,
-    rounds: &mut [Vec<Repetition>],
-    observer: &mut dyn Observer,
-    mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
-) -> Result<(), LaboratoryError> {
-    let assignments = rig.assignments(&work.tasks);
-    let of = work.protocol.repetitions;
-    for number in 0..of {
-        let made = once((rig, work), &assignments, (number, of), observer)?;
-        let goes_on = goes_on(&made, observer);
-        for (all, one) in rounds.iter_mut().zip(made) {
-            all.push(one);
-        }
-        let steady = |all: &Vec<Repetition>| is_steady(&summary::rates(all), rule);
-        if !goes_on || rounds.iter().all(steady) {
-            break;
-        }
-    }
-    for all in rounds {
-        let before = all.len().saturating_sub(rule.window as usize);
-        for round in &mut all[..before] {
-            round.discarded = true;
-        }
-    }
-    Ok(())
 }
 
 /// Bytes that all workers move.
@@ -262,13 +254,13 @@ mod tests {
     use diskperf_timeline::{CacheMode, Interference, LoadMeasure, WorkerMeasure};
     use std::cell::Cell;
 
-    /// A rig whose repetitions are disturbed where this says so.
-    struct Disturbed<'a> {
-        disturbed: &'a [u8],
+    /// A rig whose repetitions are what this says of each number.
+    struct Scripted<F> {
+        repetition: F,
         number: Cell<usize>,
     }
 
-    impl Rig for Disturbed<'_> {
+    impl<F: Fn(usize) -> Repetition> Rig for Scripted<F> {
         fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
             Vec::new()
         }
@@ -279,24 +271,27 @@ mod tests {
             _observer: &mut dyn Observer,
         ) -> Result<Vec<Repetition>, LaboratoryError> {
             let number = self.number.replace(self.number.get() + 1);
-            let is_disturbed = self.disturbed.get(number) == Some(&b'x');
-            let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
-            Ok(vec![Repetition {
-                workers: vec![WorkerMeasure {
-                    elapsed: Nanoseconds::from_millis(500),
-                    ..WorkerMeasure::default()
-                }],
-                interference: busy.into_iter().collect(),
-                ..Repetition::default()
-            }])
+            Ok(vec![(self.repetition)(number)])
         }
     }
 
-    /// Which repetitions are kept (`k`) and which are not (`-`), where some are
-    /// disturbed (`x`).
-    fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
-        let rig = Disturbed {
-            disturbed: disturbed.as_bytes(),
+    /// A repetition of so many milliseconds.
+    fn lasting(elapsed_ms: u64, is_disturbed: bool) -> Repetition {
+        let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
+        Repetition {
+            workers: vec![WorkerMeasure {
+                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                ..WorkerMeasure::default()
+            }],
+            interference: busy.into_iter().collect(),
+            ..Repetition::default()
+        }
+    }
+
+    /// Which repetitions are kept (`k`) by a protocol and which are not (`-`).
+    fn kept_of(protocol: Protocol, repetition: impl Fn(usize) -> Repetition) -> String {
+        let rig = Scripted {
+            repetition,
             number: Cell::new(0),
         };
         let task = Task {
@@ -306,16 +301,21 @@ mod tests {
             size_bytes: 0,
             drive: None,
         };
-        let protocol = Protocol {
-            repetitions,
-            discarded,
-            statistic: Statistic::Median,
-            stop_below_share: sure,
-            steady: None,
-        };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
         let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
         repetitions.iter().map(mark).collect()
+    }
+
+    /// The same where some are disturbed (`x`).
+    fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
+        let protocol = Protocol {
+            repetitions,
+            discarded,
+            stop_below_share: sure,
+            ..THREE_RUNS
+        };
+        let is_disturbed = |number| disturbed.as_bytes().get(number) == Some(&b'x');
+        kept_of(protocol, |number| lasting(500, is_disturbed(number)))
     }
 
     #[test]
@@ -343,34 +343,6 @@ mod tests {
         assert_eq!(kept(7, 0, Some(0.02), "xxx......."), "---kkkkkk");
     }
 
-    /// A rig whose rounds take so many milliseconds each.
-    struct Rounds<'a> {
-        elapsed_ms: &'a [u64],
-        number: Cell<usize>,
-    }
-
-    impl Rig for Rounds<'_> {
-        fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
-            Vec::new()
-        }
-
-        fn run(
-            &self,
-            _workers: (&[Assignment], &[Arc<AtomicU64>]),
-            _observer: &mut dyn Observer,
-        ) -> Result<Vec<Repetition>, LaboratoryError> {
-            let number = self.number.replace(self.number.get() + 1);
-            Ok(vec![Repetition {
-                workers: vec![WorkerMeasure {
-                    elapsed: Nanoseconds::from_millis(self.elapsed_ms[number]),
-                    ..WorkerMeasure::default()
-                }],
-                interference: vec![Interference::ProcessorBusy { threads: 1 }],
-                ..Repetition::default()
-            }])
-        }
-    }
-
     #[test]
     fn rounds_are_run_until_the_last_are_steady_and_these_count() {
         let falling = [100, 150, 200, 300, 500, 500, 510, 495, 505, 500, 500];
@@ -381,17 +353,6 @@ mod tests {
             (7, 5, "--kkkkk"),
             (4, 5, "kkkk"),
         ] {
-            let rig = Rounds {
-                elapsed_ms: &falling,
-                number: Cell::new(0),
-            };
-            let task = Task {
-                title: "",
-                program: &Program::named("read_8192").unwrap(),
-                cache: CacheMode::Cold,
-                size_bytes: 0,
-                drive: None,
-            };
             let protocol = Protocol {
                 repetitions: most,
                 discarded: 0,
@@ -401,9 +362,7 @@ mod tests {
                 }),
                 ..THREE_RUNS
             };
-            let rounds = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
-            let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
-            let found: String = rounds.iter().map(mark).collect();
+            let found = kept_of(protocol, |number| lasting(falling[number], true));
             assert_eq!(found, marks, "{most} rounds, a window of {window}");
         }
     }
@@ -417,13 +376,7 @@ mod tests {
             ..THREE_RUNS
         };
         let is_sure = |elapsed_ms: &[u64]| {
-            let repetitions = elapsed_ms.iter().map(|ms| Repetition {
-                workers: vec![WorkerMeasure {
-                    elapsed: Nanoseconds::from_millis(*ms),
-                    ..WorkerMeasure::default()
-                }],
-                ..Repetition::default()
-            });
+            let repetitions = elapsed_ms.iter().map(|ms| lasting(*ms, false));
             super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
         };
         assert!(is_sure(&[500, 501, 500, 499, 500, 501, 500]));

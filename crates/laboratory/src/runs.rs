@@ -178,7 +178,7 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
         return Ok(History::default());
     };
     let same = |heading: &RunHeading| {
-        let of = |run: &Run| run.suite == heading.suite && run.target == heading.target;
+        let of = |run: &Run| run.suite == heading.suite && is_there(heading, run);
         heading.world == World::Host && runs.iter().any(of)
     };
     let headings = store.list()?.into_iter().filter(same);
@@ -187,6 +187,16 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
         .map(|heading| store.load(&heading.id))
         .collect();
     Ok(History::of(earlier?))
+}
+
+/// Whether it was on the target of a run: by their absolute paths, as far as they are known.
+fn is_there(heading: &RunHeading, run: &Run) -> bool {
+    let places = run.environment.places.iter();
+    let places: Vec<&str> = places.map(|place| place.path.as_str()).collect();
+    match heading.places.is_empty() || places.is_empty() {
+        true => heading.target == run.target,
+        false => heading.places == places,
+    }
 }
 
 /// Opens the store at this path, or at its usual place.
@@ -200,8 +210,19 @@ pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
 ///
 /// # Errors
 ///
-/// It is no regular file, one of something else, or leads where output may not go.
+/// It is no regular file, one of something else, in a directory that is not there, or leads
+/// where output may not go.
 pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+        return Err(LaboratoryError::Request(format!(
+            "--store {}: there is no directory {}; make it, or name another file",
+            path.display(),
+            folder.display()
+        )));
+    }
     Store::check(path)?;
     Ok(OutputFile::check(path)?)
 }

@@ -236,6 +236,9 @@ impl Target {
         if needed_bytes <= self.pilot_bytes() {
             return Ok(());
         }
+        if let Some(none) = self.without_space() {
+            return Err(LaboratoryError::Request(none));
+        }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(
                 "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); give --size, or smaller areas (program.area_bytes, program.readers)",
@@ -245,6 +248,18 @@ impl Target {
             ),
             Medium::Device | Medium::File => self.too_short(needed_bytes),
         }))
+    }
+
+    /// What is said of a directory below which nothing is free, as below `/proc`.
+    fn without_space(&self) -> Option<String> {
+        let filesystem = self.place.filesystem.as_ref()?;
+        (self.medium == Medium::Directory && filesystem.available_bytes == 0).then(|| {
+            format!(
+                "not enough space on {}: its file system ({}) has none free; name a directory on another one",
+                self.name(),
+                filesystem.kind
+            )
+        })
     }
 
     /// What is said of a file or a device that ends before what is to be read of it.
@@ -285,6 +300,9 @@ impl Target {
         let room_bytes = self.room_bytes();
         if needed_bytes <= room_bytes {
             return Ok(());
+        }
+        if let Some(none) = self.without_space() {
+            return Err(LaboratoryError::Request(none));
         }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(

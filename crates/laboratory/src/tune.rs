@@ -17,6 +17,7 @@ pub use host::{HostSearch, tune_host};
 pub use kept::Kept;
 
 use crate::error::LaboratoryError;
+use crate::job_file::read_named;
 use crate::parallel::in_parallel;
 use crate::plan::ModelPlan;
 use crate::plan::model::check_name;
@@ -28,7 +29,7 @@ use over::Over;
 use point::{REPETITIONS, Subject, Turn, point_fingerprint, titles};
 use search::{Evaluate, Share, Space};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -97,6 +98,10 @@ pub fn tune(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Tuned, LaboratoryError> {
     let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
+    let search = &Search {
+        experiment: with_job_file(&search.experiment, &search.target, &overs)?,
+        ..search.clone()
+    };
     check_name(catalogue, &search.target, Path::new(&search.target))?;
     let subject = Subject {
         catalogue,
@@ -136,6 +141,33 @@ pub fn tune(
     kept.flush();
     outcome?;
     Ok(tuner.tuned)
+}
+
+/// An experiment with the job file that it names, read once for all points. What its jobs
+/// do is theirs to say, and is not varied.
+fn with_job_file(
+    experiment: &Experiment,
+    target: impl Into<PathBuf>,
+    overs: &[Over],
+) -> Result<Experiment, LaboratoryError> {
+    let on_target = Experiment {
+        targets: vec![target.into()],
+        ..experiment.clone()
+    };
+    let Some(read) = read_named(&on_target)? else {
+        return Ok(experiment.clone());
+    };
+    let of_jobs = |over: &&Over| over.path == "direct" || over.path.starts_with("program.");
+    match overs.iter().find(of_jobs) {
+        None => Ok(Experiment {
+            targets: Vec::new(),
+            ..read
+        }),
+        Some(over) => Err(LaboratoryError::Request(format!(
+            "--over {}: the jobs of a file say what they do; vary what is below them, or compare two job files: `diskperf ab '--suite a.fio' '--suite b.fio'`",
+            over.path
+        ))),
+    }
 }
 
 /// The search before anything was run.
@@ -230,16 +262,7 @@ fn check_key(subject: &Subject<'_>, today: &ModelPlan, over: &Over) -> Result<()
             Err(error) => drop(first.get_or_insert(error)),
         }
     }
-    first.map_or(Ok(()), |error| Err(of_over(&error, over)))
-}
-
-/// The error of a setting, said of the `--over` that it came from.
-fn of_over(error: &LaboratoryError, over: &Over) -> LaboratoryError {
-    let text = error.to_string().replace("--set", "--over");
-    LaboratoryError::Request(format!(
-        "--over {}: {text}\n`diskperf list parameters` names what a system and a program have",
-        over.path
-    ))
+    first.map_or(Ok(()), |error| Err(over.refused(&error)))
 }
 
 /// A search under way.

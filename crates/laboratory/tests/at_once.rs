@@ -59,6 +59,18 @@ fn run(target: &str, steps: Vec<StepValues>) -> Run {
 
 const SMALL: &[(&str, &str)] = &[("area_bytes", "1M"), ("depth", "2")];
 
+/// A program beside itself.
+fn twice() -> StepValues {
+    let one = values("random", SMALL, 0);
+    StepValues {
+        beside: vec![StepValues {
+            row: 1,
+            ..one.clone()
+        }],
+        ..one
+    }
+}
+
 #[test]
 fn each_program_has_a_result_and_they_share_the_drive() {
     let target = "vax780-sc780-eagle";
@@ -104,15 +116,7 @@ fn each_program_has_a_result_and_they_share_the_drive() {
 
 #[test]
 fn random_streams_of_programs_at_once_differ() {
-    let one = values("random", SMALL, 0);
-    let both = StepValues {
-        beside: vec![StepValues {
-            row: 1,
-            ..one.clone()
-        }],
-        ..one
-    };
-    let run = run("vax780-sc780-eagle", vec![both]);
+    let run = run("vax780-sc780-eagle", vec![twice()]);
     let [one, other] = [0, 1].map(|place: usize| &run.results[place].repetitions[0].workers[0]);
     assert_eq!(one.payload_bytes, other.payload_bytes);
     assert_ne!(one.load, other.load);
@@ -120,15 +124,7 @@ fn random_streams_of_programs_at_once_differ() {
 
 #[test]
 fn where_nothing_is_there_all_are_measured() {
-    let one = values("random", SMALL, 0);
-    let both = StepValues {
-        beside: vec![StepValues {
-            row: 1,
-            ..one.clone()
-        }],
-        ..one
-    };
-    let run = run("null", vec![both]);
+    let run = run("null", vec![twice()]);
     assert_eq!(run.results.len(), 2);
     for result in &run.results {
         let loads = result.repetitions.iter().flat_map(Repetition::loads);

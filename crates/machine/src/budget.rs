@@ -193,7 +193,7 @@ fn parameters_of(stage: Stage) -> Option<&'static str> {
         ),
         Stage::MemoryContention => Some("bus.memory_contention_share"),
         Stage::ChannelWait | Stage::BusWait | Stage::BusTransfer => Some("bus.bytes_per_s"),
-        Stage::ControllerQueue | Stage::Command | Stage::CacheHit => {
+        Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage => {
             Some("the times of the controller, as controller.command_ms")
         }
         Stage::Seek => Some("drive.seek_*_ms"),

@@ -7,6 +7,8 @@ pub mod bus;
 pub mod cache;
 pub mod device;
 pub mod disk;
+pub mod drives;
+pub mod fixed;
 pub(crate) mod marking;
 pub mod mechanism;
 mod request;
@@ -14,15 +16,15 @@ mod request;
 use crate::event::Event;
 use crate::parts::{Controllers, Id, Kind, PartEvent};
 use bus::Bus;
-use device::Devices;
 use diskperf_sim::{Processor, Sim, Time};
 use diskperf_timeline::Nanoseconds;
+use drives::Drives;
 pub use request::{Hint, Operation, Request, RequestId, Requests};
 
 /// All that is not the processor, and the requests that are under way in it.
 pub struct Hardware {
-    /// The drives, by number.
-    pub drives: Devices,
+    /// Its drives.
+    pub drives: Drives,
     /// The adaptors or controllers.
     pub controllers: Controllers,
     /// What moves data to memory.
@@ -86,8 +88,8 @@ impl Hardware {
 
 /// What a controller works with.
 pub struct Parts<'a> {
-    /// The drives, by number.
-    pub drives: &'a mut Devices,
+    /// The drives of the computer.
+    pub drives: &'a mut Drives,
     /// What moves data to memory.
     pub bus: &'a mut Bus,
     /// What software has asked for and not taken the completion of.

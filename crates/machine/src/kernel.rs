@@ -35,6 +35,7 @@ mod tracing;
 pub(crate) mod update;
 pub mod v7;
 mod vnode;
+pub(crate) mod volumes;
 
 use crate::parts::UnixDriver;
 use buffers::{BlockKey, Buffers, Page};
@@ -95,10 +96,7 @@ pub struct Unix {
     /// Of each drive, which of the drivers is its.
     pub(crate) driver_of: Vec<usize>,
     pub(crate) buffers: RefCell<Buffers>,
-    pub(crate) pages: RefCell<medium::Pages>,
     pub(crate) file_systems: FileSystems,
-    /// Writes that are under way, by volume, and who waits for them to end.
-    pub(crate) writing: RefCell<Vec<(usize, Vec<Rc<Process>>)>>,
     /// Who is told of a request's completion, by its place.
     pub(crate) owners: RefCell<Vec<driver::Owner>>,
     /// Of each volume, and of those who have several transfers under way.
@@ -242,7 +240,7 @@ impl Unix {
 
     /// Where a block is on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
-        let partition = self.partition(key.volume);
+        let partition = self.volumes.partition(key.volume);
         let sector = match self.on() {
             // Its blocks are sectors.
             On::V7(_) => key.fragment,
@@ -256,6 +254,6 @@ impl Unix {
 
     /// A page of zeroes.
     pub(crate) fn zeroes(&self, bytes: u32) -> Page {
-        self.pages.borrow_mut().zeroes(bytes)
+        self.buffers.borrow_mut().pages.zeroes(bytes)
     }
 }

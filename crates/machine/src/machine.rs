@@ -4,8 +4,12 @@ use crate::budget::{Budget, Exceeded};
 use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
-use crate::hardware::device::{Device, Devices};
-use crate::hardware::mechanism::{Angle, Busy};
+use crate::hardware::device::Device;
+use crate::hardware::disk::device::{Disk, DiskSpecification};
+use crate::hardware::disk::spindle::{Spindle, Turn};
+use crate::hardware::drives::{Drive, Drives};
+use crate::hardware::fixed::Fixed;
+use crate::hardware::mechanism::{Angle, Busy, Mechanism};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
 use crate::kernel::computer::Computer;
@@ -13,20 +17,22 @@ use crate::kernel::driver::QueueOrder;
 use crate::kernel::ffs::{CheckSummary, FileSystem, Problem};
 use crate::kernel::medium::Medium;
 use crate::kernel::minix::{self, Minix};
+use crate::kernel::process::Cpu;
 use crate::kernel::serial::Serial;
 use crate::kernel::statistics::Statistics;
 use crate::kernel::v7::V7;
+use crate::kernel::volumes::Volumes;
 use crate::kernel::{FileSystems, Kernel, Mount, On, Unix, raw};
 use crate::parts::{self, Attaching, Controllers, Described, UnixDriver, UnixPart, acsi};
 use crate::specification::{
-    Attachment, DeviceSpecification, DriveSpecification, Edition, FEWEST_BUFFERS,
+    Attachment, DeviceSpecification, Edition, FEWEST_BUFFERS, MechanismSpecification,
     MinixSpecification, Software, Specification, UnixSpecification, Volume,
 };
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
-use diskperf_sim::{Processor, Sim, Streams, TieBreak, Time};
+use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
@@ -55,6 +61,20 @@ pub struct Circumstances {
     pub what_if: WhatIf,
     /// What it may take.
     pub budget: Budget,
+}
+
+impl Circumstances {
+    /// The speed of the drive of this number, as a share of its specification's.
+    fn speed_of(&self, number: usize) -> f64 {
+        1.0 - self.speed_difference * number as f64
+    }
+
+    /// How far the drive of this number is turned at the start, in parts of 2^32 of a
+    /// revolution.
+    fn phase_of(&self, number: usize) -> u32 {
+        let against_first = self.phase.wrapping_mul(number as u32);
+        self.first_phase.wrapping_add(against_first)
+    }
 }
 
 impl Default for Circumstances {
@@ -97,13 +117,13 @@ impl Machine {
         );
         let streams = Streams::new(circumstances.seed);
         let volumes = &specification.volumes[..circumstances.volumes];
-        let computer = |controllers| computer(specification, circumstances, controllers);
+        let drives = drives(specification, circumstances);
         let kernel = match &specification.software {
             Software::Unix(of) => {
                 let attaching = (of.order, streams, circumstances.what_if);
                 let (controllers, drivers) =
-                    parts::attach(&of.attachments, attaching, UnixPart::attach);
-                let computer = computer(controllers);
+                    parts::attach((&of.attachments, &drives), attaching, UnixPart::attach);
+                let computer = computer(specification, circumstances, (drives, controllers));
                 Kernel::Unix(Rc::new(unix(
                     (specification, of),
                     volumes,
@@ -115,10 +135,11 @@ impl Machine {
                 let attaching = (QueueOrder::Arrival, streams, circumstances.what_if);
                 let attach =
                     |part: &acsi::Specification, to: &mut Attaching<'_>| Rc::new(part.attach(to));
-                let (controllers, disks) = parts::attach(&of.attachments, attaching, attach);
+                let (controllers, disks) =
+                    parts::attach((&of.attachments, &drives), attaching, attach);
                 let volumes = minix_volumes(of, volumes);
                 let config = of.config.clone();
-                let computer = computer(controllers);
+                let computer = computer(specification, circumstances, (drives, controllers));
                 Kernel::Minix(Rc::new(Minix::new(computer, config, disks, volumes)))
             }
         };
@@ -233,20 +254,18 @@ impl Machine {
     /// What each drive has done.
     pub fn drives_busy(&self) -> Vec<Busy> {
         let hardware = self.kernel.computer().hardware.borrow();
-        hardware.drives.iter().map(Device::busy).collect()
+        hardware.drives.iter().map(Drive::busy).collect()
     }
 
     /// For how long the processor worked, and how much of that in handlers.
     pub fn processor_busy(&self) -> (Time, Time) {
-        self.kernel
-            .computer()
-            .processor
-            .busy(&self.kernel.computer().sim)
+        let computer = self.kernel.computer();
+        computer.cpu.processor.busy(&computer.sim)
     }
 
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
-        self.kernel.computer().driver_time.get()
+        self.kernel.computer().cpu.driver_time()
     }
 
     /// Checks a drive's file system as fsck does; its files, if it is sound, that
@@ -292,7 +311,7 @@ impl Machine {
             "a processor is busy at most all the time"
         );
         let drives = &self.kernel.computer().hardware.borrow().drives;
-        for drive in drives.iter().filter_map(Device::mechanism) {
+        for drive in drives.mechanisms() {
             // What it does is booked when it starts; the last of it may go on.
             let (busy, most) = (drive.busy(), now + drive.booked_last());
             assert!(
@@ -366,7 +385,7 @@ impl Kernel {
         let computer = self.computer();
         match event {
             Event::Processor(completion) => {
-                computer.processor.complete(&computer.sim, completion);
+                computer.cpu.processor.complete(&computer.sim, completion);
             }
             Event::Part(event) => {
                 let mut hardware = computer.hardware.borrow_mut();
@@ -386,19 +405,21 @@ impl Kernel {
 fn computer(
     specification: &Specification,
     circumstances: Circumstances,
-    controllers: Controllers,
+    (drives, controllers): (Drives, Controllers),
 ) -> Computer {
     let volumes = &specification.volumes[..circumstances.volumes];
-    let medium = |volume: &Volume| {
+    let written = |volume: &Volume| {
         let (block_bytes, fragment_bytes) = specification.block_sizes(volume);
         let fragments = volume.partition.bytes().div_ceil(u64::from(fragment_bytes));
-        Medium::new(fragments, (block_bytes, fragment_bytes))
+        let medium = Medium::new(fragments, (block_bytes, fragment_bytes));
+        (volume.partition.raw(volume.drive), medium)
     };
+    let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
-        sim: Rc::new(Sim::new(circumstances.tie_break)),
-        processor: Processor::default(),
+        cpu: Cpu::new(Rc::clone(&sim)),
+        sim,
         hardware: RefCell::new(Hardware {
-            drives: drives(specification, circumstances),
+            drives,
             controllers,
             bus: Bus::new(
                 specification.bus_bytes_per_s,
@@ -408,16 +429,8 @@ fn computer(
         }),
         costs: specification.kernel.costs.clone(),
         speed: specification.kernel.speed,
-        partitions: volumes
-            .iter()
-            .map(|volume| volume.partition.raw(volume.drive))
-            .collect(),
-        media: RefCell::new(volumes.iter().map(medium).collect()),
-        scheduler: RefCell::default(),
-        processes: RefCell::default(),
-        ticks: Cell::new(0),
+        volumes: Volumes::new(volumes.iter().map(written)),
         serial: Serial::new(specification.kernel.serial),
-        driver_time: Cell::new(Time::ZERO),
         statistics: RefCell::new(Statistics::new(specification.drives.len())),
         tracing: circumstances.trace.then(RefCell::default),
         halted: RefCell::default(),
@@ -434,8 +447,7 @@ fn unix(
     let file_systems = match of.edition {
         Edition::Seventh(Some(parameters)) => {
             let bytes = volumes.iter().map(|volume| volume.partition.bytes());
-            let media = &mut computer.media.borrow_mut();
-            FileSystems::V7(V7::new(media, parameters, &bytes.collect::<Vec<_>>()))
+            FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
         }
         Edition::Seventh(None) | Edition::Bsd => {
             FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
@@ -445,10 +457,8 @@ fn unix(
         computer,
         drivers,
         driver_of: driver_of(specification.drives.len(), &of.attachments),
-        buffers: RefCell::new(cache(specification, of)),
-        pages: RefCell::default(),
+        buffers: RefCell::new(cache(specification, of, volumes.len())),
         file_systems,
-        writing: RefCell::new(vec![(0, Vec::new()); volumes.len()]),
         owners: RefCell::default(),
         raw_headers: raw::headers(volumes.len()),
     }
@@ -463,34 +473,62 @@ fn mount(volume: &Volume) -> Option<Mount> {
     })
 }
 
-fn cache(specification: &Specification, of: &UnixSpecification) -> Buffers {
+fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
     let headers = of.buffers();
     if let Edition::Seventh(Some(_)) = of.edition {
         // A click is the least that a header can have.
-        return Buffers::new(headers, headers * CLICK, CLICK);
+        return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
     }
     let blocks = specification
         .volumes
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    Buffers::new(headers, of.cache_bytes.max(FEWEST_BUFFERS * block), block)
+    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
+    Buffers::new(headers, (bytes, block), volumes)
 }
 
-fn drives(specification: &Specification, circumstances: Circumstances) -> Devices {
-    let drive = |(number, drive): (usize, &DriveSpecification)| {
-        let slower = 1.0 - circumstances.speed_difference * number as f64;
-        let of = match &drive.device {
-            DeviceSpecification::Mechanism(mechanism) => mechanism,
-            DeviceSpecification::Sectors(sectors) => return Device::Sectors(*sectors),
-        };
-        let speed = (of.hundredths_of_rpm as f64 * slower + 0.5) as u64;
-        let against_first = circumstances.phase.wrapping_mul(number as u32);
-        let phase = circumstances.first_phase.wrapping_add(against_first);
-        let mechanism = of.turning(speed.max(1), Angle::of_share(phase));
-        Device::Mechanism(Box::new(mechanism.supposing(circumstances.what_if)))
-    };
-    specification.drives.iter().enumerate().map(drive).collect()
+fn drives(specification: &Specification, circumstances: Circumstances) -> Drives {
+    let streams = Streams::new(circumstances.seed);
+    let mut drives = Drives::default();
+    for (number, drive) in specification.drives.iter().enumerate() {
+        match &drive.device {
+            DeviceSpecification::Mechanism(of) => {
+                drives.add_mechanism(mechanism(of, (number, circumstances)));
+            }
+            DeviceSpecification::Fixed(config) => {
+                let draws = streams.stream(&format!("controller.{number}.service"));
+                drives.add_device(Device::Fixed(Box::new(Fixed::new(config.clone(), draws))));
+            }
+            DeviceSpecification::Disk(of) => {
+                let disk = disk(of, (number, circumstances));
+                drives.add_device(Device::Disk(Box::new(disk)));
+            }
+        }
+    }
+    drives
+}
+
+/// The mechanism of the drive of this number.
+fn mechanism(
+    of: &MechanismSpecification,
+    (number, circumstances): (usize, Circumstances),
+) -> Mechanism {
+    let speed = (of.hundredths_of_rpm as f64 * circumstances.speed_of(number) + 0.5) as u64;
+    let phase = Angle::of_share(circumstances.phase_of(number));
+    let mechanism = of.turning(speed.max(1), phase);
+    mechanism.supposing(circumstances.what_if)
+}
+
+/// The disk of the drive of this number.
+fn disk(of: &DiskSpecification, (number, circumstances): (usize, Circumstances)) -> Disk {
+    let phase = Turn(u64::from(circumstances.phase_of(number)) << 32);
+    let mut disk = Disk::new(of, phase).expect("the specification was checked");
+    if circumstances.speed_difference > 0.0 {
+        let period_ns = of.mechanism.period_ns / circumstances.speed_of(number);
+        disk.set_spindle(Spindle::new(period_ns, phase));
+    }
+    disk
 }
 
 /// Of each drive, the place of its driver.

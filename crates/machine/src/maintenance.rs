@@ -58,14 +58,10 @@ pub fn maintain(
         Software::Minix(minix) => of_attachment(&minix.attachments, place, Described::maintenance),
     };
     let maintenance = maintenance.ok_or(NoMaintenance::Unknown(place + 1))?;
-    let track_bytes = f64::from(of.mechanics.geometry.sectors_per_track(0))
-        * f64::from(of.mechanics.geometry.sector_bytes());
-    let costs = &specification.kernel.costs;
-    let host = Time((costs.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64);
     let mut work = Work {
         drive: of.mechanism(),
         maintenance,
-        host,
+        copy_per_kb: specification.kernel.costs.copy_per_kb,
         now: Time::ZERO,
     };
     let tracks = work.tracks();
@@ -84,30 +80,37 @@ pub fn maintain(
 struct Work {
     drive: Mechanism,
     maintenance: Maintenance,
-    /// The processor comparing a track with its pattern: two words read, as a
+    /// The processor comparing what was read with its pattern: two words read, as a
     /// copy reads one and writes one.
-    host: Time,
+    copy_per_kb: Time,
     now: Time,
 }
 
 impl Work {
-    /// The first sector of each track.
-    fn tracks(&self) -> Vec<u64> {
+    /// The first sector of each track, and how many there are on it.
+    fn tracks(&self) -> Vec<(u64, u32)> {
         let geometry = self.drive.geometry();
         let mut tracks = Vec::new();
         let mut first = 0;
         for cylinder in 0..geometry.cylinders() {
+            let sectors = geometry.sectors_per_track(cylinder);
             for _ in 0..geometry.heads() {
-                tracks.push(first);
-                first += u64::from(geometry.sectors_per_track(cylinder));
+                tracks.push((first, sectors));
+                first += u64::from(sectors);
             }
         }
         tracks
     }
 
+    /// The processor comparing a track of so many sectors.
+    fn compare(&self, sectors: u32) -> Time {
+        let track_bytes = f64::from(sectors) * f64::from(self.drive.geometry().sector_bytes());
+        Time((self.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64)
+    }
+
     /// Headers and sectors are written from the track's first on, all round.
-    fn format(&mut self, tracks: &[u64]) {
-        for first in tracks {
+    fn format(&mut self, tracks: &[(u64, u32)]) {
+        for (first, _) in tracks {
             self.now += self.maintenance.track_command;
             let passage = self.drive.transfer(self.now, *first, 1, true);
             let period = self.drive.rotation().period();
@@ -119,13 +122,13 @@ impl Work {
         }
     }
 
-    fn verify(&mut self, tracks: &[u64]) {
-        for first in tracks {
+    fn verify(&mut self, tracks: &[(u64, u32)]) {
+        for (first, sectors) in tracks {
             self.now += self.maintenance.track_command;
             if self.maintenance.verify == VerifyPass::Pattern {
                 // Its buffer holds a track, which is written as it is read:
                 // from whatever sector comes first.
-                self.now += self.host;
+                self.now += self.compare(*sectors);
                 self.read(*first);
                 self.now += self.maintenance.track_command;
             }

@@ -7,7 +7,7 @@
 //! another kind, and a driver has no way to one.
 
 pub mod acsi;
-pub mod fixed;
+pub mod direct;
 pub mod massbus;
 pub mod uda50;
 pub mod up;
@@ -17,6 +17,8 @@ pub mod wd1003;
 use crate::catalogue::{Component, Reader, System};
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
+use crate::hardware::device::Device;
+use crate::hardware::drives::{Drives, Mechanisms};
 use crate::hardware::{Parts, RequestId, Surroundings};
 use crate::kernel::Unix;
 use crate::kernel::driver::{Driver, QueueOrder};
@@ -66,8 +68,7 @@ pub(crate) trait Described: Sized {
     /// Makes the controllers, and their driver.
     fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
 
-    /// Whether its controllers command bare mechanisms; what does not serves requests
-    /// itself.
+    /// Whether its controllers command bare mechanisms; else, devices hang on them.
     const COMMANDS_MECHANISMS: bool = true;
 
     /// Whether data come late at times.
@@ -103,6 +104,7 @@ impl DriverReading<'_> {
 /// What a part is made with.
 pub(crate) struct Attaching<'a> {
     controllers: &'a mut Controllers,
+    all: &'a Drives,
     /// The drives that hang on it, and how many the computer has.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
@@ -118,9 +120,19 @@ impl Attaching<'_> {
     pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
         self.controllers.add(make)
     }
+
+    /// The mechanisms among these drives, for the controller that they hang on.
+    pub(crate) fn mechanisms(&self, drives: &[usize]) -> Mechanisms {
+        self.all.mechanisms_among(drives)
+    }
+
+    /// The devices that hang on it, each with its number as a drive.
+    pub(crate) fn devices(&self) -> Vec<(usize, Id<Device>)> {
+        self.all.devices_among(self.drives)
+    }
 }
 
-/// The number of a controller among those of its kind.
+/// The number of a controller, or of a drive, among those of its kind.
 pub struct Id<C> {
     place: u8,
     kind: PhantomData<fn() -> C>,
@@ -129,9 +141,14 @@ pub struct Id<C> {
 impl<C> Id<C> {
     pub(crate) fn of_place(place: usize) -> Self {
         Self {
-            place: u8::try_from(place).expect("fewer than 256 controllers"),
+            place: u8::try_from(place).expect("fewer than 256 of a kind"),
             kind: PhantomData,
         }
+    }
+
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        usize::from(self.place)
     }
 }
 
@@ -197,7 +214,7 @@ impl Controllers {
     /// The controller of this number among those of its kind.
     #[inline]
     pub(crate) fn get<C: Kind>(&mut self, id: Id<C>) -> &mut C {
-        &mut C::all_mut(self)[usize::from(id.place)]
+        &mut C::all_mut(self)[id.place()]
     }
 }
 
@@ -259,7 +276,7 @@ macro_rules! each_controller {
             /// For how long each was busy up to now, in the order of their numbers.
             pub(crate) fn busy(&self, now: Time) -> Vec<Option<(Counted, Time)>> {
                 let busy = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => self.$folder[usize::from(id.place)].busy(now),)*
+                    $(Numbered::$Part(id) => self.$folder[id.place()].busy(now),)*
                 };
                 self.numbered.iter().map(busy).collect()
             }
@@ -268,7 +285,7 @@ macro_rules! each_controller {
             pub(crate) fn cache_statistics(&self) -> Vec<Option<[CacheStatistics; 3]>> {
                 let caches = |numbered: &Numbered| match numbered {
                     $(Numbered::$Part(id) => {
-                        self.$folder[usize::from(id.place)].cache_statistics()
+                        self.$folder[id.place()].cache_statistics()
                     })*
                 };
                 self.numbered.iter().map(caches).collect()
@@ -397,8 +414,8 @@ each_part! {
         "wd1003" is Wd1003 in wd1003;
         /// A controller for the VMEbus, with a driver like Sun's.
         "vme" is Vme in vme;
-        /// A device without mechanics, with a driver that gives it all that it takes.
-        "fixed" is Fixed in fixed;
+        /// Nothing: a driver gives a device all that it takes.
+        "direct" is Direct in direct;
     }
     minix {
         /// A disk on the DMA port of an Atari ST, with Minix's disk task.
@@ -409,7 +426,7 @@ each_part! {
 /// The controllers of a computer, numbered on from one attachment to the next, and the
 /// driver of each attachment, as `attach` makes them.
 pub(crate) fn attach<P, D>(
-    attachments: &[Attachment<P>],
+    (attachments, drives): (&[Attachment<P>], &Drives),
     (order, streams, what_if): (QueueOrder, Streams, WhatIf),
     attach: impl Fn(&P, &mut Attaching<'_>) -> D,
 ) -> (Controllers, Vec<D>) {
@@ -418,6 +435,7 @@ pub(crate) fn attach<P, D>(
     let attach = |attachment: &Attachment<P>| {
         let to = &mut Attaching {
             controllers: &mut controllers,
+            all: drives,
             drives: &attachment.drives,
             drive_count,
             order,

@@ -1,6 +1,8 @@
 //! What a machine is built from: a system of the catalogue, read and checked.
 
+mod disk;
 mod drive;
+mod fixed;
 mod kernel;
 mod memory;
 mod minix;
@@ -290,10 +292,14 @@ fn read_parts<P>(
             of: &controlled.drives,
             speed,
         };
-        let is_bare = |drive: &&usize| drives[**drive].mechanism().is_none();
-        let bare = controlled.drives.iter().find(is_bare);
-        if let (Some(drive), true) = (bare, controlled.kind.commands_mechanisms()) {
-            let message = format!("drive {} has no mechanism for it to command", drive + 1);
+        let commands = controlled.kind.commands_mechanisms();
+        let misfits = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
+        if let Some(drive) = controlled.drives.iter().find(misfits) {
+            let why = match commands {
+                true => "has no mechanism for it to command",
+                false => "is a bare mechanism, and needs a controller that commands it",
+            };
+            let message = format!("drive {} {why}", drive + 1);
             controlled.reader.fail("kind", &message);
         }
         let part = read(controlled.kind, &mut controlled.reader, &driver)?;

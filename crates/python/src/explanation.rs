@@ -7,6 +7,7 @@ use crate::interruptible::interruptible;
 use crate::run::Run;
 use crate::spans::spans;
 use diskperf_laboratory::analysis::explanation::Explanation as Found;
+use diskperf_laboratory::analysis::explanation::difference::Differences as FoundDifferences;
 use diskperf_laboratory::analysis::perfetto::perfetto;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::explain::{self as laboratory, Means, Subject};
@@ -109,24 +110,41 @@ pub(crate) fn explain(
     Ok(Explanation { found, traces })
 }
 
-/// Why two differ: the JSON and the tables of `diskperf explain A B`, these as
-/// wide as so many columns.
+/// Why two differ.
+#[pyclass(frozen, module = "diskperf._native")]
+pub(crate) struct Differences {
+    found: FoundDifferences,
+}
+
+#[pymethods]
+impl Differences {
+    /// The JSON of `diskperf explain A B --format json`.
+    fn json(&self) -> String {
+        report::differences(&self.found, Format::Json, 0)
+    }
+
+    /// The tables of `diskperf explain A B`, as wide as this many columns.
+    fn text(&self, width: u16) -> String {
+        report::differences(&self.found, Format::Table, width)
+    }
+}
+
+/// Says why two differ.
 #[pyfunction]
 pub(crate) fn differences(
     py: Python<'_>,
     a: Explained<'_>,
     b: Explained<'_>,
-    means: (bool, Option<usize>, u16),
-) -> PyResult<(String, String)> {
-    let (counterfactuals, threads, width) = means;
+    means: (bool, Option<usize>),
+) -> PyResult<Differences> {
+    let (counterfactuals, threads) = means;
     let (a, b) = (a.wanted(py)?, b.wanted(py)?);
     let found = interruptible(py, |stop| {
         let (a, b) = (a.subject()?, b.subject()?);
         laboratory::differences(&a, &b, &used(stop, counterfactuals, threads))
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
-    let printed = |format| report::differences(&found, format, width);
-    Ok((printed(Format::Json), printed(Format::Table)))
+    Ok(Differences { found })
 }
 
 fn used(stop: &Arc<AtomicBool>, counterfactuals: bool, threads: Option<usize>) -> Means<'_> {

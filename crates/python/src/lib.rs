@@ -48,13 +48,13 @@ mod _native {
     #[pymodule_export]
     use crate::compare::{Compared, compare};
     #[pymodule_export]
-    use crate::explanation::{Explanation, differences, explain};
+    use crate::explanation::{Differences, Explanation, differences, explain};
     #[pymodule_export]
     use crate::listing::{programs, suites};
     #[pymodule_export]
     use crate::points::{run_points, values_of};
     #[pymodule_export]
-    use crate::run::{Run, charts, describe, run};
+    use crate::run::{Run, charts, describe, is_job_file, run};
     #[pymodule_export]
     use crate::store::{delete_runs, load_runs, stored_runs};
     use pyo3::prelude::*;

@@ -2,16 +2,16 @@
 
 use crate::arguments::Options;
 use crate::columns::Columns;
-use crate::errors::exception;
+use crate::errors::{exception, request_error};
 use crate::figures;
 use crate::interruptible::interruptible;
-use diskperf_laboratory::analysis::report::{self, Format, html};
+use diskperf_laboratory::analysis::report::{self, FioFormat, Format, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::timeline::{self, RunState, World};
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, runs};
+use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_file, runs};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,6 +117,16 @@ impl Run {
         report::runs(std::slice::from_ref(&self.run), Format::Json, 0)
     }
 
+    /// The JSON of `diskperf run --format fio-json`, or of `fio-json+`.
+    fn fio_json(&self, py: Python<'_>, plus: bool) -> PyResult<String> {
+        let format = match plus {
+            true => FioFormat::JsonPlus,
+            false => FioFormat::Json,
+        };
+        let printed = report::fio_json(std::slice::from_ref(&self.run), format);
+        printed.map_err(|error| request_error(py, format!("{error}; to_json() has every run")))
+    }
+
     /// The table of `diskperf run`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
         report::runs(std::slice::from_ref(&self.run), Format::Table, width)
@@ -159,6 +169,13 @@ pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
     let plans = plans.map_err(|error| exception(py, &error))?;
     let texts: Vec<_> = plans.iter().map(Plan::describe).collect();
     Ok(texts.join("\n"))
+}
+
+/// Whether what is called a suite or a program is a fio job file, which may say itself
+/// where it runs.
+#[pyfunction]
+pub(crate) fn is_job_file(what: &str) -> bool {
+    job_file::is_named(what)
 }
 
 type Made = (Vec<Run>, Option<String>);

@@ -19,6 +19,8 @@ pub struct RunHeading {
     pub suite: String,
     /// The target as the user named it.
     pub target: String,
+    /// On real storage the absolute paths that were measured; none of a run that keeps none.
+    pub places: Vec<String>,
     /// Host or model.
     pub world: World,
     /// The user's own name for it.
@@ -205,7 +207,11 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
     let mut statement = connection.prepare_cached(
         "SELECT id, started_unix_ms, suite, target, world, label, state, error,
              (SELECT count(*) FROM results WHERE run_id = id),
-             (SELECT count(*) FROM repetitions WHERE run_id = id)
+             (SELECT count(*) FROM repetitions WHERE run_id = id),
+             CASE WHEN world = 'host' AND json_valid(document) THEN
+                 (SELECT json_group_array(json_extract(value, '$.path'))
+                  FROM json_each(document, '$.environment.places'))
+             END
          FROM runs WHERE rowid = ?1",
     )?;
     let mut rows = statement.query([row])?;
@@ -215,6 +221,7 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
     let state: String = row.get(6)?;
+    let places: Option<String> = row.get(10)?;
     Ok(RunHeading {
         id: row.get(0)?,
         started_unix_ms: u64::try_from(started_unix_ms)
@@ -227,6 +234,10 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
             })?,
         suite: row.get(2)?,
         target: row.get(3)?,
+        // What is wrong with the document is said by whoever needs all of it.
+        places: places
+            .and_then(|places| serde_json::from_str(&places).ok())
+            .unwrap_or_default(),
         world: documents::world_of_column(&world)
             .ok_or_else(|| malformed(format!("its world is `{world}`")))?,
         label: row.get(5)?,

@@ -10,14 +10,13 @@
 #[cfg(target_os = "linux")]
 mod linux {
     use criterion::{Criterion, Throughput};
-    use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+    use diskperf_system::host::{Clock, Control, Host, Ports};
     use diskperf_system::{Buffer, File, Open, System, Whence, run_ready};
     use diskperf_timeline::Nanoseconds;
     use rustix::fs::{Mode, OFlags, SeekFrom};
     use rustix::time::{ClockId, clock_gettime};
     use std::os::fd::OwnedFd;
     use std::path::Path;
-    use std::sync::Arc;
 
     const CALL_BYTES: usize = 8192;
     const FILE_BYTES: u64 = 64 << 20;
@@ -59,14 +58,7 @@ mod linux {
                 directories: vec![directory],
                 ..Ports::default()
             };
-            let control = Control {
-                stop: Arc::default(),
-                abandoned: Arc::default(),
-                moved_bytes: Arc::default(),
-                rendezvous: Arc::new(Rendezvous::new(1)),
-                time_calls,
-                clock,
-            };
+            let control = Control::alone(time_calls, clock);
             let mut system = System::Host(Box::new(Host::new(ports, control)));
             let file = run_ready(system.open("/mnt0/data", Open::READ));
             Self::Host(system, file.expect("the benchmark's file is readable"))

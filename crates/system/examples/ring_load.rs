@@ -21,7 +21,7 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod on_linux {
-    use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports, Rendezvous};
+    use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
     use diskperf_system::{
         Completion, EngineChoice, Open, Operation, RingOptions, Submission, System, run_ready,
     };
@@ -29,7 +29,6 @@ mod on_linux {
     use rustix::fs::{Mode, OFlags};
     use std::error::Error;
     use std::path::PathBuf;
-    use std::sync::Arc;
 
     const BLOCK_BYTES: u32 = 4096;
 
@@ -54,14 +53,7 @@ mod on_linux {
     pub(super) fn main() -> Result<(), Box<dyn Error>> {
         let wanted = wanted(std::env::args().skip(1))?;
         let (name, ports) = ports(&wanted)?;
-        let control = Control {
-            stop: Arc::default(),
-            abandoned: Arc::default(),
-            moved_bytes: Arc::default(),
-            rendezvous: Arc::new(Rendezvous::new(1)),
-            time_calls: true,
-            clock: Clock::calibrated(),
-        };
+        let control = Control::alone(true, Clock::calibrated());
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let measure = run_ready(load(&mut system, &name, &wanted))?;
         if let System::Host(host) = &system

@@ -41,6 +41,11 @@ impl Error {
         }))
     }
 
+    /// Whether there was no room, or no more that the user may have.
+    pub fn is_of_space(&self) -> bool {
+        matches!(self.errno(), Some(Errno::NoSpace | Errno::Quota))
+    }
+
     /// The error number, where the system gave one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
@@ -59,6 +64,7 @@ pub enum Call {
     Write,
     Lseek,
     Ftruncate,
+    Fallocate,
     Fsync,
     Fdatasync,
     Discard,
@@ -90,6 +96,7 @@ impl fmt::Display for Call {
             Self::Write => "write",
             Self::Lseek => "lseek",
             Self::Ftruncate => "ftruncate",
+            Self::Fallocate => "fallocate",
             Self::Fsync => "fsync",
             Self::Fdatasync => "fdatasync",
             Self::Discard => "discard",

@@ -128,6 +128,12 @@ impl System {
         on_each_world!(self, world => world.ftruncate(file, length))
     }
 
+    /// fallocate(2): the file has blocks for its first `length` bytes; `grows` says whether
+    /// it is then that long.
+    pub async fn allocate(&mut self, file: File, length: u64, grows: bool) -> Result<()> {
+        on_each_world!(self, world => world.allocate(file, length, grows))
+    }
+
     /// fsync(2).
     pub async fn fsync(&mut self, file: File) -> Result<()> {
         on_each_world!(self, world => world.fsync(file))
@@ -212,6 +218,16 @@ impl System {
         at_once_on_each_world!(self, world => world.now())
     }
 
+    /// Whether a worker that waits for a moment may be woken after it: on real storage, as
+    /// any thread; in virtual time never.
+    pub fn wakes_late(&self) -> bool {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Host(_) => true,
+            Self::Model(_) => false,
+        }
+    }
+
     /// Sleeps until [`System::now`] has reached `time`.
     pub async fn sleep_until(&mut self, time: Nanoseconds) -> Result<()> {
         on_each_world!(self, world => world.sleep_until(time))
@@ -276,6 +292,12 @@ impl System {
     /// Writes the file's dirty pages out and drops it from the page cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
         on_each_world!(self, world => world.drop_cached(path))
+    }
+
+    /// Drops from the page cache what is not changed of a file (POSIX_FADV_DONTNEED), and
+    /// waits for nothing to be written; a modelled kernel writes what is changed.
+    pub async fn drop_clean(&mut self, path: &str) -> Result<()> {
+        on_each_world!(self, world => world.drop_clean(path))
     }
 
     /// How much of the first `length` bytes of a file is in the page cache;

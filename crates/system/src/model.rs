@@ -188,6 +188,12 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
     }
 
+    /// These kernels have no such call.
+    pub(crate) async fn allocate(&mut self, file: File, _length: u64, _grows: bool) -> Result<()> {
+        self.check()?;
+        Err(self.failed(Call::Fallocate, file, Errno::Invalid))
+    }
+
     pub(crate) async fn fsync(&mut self, file: File) -> Result<()> {
         self.check()?;
         let result = self.session.fsync(file.0).await;
@@ -318,6 +324,10 @@ impl Model {
         self.check()?;
         let dropped = self.session.drop_cached(path).await;
         dropped.map_err(|errno| Error::failed(Call::DropCached, path, errno))
+    }
+
+    pub(crate) async fn drop_clean(&mut self, path: &str) -> Result<()> {
+        self.drop_cached(path).await
     }
 
     pub(crate) async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {

@@ -19,6 +19,8 @@ pub struct Open {
     pub direct: bool,
     /// O_DSYNC: a write returns when its data is durable.
     pub dsync: bool,
+    /// O_SYNC: a write returns when its data and all that is kept of the file are durable.
+    pub sync: bool,
 }
 
 impl Open {
@@ -31,6 +33,7 @@ impl Open {
         truncate: false,
         direct: false,
         dsync: false,
+        sync: false,
     };
     /// For writing.
     pub const WRITE: Self = Self {
@@ -75,6 +78,11 @@ impl Open {
     /// Sets or clears O_DSYNC.
     pub const fn dsync(self, dsync: bool) -> Self {
         Self { dsync, ..self }
+    }
+
+    /// Sets or clears O_SYNC.
+    pub const fn sync(self, sync: bool) -> Self {
+        Self { sync, ..self }
     }
 }
 

@@ -159,14 +159,20 @@ impl System {
         on_each_world!(self, world => world.reap(at_least, until, completions))
     }
 
+    /// What whoever reads the result must know of how the program came to its end.
+    pub fn say_of_end(&mut self, text: String) {
+        at_once_on_each_world!(self, world => world.say_of_end(text))
+    }
+
     /// Counts a transaction of the program's own: so many bytes made durable in so long.
     pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_commit(bytes, took))
     }
 
-    /// Has calls counted by [`System::count_call`] from now on, of a worker without a ring.
-    pub fn count_calls(&mut self) {
-        at_once_on_each_world!(self, world => world.count_calls())
+    /// Has calls counted by [`System::count_call`] from now on, of a worker without a ring,
+    /// with a course over time in intervals of this length.
+    pub fn count_calls(&mut self, interval: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_calls(interval))
     }
 
     /// Counts a call of the program's own, from its start to its end, which is now: so

@@ -4,15 +4,13 @@
 
 mod support;
 
-use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
 use diskperf_system::{
     Buffer, EngineChoice, Open, Operation, RingOptions, Submission, System, Whence, run_ready,
 };
 use diskperf_timeline::Nanoseconds;
-use rustix::fs::{Mode, OFlags};
 use std::alloc::{GlobalAlloc, Layout, System as Heap};
 use std::cell::Cell;
-use std::sync::Arc;
 
 const CALL_BYTES: usize = 8192;
 const CALLS_OF_A_PASS: u64 = 100;
@@ -71,25 +69,15 @@ fn requests() -> u64 {
 }
 
 fn host(scratch: &support::Scratch, time_calls: bool) -> System {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
-        .expect("the scratch directory is readable");
     let null = DrivePort::Null {
         length_bytes: 1 << 20,
     };
     let ports = Ports {
-        directories: vec![directory],
+        directories: vec![support::opened(&scratch.path())],
         drives: vec![null],
         ..Ports::default()
     };
-    let control = Control {
-        stop: Arc::default(),
-        abandoned: Arc::default(),
-        moved_bytes: Arc::default(),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls,
-        clock: Clock::calibrated(),
-    };
+    let control = Control::alone(time_calls, Clock::calibrated());
     System::Host(Box::new(Host::new(ports, control)))
 }
 

@@ -2,23 +2,22 @@
 //! to, and devices that fail.
 #![cfg(target_os = "linux")]
 
+mod requests;
 mod support;
 
-use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports, Rendezvous};
+use diskperf_system::host::{Clock, Control, DrivePort, Host, Ports};
 use diskperf_system::{
-    Completion, EngineChoice, Errno, Error, File, Open, Operation, RingOptions, Submission, System,
-    Whence, run_ready,
+    EngineChoice, Errno, Error, File, Open, Operation, RingOptions, Submission, System, Whence,
+    run_ready,
 };
-use diskperf_timeline::{Engine, Nanoseconds, WorkerMeasure};
-use rustix::fs::{Mode, OFlags};
+use diskperf_timeline::{Engine, WorkerMeasure};
+use requests::{BLOCK, options, reads, request};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{LoopDevice, Needs, Scratch, can_run, fill, forbid_io_uring};
-
-const BLOCK: u32 = 4096;
+use support::{LoopDevice, Needs, Scratch, can_run, fill, forbid_io_uring, opened};
 
 /// What most faults are met with under way.
 const MANY: u32 = 128;
@@ -26,11 +25,7 @@ const MANY: u32 = 128;
 fn host(ports: Ports, stop: &Arc<AtomicBool>) -> System {
     let control = Control {
         stop: Arc::clone(stop),
-        abandoned: Arc::default(),
-        moved_bytes: Arc::default(),
-        rendezvous: Arc::new(Rendezvous::new(1)),
-        time_calls: true,
-        clock: Clock::calibrated(),
+        ..Control::alone(true, Clock::calibrated())
     };
     System::Host(Box::new(Host::new(ports, control)))
 }
@@ -40,10 +35,8 @@ fn on(ports: Ports) -> System {
 }
 
 fn directory(path: &Path) -> Ports {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
     Ports {
-        directories: vec![opened.expect("the directory is readable")],
+        directories: vec![opened(path)],
         ..Ports::default()
     }
 }
@@ -55,47 +48,9 @@ fn drive(drive: DrivePort) -> Ports {
     }
 }
 
-fn options(depth: u32, engine: EngineChoice) -> RingOptions {
-    RingOptions {
-        depth,
-        buffer_bytes: BLOCK,
-        seed: 3,
-        compressible_percent: 0,
-        engine,
-        poll: false,
-        interval: Nanoseconds::from_millis(1000),
-    }
-}
-
-fn request(operation: Operation, file: File, slot: u32, block: u64) -> Submission {
-    Submission {
-        operation,
-        file,
-        offset_bytes: block * u64::from(BLOCK),
-        bytes: BLOCK,
-        slot,
-        intended: None,
-    }
-}
-
-/// Reads of blocks, one in each slot.
-fn reads(file: File, blocks: impl IntoIterator<Item = u64>) -> Vec<Submission> {
-    let numbered = blocks.into_iter().enumerate();
-    numbered
-        .map(|(slot, block)| request(Operation::Read, file, slot as u32, block))
-        .collect()
-}
-
 /// Submits these, and takes all; their results by slot.
 fn all(system: &mut System, submissions: &[Submission]) -> Vec<Result<u32, Errno>> {
-    let mut completions: Vec<Completion> = Vec::new();
-    run_ready(system.submit(submissions)).unwrap();
-    run_ready(system.reap(submissions.len(), None, &mut completions)).unwrap();
-    completions.sort_by_key(|completion| completion.slot);
-    completions
-        .iter()
-        .map(|completion| completion.result)
-        .collect()
+    run_ready(requests::all(system, submissions))
 }
 
 fn measured(system: &mut System) -> WorkerMeasure {

@@ -21,6 +21,7 @@ pub mod run;
 pub mod stage;
 pub mod trace;
 pub mod units;
+pub mod window;
 
 pub use block::BlockTrace;
 pub use check::Impossible;
@@ -40,3 +41,4 @@ pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState
 pub use stage::{Deadline, Stage};
 pub use trace::Trace;
 pub use units::Nanoseconds;
+pub use window::Window;

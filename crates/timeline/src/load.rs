@@ -82,6 +82,10 @@ pub struct LoadMeasure {
     /// as that threads took io_uring's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_note: Option<String>,
+    /// How the program came to its end, where a reader must know it: in words, as whether
+    /// a job that was to end when it was steady came to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_note: Option<String>,
 }
 
 /// What requests of one operation took.
@@ -112,9 +116,12 @@ pub struct SeriesPoint {
     pub read_bytes: u64,
     /// Requests that write.
     pub writes: u64,
-    /// Bytes that they wrote.
+    /// What was done to names: files made, stat(2), rename(2), unlink(2).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub name_calls: u64,
+    /// Bytes that were written.
     pub written_bytes: u64,
-    /// Of reads and writes, to two significant digits.
+    /// Of all of these, to two significant digits.
     #[serde(with = "compact")]
     pub response: Histogram,
 }
@@ -138,6 +145,12 @@ impl LoadMeasure {
         let mut ranks = ranks.into_iter();
         let some = ranks.find(|rank| rank.iter().any(|one| !one.is_empty()));
         some.unwrap_or_default()
+    }
+
+    /// What was done to names: files made, stat(2), rename(2), unlink(2).
+    pub fn name_calls(&self) -> u64 {
+        let kinds = [&self.create, &self.stat, &self.rename, &self.unlink];
+        kinds.iter().map(|kind| kind.count()).sum()
     }
 
     /// How many requests count.
@@ -175,11 +188,17 @@ impl LoadMeasure {
 }
 
 impl SeriesPoint {
+    /// How much completed in it.
+    pub fn count(&self) -> u64 {
+        self.reads + self.writes + self.name_calls
+    }
+
     /// Adds what completed in another interval.
     pub fn merge(&mut self, other: &Self) {
         self.reads += other.reads;
         self.read_bytes += other.read_bytes;
         self.writes += other.writes;
+        self.name_calls += other.name_calls;
         self.written_bytes += other.written_bytes;
         self.response.merge(&other.response);
     }
@@ -203,6 +222,10 @@ impl OperationMeasure {
         self.submit.merge(&other.submit);
         self.span = self.span.max(other.span);
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A compact histogram that may be absent.

@@ -55,8 +55,10 @@ pub enum Stage {
     MediaTransfer,
     /// Data on the bus, where that is not while sectors pass.
     BusTransfer,
-    /// Served from a controller's cache.
+    /// Served from a controller's cache, or a drive's.
     CacheHit,
+    /// Waiting until what a drive's cache holds is on the medium.
+    Destage,
     /// Flash being read.
     FlashRead,
     /// Flash being programmed.
@@ -89,24 +91,27 @@ pub enum Deadline {
     ReadAhead,
     /// The next sector of the request came by too soon.
     Interleave,
+    /// A part of a sector was written, which had to be read first.
+    PartOfSector,
 }
 
 impl Deadline {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Search,
         Self::TransferCommand,
         Self::DataLate,
         Self::ChannelHeld,
         Self::ReadAhead,
         Self::Interleave,
+        Self::PartOfSector,
     ];
 }
 
 impl Stage {
     /// How many stages there are, a missed revolution counted once for each
     /// deadline.
-    pub const COUNT: usize = 37;
+    pub const COUNT: usize = 39;
 
     /// All of them, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -137,9 +142,11 @@ impl Stage {
         Self::MissedRevolution(Deadline::ChannelHeld),
         Self::MissedRevolution(Deadline::ReadAhead),
         Self::MissedRevolution(Deadline::Interleave),
+        Self::MissedRevolution(Deadline::PartOfSector),
         Self::MediaTransfer,
         Self::BusTransfer,
         Self::CacheHit,
+        Self::Destage,
         Self::FlashRead,
         Self::FlashProgram,
         Self::FlashErase,
@@ -182,16 +189,17 @@ impl Stage {
             Self::HeadSwitch => 19,
             Self::RotationalLatency => 20,
             Self::MissedRevolution(_) => 21,
-            Self::MediaTransfer => 27,
-            Self::BusTransfer => 28,
-            Self::CacheHit => 29,
-            Self::FlashRead => 30,
-            Self::FlashProgram => 31,
-            Self::FlashErase => 32,
-            Self::Completion => 33,
-            Self::Think => 34,
-            Self::Device => 35,
-            Self::Unattributed => 36,
+            Self::MediaTransfer => 28,
+            Self::BusTransfer => 29,
+            Self::CacheHit => 30,
+            Self::Destage => 31,
+            Self::FlashRead => 32,
+            Self::FlashProgram => 33,
+            Self::FlashErase => 34,
+            Self::Completion => 35,
+            Self::Think => 36,
+            Self::Device => 37,
+            Self::Unattributed => 38,
         };
         stage + deadline
     }
@@ -228,9 +236,11 @@ impl Stage {
             Self::MissedRevolution(Deadline::ChannelHeld) => "missed_revolution: channel_held",
             Self::MissedRevolution(Deadline::ReadAhead) => "missed_revolution: read_ahead",
             Self::MissedRevolution(Deadline::Interleave) => "missed_revolution: interleave",
+            Self::MissedRevolution(Deadline::PartOfSector) => "missed_revolution: part_of_sector",
             Self::MediaTransfer => "media_transfer",
             Self::BusTransfer => "bus_transfer",
             Self::CacheHit => "cache_hit",
+            Self::Destage => "destage",
             Self::FlashRead => "flash_read",
             Self::FlashProgram => "flash_program",
             Self::FlashErase => "flash_erase",

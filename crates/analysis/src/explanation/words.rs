@@ -32,6 +32,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::MediaTransfer => "media transfer".to_owned(),
         Stage::BusTransfer => "bus transfer".to_owned(),
         Stage::CacheHit => "controller's cache".to_owned(),
+        Stage::Destage => "destage".to_owned(),
         Stage::FlashRead => "flash read".to_owned(),
         Stage::FlashProgram => "flash program".to_owned(),
         Stage::FlashErase => "flash erase".to_owned(),
@@ -51,6 +52,7 @@ pub fn deadline(deadline: Deadline) -> &'static str {
         Deadline::ChannelHeld => "channel held",
         Deadline::ReadAhead => "issued too late",
         Deadline::Interleave => "interleave too tight",
+        Deadline::PartOfSector => "part of a sector written",
     }
 }
 
@@ -63,6 +65,7 @@ pub fn late_thing(deadline: Deadline) -> &'static str {
         Deadline::ChannelHeld => "the channel, held by another drive, comes free",
         Deadline::ReadAhead => "the request reaches the drive",
         Deadline::Interleave => "the controller is ready for the next sector",
+        Deadline::PartOfSector => "the drive has read a sector of which a part is written",
     }
 }
 

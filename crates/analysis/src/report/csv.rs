@@ -15,27 +15,67 @@ use diskperf_timeline::{Run, Statistic, World, printable};
 /// A heading, and the field under it.
 pub(super) type Field = (&'static str, String);
 
+/// The headings of an operation, or of all that counts for IOPS: of the responses' figures.
+macro_rules! headings {
+    ($name:literal) => {
+        [
+            concat!($name, "_p50_us"),
+            concat!($name, "_p99_us"),
+            concat!($name, "_p99_9_us"),
+            concat!($name, "_p99_99_us"),
+            concat!($name, "_max_us"),
+            concat!($name, "_mean_us"),
+        ]
+    };
+}
+
+/// An operation by its name, with the headings of its rate and its responses.
+type Operation = (&'static str, &'static str, [&'static str; 6]);
+
+macro_rules! operation {
+    ($name:literal) => {
+        ($name, concat!($name, "_iops"), headings!($name))
+    };
+}
+
+/// Operations that every file has.
+const OPERATIONS: [Operation; 4] = [
+    operation!("read"),
+    operation!("write"),
+    operation!("sync"),
+    operation!("commit"),
+];
+
+/// Operations that a file has where a program of it makes them.
+const RARE_OPERATIONS: [Operation; 5] = [
+    operation!("discard"),
+    operation!("create"),
+    operation!("stat"),
+    operation!("rename"),
+    operation!("unlink"),
+];
+
 pub(super) fn runs(views: &[View]) -> String {
-    let mut rows = views.iter().flat_map(|view| &view.rows);
-    let has_loads = rows.any(|row| row.summary.load.is_some());
+    let operations = operations(views.iter().flat_map(|view| &view.rows));
+    let operations = operations.as_deref();
     let records: Vec<Vec<Field>> = views
         .iter()
         .flat_map(|view| {
             let rows = view.rows.iter();
-            rows.map(|row| record(view.run, row, has_loads))
+            rows.map(|row| record(view.run, row, operations))
         })
         .collect();
     written(&records)
 }
 
-fn record(run: &Run, row: &Row, has_loads: bool) -> Vec<Field> {
+fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> {
     let mut fields = identity(run, row);
     fields.extend(speeds(row));
     fields.extend(counts(row));
     fields.extend(latency(&READ_HEADINGS, row.summary.read_latency));
     fields.extend(latency(&WRITE_HEADINGS, row.summary.write_latency));
-    if has_loads {
-        fields.extend(load(row.summary.load.as_ref()));
+    if let Some(operations) = operations {
+        fields.extend(load(row.summary.load.as_ref(), operations));
     }
     fields.push(("notes", row.result.notes.join("; ")));
     fields
@@ -148,7 +188,7 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
 }
 
 /// Of several requests under way; empty of a program that makes one call after the other.
-fn load(found: Option<&LoadSummary>) -> Vec<Field> {
+fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
     let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
     let mut fields = vec![
         ("depth", of(|load| Some(f64::from(load.depth)))),
@@ -161,86 +201,43 @@ fn load(found: Option<&LoadSummary>) -> Vec<Field> {
         ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
         ("unfinished", of(|load| Some(load.unfinished as f64))),
     ];
-    for (name, headings) in LOAD_HEADINGS {
-        let response = found.and_then(|load| match name {
-            "" => load.response.as_ref(),
-            name => {
-                let mut operations = load.latency.iter();
-                operations.find(|one| one.name == name)?.response.as_ref()
-            }
-        });
-        let of = |figure: fn(&Latency) -> Option<f64>| optional(response.and_then(figure));
-        let figures = [
-            of(|one| one.p50_us),
-            of(|one| one.p99_us),
-            of(|one| one.p99_9_us),
-            of(|one| one.p99_99_us),
-            of(|one| Some(one.max_us)),
-            of(|one| Some(one.mean_us)),
-        ];
-        fields.extend(headings.into_iter().zip(figures));
+    let response = found.and_then(|load| load.response.as_ref());
+    fields.extend(responses(headings!("response"), response));
+    for (name, rate, headings) in operations {
+        let mut made = found.into_iter().flat_map(|load| &load.latency);
+        let made = made.find(|one| one.name == *name);
+        fields.push((rate, optional(made.map(|one| one.iops))));
+        let response = made.and_then(|one| one.response.as_ref());
+        fields.extend(responses(*headings, response));
     }
     fields
 }
 
-/// The responses of all that counts for IOPS, and of each operation.
-const LOAD_HEADINGS: [(&str, [&str; 6]); 5] = [
-    (
-        "",
-        [
-            "response_p50_us",
-            "response_p99_us",
-            "response_p99_9_us",
-            "response_p99_99_us",
-            "response_max_us",
-            "response_mean_us",
-        ],
-    ),
-    (
-        "read",
-        [
-            "read_p50_us",
-            "read_p99_us",
-            "read_p99_9_us",
-            "read_p99_99_us",
-            "read_max_us",
-            "read_mean_us",
-        ],
-    ),
-    (
-        "write",
-        [
-            "write_p50_us",
-            "write_p99_us",
-            "write_p99_9_us",
-            "write_p99_99_us",
-            "write_max_us",
-            "write_mean_us",
-        ],
-    ),
-    (
-        "sync",
-        [
-            "sync_p50_us",
-            "sync_p99_us",
-            "sync_p99_9_us",
-            "sync_p99_99_us",
-            "sync_max_us",
-            "sync_mean_us",
-        ],
-    ),
-    (
-        "commit",
-        [
-            "commit_p50_us",
-            "commit_p99_us",
-            "commit_p99_9_us",
-            "commit_p99_99_us",
-            "commit_max_us",
-            "commit_mean_us",
-        ],
-    ),
-];
+fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field> {
+    let of = |figure: fn(&Latency) -> Option<f64>| optional(found.and_then(figure));
+    let figures = [
+        of(|one| one.p50_us),
+        of(|one| one.p99_us),
+        of(|one| one.p99_9_us),
+        of(|one| one.p99_99_us),
+        of(|one| Some(one.max_us)),
+        of(|one| Some(one.mean_us)),
+    ];
+    headings.into_iter().zip(figures).collect()
+}
+
+/// The operations that a file of these rows has; none where no program has several
+/// requests under way.
+fn operations<'v>(rows: impl Iterator<Item = &'v Row<'v>> + Clone) -> Option<Vec<Operation>> {
+    let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
+    loads().next()?;
+    let occurs = |(name, ..): &Operation| {
+        let mut made = loads().flat_map(|load| &load.latency);
+        made.any(|one| one.name == *name)
+    };
+    let rare = RARE_OPERATIONS.into_iter().filter(occurs);
+    Some(OPERATIONS.into_iter().chain(rare).collect())
+}
 
 pub(super) fn comparison(comparison: &Comparison) -> String {
     let records: Vec<Vec<Field>> = comparison

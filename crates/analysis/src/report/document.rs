@@ -172,11 +172,26 @@ pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
     printable(&out).into_owned()
 }
 
+/// A strip of bars in parts that fit on a line each, and any other word as it is: who
+/// copies a path needs all of it.
+fn in_lines(word: &str, columns: usize) -> Vec<&str> {
+    let is_strip = word
+        .chars()
+        .all(|character| ('▁'..='█').contains(&character));
+    if !is_strip || width(word) <= columns {
+        return vec![word];
+    }
+    let starts = word.char_indices().step_by(columns).map(|(at, _)| at);
+    let ends = starts.clone().skip(1).chain([word.len()]);
+    starts.zip(ends).map(|(from, to)| &word[from..to]).collect()
+}
+
 /// Breaks a paragraph between words. Lines after the first are indented.
 fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
-    for word in paragraph.split_whitespace() {
+    let words = paragraph.split_whitespace();
+    for word in words.flat_map(|word| in_lines(word, columns - indent.len())) {
         if !line.trim().is_empty() && width(&line) + 1 + width(word) > columns {
             out += line.trim_end();
             out.push('\n');

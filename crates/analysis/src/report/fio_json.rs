@@ -16,10 +16,10 @@ use diskperf_timeline::{
     SeriesPoint, WorkerMeasure, Workload,
 };
 
-/// A run of programs of which fio has nothing to say.
+/// A run, made or planned, of programs of which fio has nothing to say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and run {0} has none; omit --format, or give --format json"
+    "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and {0} has none"
 )]
 pub struct NoRequests(pub String);
 
@@ -30,7 +30,7 @@ pub struct NoRequests(pub String);
 /// A run without a program that keeps requests under way.
 pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
-        let results = results(run).ok_or_else(|| NoRequests(run.id.clone()))?;
+        let results = results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
         Ok(results.render(format))
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.concat())
@@ -85,12 +85,16 @@ fn results(run: &Run) -> Option<Results> {
 
 /// The repetition that stands for all.
 fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result
-        .kept()
-        .filter(|one| one.loads().next().is_some())
-        .collect();
+    let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
+}
+
+/// Whether it is of what fio does too. What is done to names is timed as requests are, and
+/// is none.
+fn is_of_requests(one: &Repetition) -> bool {
+    let mut loads = one.loads().peekable();
+    loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
 /// The rows of a job: one for each of its clones.
@@ -354,6 +358,16 @@ mod tests {
     fn what_keeps_no_requests_under_way_has_no_such_form() {
         let run = crate::fixtures::run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
         let refused = fio_json(&[run], Format::Json).unwrap_err();
-        assert!(refused.to_string().contains("aaaaaaaaaa"), "{refused}");
+        assert!(refused.to_string().contains("run aaaaaaaaaa"), "{refused}");
+        // What is done to names is timed in the same way, and is nothing of fio's.
+        let mut run = today26("bbbbbbbbbb", "/mnt", 1.0);
+        let results = run.results.iter_mut();
+        let repetitions = results.flat_map(|result| &mut result.repetitions);
+        let workers = repetitions.flat_map(|one| &mut one.workers);
+        for load in workers.filter_map(|worker| worker.load.as_mut()) {
+            load.stat = std::mem::take(&mut load.read);
+            load.create = std::mem::take(&mut load.write);
+        }
+        assert!(fio_json(&[run], Format::Json).is_err());
     }
 }

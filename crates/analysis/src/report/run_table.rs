@@ -51,7 +51,7 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
         facts.push("the whole machine's caches dropped before each repetition".to_owned());
     }
     facts.extend(place(view));
-    facts.extend(only(view, |row| row.result.size_bytes).map(format_size));
+    facts.extend(amount(view));
     facts.extend(
         only(view, |row| row.result.drives)
             .filter(|n| *n > 1)
@@ -64,6 +64,24 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     let mut found = vec![Block::Heading(title), Block::Text(facts.join(", "))];
     found.extend(state(run).map(Block::Text));
     found
+}
+
+/// How much each program did, if all did as much: what a pilot found is nothing to programs
+/// that last for a time.
+fn amount(view: &View) -> Option<String> {
+    let lasts_ms = |row: &Row| {
+        let told = row
+            .result
+            .parameters
+            .get("duration_ms")?
+            .parse::<u64>()
+            .ok();
+        told.filter(|ms| *ms > 0)
+    };
+    match only(view, lasts_ms)? {
+        Some(ms) => Some(format!("{} s each", ms as f64 / 1e3)),
+        None => only(view, |row| row.result.size_bytes).map(format_size),
+    }
 }
 
 /// The value that all rows share; `None` if they differ, or there are none.

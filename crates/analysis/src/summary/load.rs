@@ -113,7 +113,7 @@ pub struct Lag {
 pub struct SeriesFigures {
     /// When it began, since the start of the timed part.
     pub at_s: f64,
-    /// Reads and writes per second.
+    /// Reads and writes per second, or what was done to names.
     pub iops: f64,
     /// Bytes per second, of 10^6.
     pub mb_per_s: f64,
@@ -412,7 +412,7 @@ fn interval_of(
         at = Some(began);
         responses.merge(&point.response);
         let seconds = length.seconds();
-        iops += (point.reads + point.writes) as f64 / seconds;
+        iops += point.count() as f64 / seconds;
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
     }
     Some(SeriesFigures {

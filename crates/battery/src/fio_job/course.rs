@@ -1,13 +1,16 @@
 //! The loop that does a clone's I/Os: as many under way as the job says, with its syncs,
 //! its pauses and its ends.
 
+use super::FioJob;
 use super::pace::{Rates, Times, Turn};
-use super::stream::{Io, Next, Stream};
-use crate::blocks::pause;
+use super::stream::{Next, Stream};
+use super::watch::Watch;
+use crate::blocks::{pause, remove_file};
 use crate::load::slots::Slots;
 use crate::program::ProgramError;
 use crate::random::Draws;
 use crate::worker::Worker;
+use diskperf_fio::job::Engine;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
@@ -18,13 +21,19 @@ const DELAY_STREAM: u128 = 15;
 /// A clone at work.
 pub(super) struct Course<'a> {
     system: &'a mut System,
+    worker: &'a Worker,
+    program: &'a FioJob,
     job: &'a Job,
-    files: &'a [(File, String)],
+    files: Vec<(File, String)>,
     stream: Stream<'a>,
     rates: Rates,
     times: Times,
+    watch: Watch,
     slots: Slots,
-    syncs: Syncs,
+    /// Syncs that are not complete.
+    syncs_under_way: u32,
+    /// Whether it is over before its amount is done and its time has passed.
+    is_steady: bool,
     /// CPU time after each I/O.
     think: Nanoseconds,
     /// I/Os since the last pause.
@@ -46,12 +55,14 @@ enum Halt {
 }
 
 impl<'a> Course<'a> {
-    /// Waits for the clone's start, from which its rates and its ends count.
+    /// Opens the clone's files, and waits for its start, from which its rates and its ends
+    /// count.
     pub(super) async fn start(
-        (system, worker): (&'a mut System, &Worker),
-        (job, stream): (&'a Job, Stream<'a>),
-        files: &'a [(File, String)],
+        (system, worker): (&'a mut System, &'a Worker),
+        program: &'a FioJob,
     ) -> Result<Self, ProgramError> {
+        let job = &*program.job;
+        let files = program.open((&mut *system, worker)).await?;
         let delay = delay(job, worker);
         if delay > Nanoseconds::ZERO {
             let start = system.now() + delay;
@@ -61,13 +72,17 @@ impl<'a> Course<'a> {
         let start = system.now();
         Ok(Self {
             system,
+            worker,
+            program,
             job,
             files,
-            stream,
+            stream: Stream::new(job, program.of(worker), worker.seed),
             rates: Rates::new(job, (start, worker.seed)),
             times: Times::new(job, start),
+            watch: Watch::new(job, start),
             slots: Slots::new(u64::from(super::depth(job))),
-            syncs: Syncs::default(),
+            syncs_under_way: 0,
+            is_steady: false,
             think: worker.think,
             since_pause: 0,
             unsubmitted: 0,
@@ -82,18 +97,19 @@ impl<'a> Course<'a> {
             match halt {
                 Halt::Full => self.reap_to_refill().await?,
                 Halt::Until(due) => {
-                    let wake = self.times.ramp.map_or(due, |ramp| ramp.min(due));
-                    let wake = self.times.end.map_or(wake, |end| end.min(wake));
+                    let wake = self.times.end.map_or(due, |end| end.min(due));
                     // With nothing under way too, this waits until then.
-                    self.reap(1, Some(wake)).await?;
+                    self.reap((1, usize::MAX), Some(wake)).await?;
                 }
                 Halt::Drain => {
                     self.drain().await?;
                     self.sync_at_end().await?;
+                    self.begin_pass().await?;
                 }
                 Halt::Over => {
                     self.drain().await?;
-                    return self.sync_at_end().await;
+                    self.sync_at_end().await?;
+                    return self.end().await;
                 }
             }
         }
@@ -102,27 +118,27 @@ impl<'a> Course<'a> {
     /// Fills the slots with what is to be issued now.
     async fn fill(&mut self, now: Nanoseconds) -> Result<Halt, ProgramError> {
         while !self.slots.are_full() {
-            if self.times.end.is_some_and(|end| now >= end) {
+            if self.is_steady || self.times.end.is_some_and(|end| now >= end) {
                 return Ok(Halt::Over);
+            }
+            if let Some((operation, file)) = self.stream.sync() {
+                self.sync(operation, file).await?;
+                continue;
             }
             let drawn = self.stream.draw_direction();
             let (direction, intended) = match self.rates.turn(drawn, self.job, now) {
                 Turn::Issue(direction, intended) => (direction, intended),
                 Turn::Wait(due) => return Ok(Halt::Until(due)),
             };
-            if !self.stream.is_at_end()
-                && let Some((operation, file)) = self.syncs.due(self.job)
-            {
-                self.put(operation, (file, 0, 0), None).await?;
-                continue;
-            }
             let io = match self.stream.next(direction) {
                 Next::Io(io) => io,
                 Next::EndOfPass => return Ok(Halt::Drain),
                 Next::Nothing => return Ok(Halt::Over),
             };
+            while let Some(file) = self.stream.begun_again() {
+                self.drop_cached(file).await?;
+            }
             self.rates.issued(&io);
-            self.syncs.count(&io);
             let place = (io.file, io.offset_bytes, io.bytes);
             self.put(operation(io.direction), place, intended).await?;
             let is_before_its_write =
@@ -133,6 +149,20 @@ impl<'a> Course<'a> {
             self.pause().await?;
         }
         Ok(Halt::Full)
+    }
+
+    /// Issues a sync. That of libaio is a call that returns when it is done; all that is
+    /// under way goes on meanwhile.
+    async fn sync(&mut self, operation: Operation, file: usize) -> Result<(), ProgramError> {
+        self.put(operation, (file, 0, 0), None).await?;
+        self.syncs_under_way += 1;
+        if self.job.engine.engine == Engine::Libaio {
+            self.submit().await?;
+            while self.syncs_under_way > 0 {
+                self.reap((1, usize::MAX), None).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives a request a slot, and submits as many at once as the job says.
@@ -162,14 +192,18 @@ impl<'a> Course<'a> {
         self.slots.submit(self.system).await
     }
 
-    /// Waits until as many completed as the job takes at once, and until so few are under
-    /// way that it fills the slots again.
+    /// Takes as many as the job takes at once, until so few are under way that it fills the
+    /// slots again.
     async fn reap_to_refill(&mut self) -> Result<(), ProgramError> {
-        let low = self.job.engine.depth_low.unwrap_or(u32::MAX) as usize;
+        let engine = &self.job.engine;
+        let low = engine.depth_low.unwrap_or(u32::MAX) as usize;
+        let least = engine.complete_min.max(1) as usize;
+        // Without a most, fio takes as many as the least.
+        let most = engine.complete_max.map_or(least, |most| most as usize);
         loop {
             let under_way = self.slots.under_way();
-            let least = (self.job.engine.complete_min as usize).clamp(1, under_way.max(1));
-            self.reap(least, self.times.ramp).await?;
+            self.reap((least.min(under_way), most.max(least)), None)
+                .await?;
             let left = self.slots.under_way();
             if left == 0 || (left <= low && !self.slots.are_full()) {
                 return Ok(());
@@ -181,27 +215,49 @@ impl<'a> Course<'a> {
     async fn drain(&mut self) -> Result<(), ProgramError> {
         self.submit().await?;
         while self.slots.under_way() > 0 {
-            self.reap(self.slots.under_way(), self.times.ramp).await?;
+            let all = self.slots.under_way();
+            self.reap((all, usize::MAX), None).await?;
         }
         Ok(())
     }
 
-    /// Takes what completed, and writes the rests of short writes.
+    /// Waits until so many completed, at most until a moment, the end of the ramp or the
+    /// next look at the clone; takes so many of them at most, and writes the rests of short
+    /// writes.
     async fn reap(
         &mut self,
-        at_least: usize,
+        (at_least, at_most): (usize, usize),
         until: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
-        let now = self.slots.reap(self.system, at_least, until).await?;
-        let files = self.files;
+        let until = [until, self.times.ramp, self.watch.due()];
+        let until = until.into_iter().flatten().min();
+        let ready = self.slots.ready().len();
+        let now = match ready < at_least {
+            true => {
+                self.slots
+                    .reap(self.system, at_least - ready, until)
+                    .await?
+            }
+            false => self.system.now(),
+        };
+        let files = &self.files;
         let path = |request: &Submission| {
             let named = files.iter().find(|(file, _)| *file == request.file);
             named.map_or_else(String::new, |(_, path)| path.clone())
         };
-        while self.slots.take(path)?.is_some() {
+        for (request, response) in self.slots.ready().skip(ready) {
+            self.watch.completed(request, response, || path(request))?;
+        }
+        for _ in 0..at_most {
+            let Some(request) = self.slots.take(path)? else {
+                break;
+            };
+            let is_sync = matches!(request.operation, Operation::Fsync | Operation::Fdatasync);
+            self.syncs_under_way -= u32::from(is_sync);
             pause(self.system, self.think).await?;
         }
         self.slots.submit(self.system).await?;
+        self.is_steady |= self.watch.look(now)?;
         if self.times.ramp.is_some_and(|end| now >= end) {
             self.times.ramp = None;
             self.stream.forget_amounts();
@@ -238,9 +294,45 @@ impl<'a> Course<'a> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
         if writes && (sync.fsync_at_end || sync.fsync_on_close) {
-            for (file, _) in self.files {
+            for (file, _) in &self.files {
                 self.system.fsync(*file).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// What comes between two passes: files that are made anew, and whose cache is dropped.
+    async fn begin_pass(&mut self) -> Result<(), ProgramError> {
+        if self.job.files.unlink_each_loop {
+            for (file, path) in std::mem::take(&mut self.files) {
+                self.system.close(file).await?;
+                remove_file(self.system, self.worker.medium, &path).await?;
+            }
+            self.files = self.program.open((&mut *self.system, self.worker)).await?;
+        }
+        for file in 0..self.files.len() {
+            self.drop_cached(file).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops a file's cache where the job does so each time that it begins with it.
+    async fn drop_cached(&mut self, file: usize) -> Result<(), ProgramError> {
+        if self.job.files.invalidate && !self.worker.direct {
+            self.system.drop_clean(&self.files[file].1).await?;
+        }
+        Ok(())
+    }
+
+    /// What comes when the last pass is done.
+    async fn end(&mut self) -> Result<(), ProgramError> {
+        if self.job.files.unlink {
+            for (_, path) in &self.files {
+                remove_file(self.system, self.worker.medium, path).await?;
+            }
+        }
+        if let Some(outcome) = self.watch.outcome() {
+            self.system.say_of_end(outcome);
         }
         Ok(())
     }
@@ -264,40 +356,4 @@ fn delay(job: &Job, worker: &Worker) -> Nanoseconds {
         room_us => random.below(room_us + 1),
     };
     Nanoseconds((least_us + drawn_us).saturating_mul(1000))
-}
-
-/// When a sync is due: after so many writes, and again behind a read that follows the
-/// sync, as in fio.
-#[derive(Clone, Copy, Debug, Default)]
-struct Syncs {
-    writes: u64,
-    last_file: usize,
-    was_last: bool,
-}
-
-impl Syncs {
-    fn count(&mut self, io: &Io) {
-        self.was_last = false;
-        if io.direction == Direction::Write {
-            self.writes += 1;
-            self.last_file = io.file;
-        }
-    }
-
-    /// The sync that comes before the next I/O, and of which file.
-    fn due(&mut self, job: &Job) -> Option<(Operation, usize)> {
-        let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        if self.writes == 0 || self.was_last {
-            return None;
-        }
-        let operation = if is_due(job.sync.fsync_every) {
-            Operation::Fsync
-        } else if is_due(job.sync.fdatasync_every) {
-            Operation::Fdatasync
-        } else {
-            return None;
-        };
-        self.was_last = true;
-        Some((operation, self.last_file))
-    }
 }

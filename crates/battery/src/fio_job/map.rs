@@ -14,13 +14,17 @@ pub(super) enum Map {
         seed: u64,
     },
     /// Blocks of several sizes take units, and one that was begun is not taken whole.
-    Marked {
-        /// A bit for each unit that was taken.
-        words: Vec<u64>,
-        units: u64,
-        taken: u64,
-        unit_bytes: u64,
-    },
+    Marked(Marks),
+}
+
+/// The units that were taken.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    /// A bit for each unit that was taken.
+    words: Vec<u64>,
+    units: u64,
+    taken: u64,
+    unit_bytes: u64,
 }
 
 impl Map {
@@ -34,12 +38,12 @@ impl Map {
     }
 
     pub(super) fn of_sizes(units: u64, unit_bytes: u64) -> Self {
-        Self::Marked {
+        Self::Marked(Marks {
             words: vec![0; units.div_ceil(64) as usize],
             units,
             taken: 0,
             unit_bytes,
-        }
+        })
     }
 
     /// All blocks are there again, in another order.
@@ -57,9 +61,9 @@ impl Map {
                     *next = 0;
                 }
             }
-            Self::Marked { words, taken, .. } => {
-                words.fill(0);
-                *taken = 0;
+            Self::Marked(marks) => {
+                marks.words.fill(0);
+                marks.taken = 0;
             }
         }
     }
@@ -92,19 +96,7 @@ impl Map {
                 *next += 1;
                 order.at(*next - 1) * align_bytes
             }),
-            Self::Marked {
-                words,
-                units,
-                taken,
-                unit_bytes,
-            } => {
-                if *taken == *units {
-                    return None;
-                }
-                let places = (*units * *unit_bytes / align_bytes).max(1);
-                let drawn = random.below(places) * align_bytes / *unit_bytes;
-                Some(next_free(words, *units, drawn)? * *unit_bytes)
-            }
+            Self::Marked(marks) => marks.next(random, align_bytes),
         }
     }
 
@@ -112,23 +104,31 @@ impl Map {
     pub(super) fn take(&mut self, at_bytes: u64, bytes: u64) -> u64 {
         match self {
             Self::Ordered { .. } => bytes,
-            Self::Marked {
-                words,
-                units,
-                taken,
-                unit_bytes,
-            } => {
-                let first = at_bytes / *unit_bytes;
-                let wanted = bytes.div_ceil(*unit_bytes).min(*units - first);
-                let is_free = |unit: &u64| words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
-                let free = (first..first + wanted).take_while(is_free).count() as u64;
-                for unit in first..first + free {
-                    words[(unit / 64) as usize] |= 1 << (unit % 64);
-                }
-                *taken += free;
-                bytes.min(free * *unit_bytes)
-            }
+            Self::Marked(marks) => marks.take(at_bytes, bytes),
         }
+    }
+}
+
+impl Marks {
+    fn next(&self, random: &mut Draws, align_bytes: u64) -> Option<u64> {
+        if self.taken == self.units {
+            return None;
+        }
+        let places = (self.units * self.unit_bytes / align_bytes).max(1);
+        let drawn = random.below(places) * align_bytes / self.unit_bytes;
+        Some(next_free(&self.words, self.units, drawn)? * self.unit_bytes)
+    }
+
+    fn take(&mut self, at_bytes: u64, bytes: u64) -> u64 {
+        let first = at_bytes / self.unit_bytes;
+        let wanted = bytes.div_ceil(self.unit_bytes).min(self.units - first);
+        let is_free = |unit: &u64| self.words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
+        let free = (first..first + wanted).take_while(is_free).count() as u64;
+        for unit in first..first + free {
+            self.words[(unit / 64) as usize] |= 1 << (unit % 64);
+        }
+        self.taken += free;
+        bytes.min(free * self.unit_bytes)
     }
 }
 

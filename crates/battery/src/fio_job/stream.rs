@@ -4,10 +4,12 @@
 use super::places::Places;
 use super::service::Service;
 use super::sizes::SizeDraws;
+use super::syncs::Syncs;
 use crate::random::Draws;
 use diskperf_fio::job::{Access, Amount};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
+use diskperf_system::Operation;
 
 /// The random stream that directions are drawn from.
 const DIRECTION_STREAM: u128 = 11;
@@ -46,6 +48,9 @@ pub(super) struct Stream<'a> {
     /// A trim whose write is to come.
     trimmed: Option<Io>,
     amounts: Amounts,
+    syncs: Syncs,
+    /// Files that began again, by time or by popularity.
+    begun_again: Vec<usize>,
 }
 
 impl<'a> Stream<'a> {
@@ -63,7 +68,29 @@ impl<'a> Stream<'a> {
             until_drawn: 1,
             trimmed: None,
             amounts: Amounts::new(job, files),
+            syncs: Syncs::new(&job.sync),
+            begun_again: Vec::new(),
         }
+    }
+
+    /// The sync that comes before the next I/O, if one is due, and which of the clone's
+    /// files it is of: as in fio the next one in the order of service, whichever was
+    /// written.
+    pub(super) fn sync(&mut self) -> Option<(Operation, usize)> {
+        // An engine that waits for each I/O comes to the end of a pass when it looks for
+        // the next one, behind a sync; the others when the last one was issued.
+        let is_over = match self.job.engine.engine.is_synchronous() {
+            true => self.amounts.are_done(),
+            false => self.amounts.pass_is_over(),
+        };
+        // Between trims and their writes fio issues none.
+        if is_over || self.trims_first() {
+            return None;
+        }
+        let operation = self.syncs.due()?;
+        let file = self.service.next()?;
+        self.syncs.issued();
+        Some((operation, file))
     }
 
     /// The next I/O, of a direction that was [drawn](Self::draw_direction).
@@ -74,6 +101,7 @@ impl<'a> Stream<'a> {
                 ..trim
             };
             self.amounts.count(&write);
+            self.syncs.count(&write);
             return Next::Io(write);
         }
         if self.amounts.pass_is_over() {
@@ -87,6 +115,7 @@ impl<'a> Stream<'a> {
         } else {
             self.amounts.count(&io);
         }
+        self.syncs.count(&io);
         Next::Io(io)
     }
 
@@ -105,9 +134,10 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Whether the amount of this pass is done.
-    pub(super) fn is_at_end(&self) -> bool {
-        self.trimmed.is_none() && self.amounts.pass_is_over()
+    /// A file that began again since it was last asked: its cache is dropped where the job
+    /// drops it.
+    pub(super) fn begun_again(&mut self) -> Option<usize> {
+        self.begun_again.pop()
     }
 
     /// What is counted begins at zero: the ramp is over.
@@ -139,6 +169,7 @@ impl<'a> Stream<'a> {
             // By time, and by popularity, a file that is done begins again at once.
             if self.amounts.is_by_time || self.service.is_endless() {
                 self.files[file].reset();
+                self.begun_again.push(file);
                 if let Some(io) = self.find_in(file, direction) {
                     return Some(io);
                 }
@@ -176,6 +207,7 @@ impl<'a> Stream<'a> {
             return Next::Nothing;
         }
         self.amounts.begin_pass();
+        self.syncs.begin_pass();
         self.service.reset();
         for places in &mut self.files {
             places.reset();
@@ -248,12 +280,14 @@ impl Amounts {
         self.pass_ios += 1;
     }
 
-    fn pass_is_over(&self) -> bool {
+    /// Whether all that is to be done is, of all passes.
+    fn are_done(&self) -> bool {
         let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
-        !self.is_by_time
-            && (self.done_bytes >= limit_bytes
-                || self.done_ios >= self.most_ios
-                || self.pass_bytes >= self.pass_limit_bytes)
+        !self.is_by_time && (self.done_bytes >= limit_bytes || self.done_ios >= self.most_ios)
+    }
+
+    fn pass_is_over(&self) -> bool {
+        self.are_done() || (!self.is_by_time && self.pass_bytes >= self.pass_limit_bytes)
     }
 
     fn begin_pass(&mut self) {

@@ -1,9 +1,7 @@
 //! What of a job file cannot be done here, and what is done in another way.
 
-use diskperf_fio::job::{
-    Allocation, Distribution, Engine, ErrorPolicy, SyncFlag, ThinkOn, Verification,
-};
-use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::job::{Distribution, Engine, ErrorPolicy, ThinkOn, Verification};
+use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
 /// The most memory that the buffers of one clone take.
@@ -55,6 +53,7 @@ fn engine(job: &Job) -> Vec<Problem> {
 
 fn files(job: &Job) -> Vec<Problem> {
     let files = &job.files;
+    let only_writes = job.pattern.access.directions() == [Direction::Write];
     let refusals = [
         when(
             files.size_bytes.is_some_and(|(low, high)| low != high),
@@ -63,15 +62,8 @@ fn files(job: &Job) -> Vec<Problem> {
                 job.refuse("filesize", "a range of file sizes", label, "give one size")
             },
         ),
-        when(
-            matches!(files.allocation, Allocation::Posix | Allocation::Keep),
-            || {
-                let label = "files get their blocks as they are written";
-                job.refuse("fallocate", "this kind of fallocate", label, "use `none`")
-            },
-        ),
-        when(files.create_on_open, || {
-            let label = "files are made before the clock starts";
+        when(files.create_on_open && !only_writes, || {
+            let label = "a file that is made as it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")
         }),
         when(!files.may_create, || {
@@ -79,8 +71,8 @@ fn files(job: &Job) -> Vec<Problem> {
             let title = "allow_file_create=0";
             job.refuse("allow_file_create", title, label, "remove it")
         }),
-        when(files.unlink_each_loop, || {
-            let label = "files stay until the job ends";
+        when(files.unlink_each_loop && !only_writes, || {
+            let label = "what was unlinked cannot be read or trimmed in the next pass";
             job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
     ];
@@ -113,12 +105,8 @@ fn pattern(job: &Job) -> Vec<Problem> {
 fn course(job: &Job) -> Vec<Problem> {
     let think = &job.think;
     let pauses = think.time_us > 0;
-    let trims_and_writes = job.pattern.access.directions() == [Direction::Write, Direction::Trim];
+    let trims_and_writes = is_of_trims_and_writes(job);
     let refusals = [
-        when(job.sync.flag == SyncFlag::Sync, || {
-            let label = "this is O_SYNC, and only O_DSYNC is here";
-            job.refuse("sync", "sync=sync", label, "use `sync=dsync`")
-        }),
         when(job.sync.range.every_writes > 0, || {
             let label = "there is no such call here";
             job.refuse("sync_file_range", "sync_file_range", label, "use fdatasync")
@@ -143,23 +131,16 @@ fn course(job: &Job) -> Vec<Problem> {
             let title = "a rate of trims and writes";
             job.refuse(rate_key(job), title, label, "remove it")
         }),
-        when(
-            job.rate.least_bytes_per_s != PerDirection::default(),
-            || {
-                let label = "a slow job goes on";
-                job.refuse("rate_min", "rate_min", label, "remove it")
-            },
-        ),
-        when(job.rate.least_iops != PerDirection::default(), || {
-            let label = "a slow job goes on";
-            job.refuse("rate_iops_min", "rate_iops_min", label, "remove it")
-        }),
         when(job.order.flow > 0, || {
             let label = "jobs do not share a flow here";
             job.refuse("flow", "flow", label, "use rates")
         }),
     ];
     refusals.into_iter().flatten().collect()
+}
+
+fn is_of_trims_and_writes(job: &Job) -> bool {
+    job.pattern.access.directions() == [Direction::Write, Direction::Trim]
 }
 
 fn rate_key(job: &Job) -> &'static str {
@@ -170,6 +151,8 @@ fn rate_key(job: &Job) -> &'static str {
 }
 
 fn ends(job: &Job) -> Vec<Problem> {
+    let steady = &job.steady;
+    let samples = steady.window_us / steady.interval_us;
     let refusals = [
         when(job.latency.target_us > 0, || {
             let label = "the depth is not searched for";
@@ -180,13 +163,15 @@ fn ends(job: &Job) -> Vec<Problem> {
                 "give the iodepth",
             )
         }),
-        when(job.latency.most_us > 0, || {
-            let label = "a slow I/O ends nothing";
-            job.refuse("max_latency", "max_latency", label, "remove it")
+        when(steady.is_asked && samples < 2, || {
+            let label = "a window of fewer than two samples";
+            let title = "steadystate needs samples to compare";
+            job.refuse("steadystate_duration", title, label, "raise ss_dur")
         }),
-        when(job.steady.is_asked, || {
-            let label = "the job would not end when it is steady";
-            job.refuse("steadystate", "steadystate", label, "give a runtime")
+        when(steady.is_asked && job.report.by_group, || {
+            let label = "each clone is looked at by itself, and not the group";
+            let title = "steadystate of a group";
+            job.refuse("steadystate", title, label, "remove group_reporting")
         }),
         when(job.errors != ErrorPolicy::default(), || {
             let label = "the first error ends the job";
@@ -224,11 +209,23 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
             ))
         }
     };
-    let makes_files = !super::lays_out(job);
+    let trims_and_writes = is_of_trims_and_writes(job);
+    let syncs = job.sync.fsync_every > 0 || job.sync.fdatasync_every > 0;
     let notes = [
         through,
-        (makes_files && job.files.allocation == Allocation::Native).then(|| {
-            "new files get their blocks as they are written, as with fallocate=none".to_owned()
+        (trims_and_writes && syncs).then(|| {
+            "no sync is issued: fio issues none between trims and their writes".to_owned()
+        }),
+        (trims_and_writes && job.files.count.max(job.files.names.len() as u32) > 1).then(|| {
+            "each write follows its trim at once; fio trims a block of each file first".to_owned()
+        }),
+        (syncs && !trims_and_writes && super::depth(job) > 1 && is_queued(engine.engine)).then(|| {
+            format!(
+                "a sync is issued once when it is due; fio 3.33 with {name} issues it again for each I/O that ends before it"
+            )
+        }),
+        super::keeps_cache(job).then(|| {
+            "invalidate=0: the cache stays as the jobs and the runs before have left it".to_owned()
         }),
         job.rate.is_limited().then(|| {
             "I/Os of a rate do not wait for those before them, and their latency counts from when they were to be issued".to_owned()
@@ -241,4 +238,19 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         }),
     ];
     notes.into_iter().flatten().collect()
+}
+
+/// Whether the engine's syncs are requests like others, and not calls.
+fn is_queued(engine: Engine) -> bool {
+    match engine {
+        Engine::IoUring | Engine::Posixaio => true,
+        Engine::Sync
+        | Engine::Psync
+        | Engine::Vsync
+        | Engine::Pvsync
+        | Engine::Pvsync2
+        | Engine::Mmap
+        | Engine::Libaio
+        | Engine::Null => false,
+    }
 }

@@ -2,14 +2,17 @@
 //! large, in the same places. Where fio is not installed, they say loudly that they are
 //! skipped.
 
+#[path = "../../../fio/tests/installed/mod.rs"]
+mod installed;
+
 use super::stream::{Io, Next, Stream};
 use diskperf_fio::{Direction, JobFile, Surroundings, plan};
+use diskperf_system::Operation;
+use installed::is_fio_installed;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The version that the tests were written against: another one may differ.
-const VERSION: &str = "fio-3.33";
 const SEED: u64 = 1983;
 
 /// What of an I/O a log has.
@@ -171,14 +174,8 @@ fn job_file() -> String {
 
 /// What fio does for each case and clone; nothing where there is no fio.
 fn logs(folder: &Path) -> Option<BTreeMap<(usize, u32), Vec<Logged>>> {
-    let version = Command::new("fio").arg("--version").output();
-    let Ok(version) = version else {
-        eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
+    if !is_fio_installed() {
         return None;
-    };
-    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-    if version != VERSION {
-        eprintln!("{version} is compared, and not {VERSION}: known differences may fail");
     }
     std::fs::write(folder.join("job.fio"), job_file()).expect("a job file");
     let output = Command::new("fio")
@@ -241,6 +238,89 @@ fn logged_of(io: Io) -> Logged {
         offset_bytes: io.offset_bytes,
         bytes: io.bytes.into(),
     }
+}
+
+/// Sections with syncs, of 64 KiB.
+const SYNCED: &[&str] = &[
+    "rw=write fsync=3",
+    "rw=write fsync=3 nrfiles=4",
+    "rw=write fdatasync=2 nrfiles=3 file_service_type=roundrobin:2",
+    "rw=write fsync=5 nrfiles=3 file_service_type=sequential",
+    "rw=write fsync=4 fdatasync=6 loops=2",
+    "rw=write fsync=1 nrfiles=2 io_size=96k",
+    "rw=trimwrite fsync=3",
+];
+
+/// What is done in order: `w job.0.0` for a write, `s job.0.0` for an fsync.
+fn synced(options: &str) -> Vec<String> {
+    let text = format!(
+        "[job]\nioengine=null\nsize=64k\n{}\n",
+        options.replace(' ', "\n")
+    );
+    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
+    let job = &parsed.jobs[0];
+    let files = plan::files(job, 0, &BTreeMap::new());
+    let files = files.unwrap_or_else(|problem| panic!("{problem}"));
+    let mut stream = Stream::new(job, &files, SEED);
+    let mut done = Vec::new();
+    loop {
+        if let Some((operation, file)) = stream.sync() {
+            let letter = match operation {
+                Operation::Fsync => 's',
+                _ => 'd',
+            };
+            done.push(format!("{letter} {}", files[file].path));
+            continue;
+        }
+        let direction = stream.draw_direction();
+        match stream.next(direction) {
+            Next::Io(io) => {
+                let letter = match io.direction {
+                    Direction::Read => 'r',
+                    Direction::Write => 'w',
+                    Direction::Trim => 't',
+                };
+                done.push(format!("{letter} {}", files[io.file].path));
+            }
+            Next::EndOfPass => {}
+            Next::Nothing => return done,
+        }
+    }
+}
+
+#[test]
+fn syncs_come_where_fio_has_them_and_are_of_the_same_files() {
+    if !is_fio_installed() {
+        return;
+    }
+    for options in SYNCED {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = options.split(' ').map(|option| format!("--{option}"));
+        let output = Command::new("fio")
+            .args(["--name=job", "--ioengine=null", "--size=64k", "--debug=io"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("LC_ALL", "C")
+            .output()
+            .expect("fio");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{options}: {said}");
+        let queued = said.lines().filter(|line| line.contains(" queue: io_u "));
+        let theirs: Vec<String> = queued.map(queued_io).collect();
+        assert_eq!(synced(options), theirs, "{options}");
+    }
+}
+
+/// `... queue: io_u 0x7f12: off=0x0,len=0x1000,ddir=1,file=job.0.0` as [`synced`] has it.
+fn queued_io(line: &str) -> String {
+    let value = |key: &str| {
+        let (_, after) = line.split_once(key).unwrap_or_else(|| panic!("{line}"));
+        after.split(',').next().unwrap_or("").trim().to_owned()
+    };
+    let letters = ['r', 'w', 't', 's', 'd'];
+    let number: usize = value("ddir=").parse().expect("a number");
+    format!("{} {}", letters[number], value("file="))
 }
 
 #[test]

@@ -58,10 +58,13 @@ impl<'a> Driver<'a> {
             }
             // A full ring can wait for nothing but a completion.
             let until = next.filter(|_| !self.slots.are_full() || self.pace.span.ramp.is_some());
-            now = self
-                .slots
-                .reap(self.system, under_way.min(1), until)
-                .await?;
+            // With nothing under way it waits for the next arrival, from which the response
+            // counts: who would be woken late looks at the clock again and again.
+            let at_least = match self.system.wakes_late() {
+                true => under_way.min(1),
+                false => 1,
+            };
+            now = self.slots.reap(self.system, at_least, until).await?;
             self.take().await?;
             self.pace.span.end_ramp(now, self.system)?;
         }

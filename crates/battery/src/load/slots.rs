@@ -74,6 +74,15 @@ impl Slots {
         Ok(())
     }
 
+    /// What completed and was not taken, with its response.
+    pub(crate) fn ready(&self) -> impl ExactSizeIterator<Item = (&Submission, Nanoseconds)> {
+        self.done[self.taken..].iter().map(|completion| {
+            let doing = self.doing[completion.slot as usize].as_ref();
+            let request = doing.expect("a slot that completes was under way");
+            (request, completion.response)
+        })
+    }
+
     /// Waits as [`System::reap`] does. What completed is there to be [taken](Self::take).
     #[inline]
     pub(crate) async fn reap(
@@ -82,6 +91,10 @@ impl Slots {
         at_least: usize,
         until: Option<Nanoseconds>,
     ) -> Result<Nanoseconds, ProgramError> {
+        if self.taken > 0 {
+            self.done.drain(..self.taken);
+            self.taken = 0;
+        }
         Ok(system.reap(at_least, until, &mut self.done).await?)
     }
 

@@ -73,6 +73,9 @@ impl Default for Metadata {
     }
 }
 
+/// The interval of the course over time: some of them in each phase.
+const INTERVAL: Nanoseconds = Nanoseconds(100_000_000);
+
 /// What a file takes of a file system beside its blocks: an inode and a name.
 const INODE_AND_NAME_BYTES: u64 = 512;
 /// The blocks that files are rounded up to, when their space is reckoned.
@@ -179,7 +182,7 @@ impl Pattern for Metadata {
 
     fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
         Box::pin(async move {
-            system.count_calls();
+            system.count_calls(INTERVAL);
             let tree = Tree::new(self, worker);
             let data = &buffer[..self.file_bytes as usize];
             for phase in Phase::ALL.into_iter().filter(|phase| self.has(*phase)) {

@@ -3,7 +3,7 @@
 use super::{ExperimentArguments, GateArguments, OutputFormat};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
-use diskperf_laboratory::ab::{AbRequest, Side, USUAL_BUDGET, repeated};
+use diskperf_laboratory::ab::{AbRequest, Side, USUAL_BUDGET, not_until_steady, repeated};
 use diskperf_laboratory::battery::{Medium, Program, Suite};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::timeline::World;
@@ -42,8 +42,11 @@ pub(crate) struct AbArguments {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Option<Duration>,
     /// Most blocks of each program [default: as many as the budget has time for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) blocks: Option<u32>,
+    /// Known, so that why there is no such option can be said
+    #[arg(long, hide = true, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    until_steady: Option<String>,
     #[command(flatten)]
     pub(crate) gate: GateArguments,
     /// Print what would be written, where, and how long it would take; run nothing
@@ -115,6 +118,9 @@ impl AbArguments {
     ///
     /// A word for A or B that means nothing, or more than one thing.
     pub(crate) fn request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
+        if self.until_steady.is_some() {
+            return Err(not_until_steady());
+        }
         let common = self.common.experiment("A and B")?;
         let side = |name, word, before: &Option<String>| -> Result<Side, LaboratoryError> {
             Ok(Side {
@@ -313,6 +319,10 @@ fn split(text: &str) -> Option<Vec<String>> {
 impl Typed {
     /// Of the words of one side.
     fn of(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
+        let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
+        if words.iter().any(is_steady) {
+            return Err(not_until_steady());
+        }
         let command =
             ExperimentArguments::augment_args(clap::Command::new("").no_binary_name(true));
         let matches = command.disable_help_flag(true).try_get_matches_from(words);

@@ -16,13 +16,13 @@ pub(crate) struct ExplainArguments {
     pub(crate) suite: Option<String>,
     /// For a target: number of drives that run each program at the same time; give it twice for two
     /// subjects
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
     pub(crate) drives: Vec<u32>,
     /// For a target: bytes that each program moves
     #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size)]
     pub(crate) size: SizeChoice,
     /// For a target: repetitions of each program
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
     /// For a target: state of the cache before each repetition
     #[arg(long, value_enum, default_value = "cold")]

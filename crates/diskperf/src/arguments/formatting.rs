@@ -14,7 +14,7 @@ pub(crate) struct FormatArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) drive: u32,
     /// Verify passes after the format
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) passes: u32,
     /// Set a parameter of the system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]

@@ -46,7 +46,7 @@ pub(crate) struct SelectionArguments {
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub(crate) since: Option<u64>,
     /// For `runs`: only the newest N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) limit: Option<u32>,
 }
 

@@ -36,19 +36,19 @@ fn virtual_time_without_end_is_ended_with_what_it_went_to() {
 fn a_machine_of_terabytes_is_refused_before_it_is_built() {
     let words = [
         "run",
-        "track_read",
+        "ffs83",
         "--on",
         "vax780-sc780-eagle",
         "--set",
         "drive.cylinders=1000000",
         "--set",
-        "drive.heads=255",
+        "drive.heads=16",
         "--set",
         "drive.sectors_per_track=255",
         "--set",
-        "drive.partition_sectors=4294967295",
+        "drive.partition_sectors=2147483647",
         "--set",
-        "filesystem=none",
+        "filesystem.cylinders_per_group=8",
     ];
     let said = ["drive.partition_sectors", "MiB", "--no-budget"];
     User::new().run(&words).expect(2, &said);

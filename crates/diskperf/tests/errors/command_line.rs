@@ -235,6 +235,22 @@ fn names() {
 #[test]
 fn sizes_and_numbers() {
     expect_refusals(&[
+        ("run --runs -3", &["'-3' for '--runs <N>'", "1..=100000"]),
+        (
+            "run read_8192 --on /proc",
+            &[
+                "not enough space on /proc",
+                "name a directory on another one",
+            ],
+        ),
+        (
+            "ab ./target ./target random --until-steady=5,20%,10%",
+            &["--until-steady: ab repeats A and B in turn"],
+        ),
+        (
+            "ab ./target --until-steady random --on ./target",
+            &["--until-steady: ab repeats A and B in turn"],
+        ),
         (
             "run write_8192 --on ./target --size 0",
             &["a size of 0", "--size 8M"],

@@ -20,8 +20,8 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
             &["job.fio:2:1", "exec_prerun"],
         ),
         (
-            "[x]\nsize=1m\nsync=sync\nrw=write\n",
-            &["job.fio:3:6", "sync=dsync"],
+            "[x]\nsize=1m\nflow=8\nrw=write\n",
+            &["job.fio:3:6", "use rates"],
         ),
         (
             "[x]\nrw=read\n",
@@ -63,14 +63,27 @@ fn what_a_job_file_says_itself_is_not_said_beside_it() {
             "run ffs83 --on vax780-sc780-eagle --size 64K --format fio-json",
             "--format json",
         ),
+        (
+            "run metadata --on ./target --format fio-json+",
+            "metadata on ./target has none; omit --format, or give --format json",
+        ),
+        (
+            "run ffs83 --on ./target --on null --size 64K --format fio-json",
+            "ffs83 on ./target has none",
+        ),
         ("show read_8192 --format fio-json", "--format json"),
         (
-            "tune vax780-sc780-eagle --suite job.fio --over filesystem.rotdelay_ms=0,4",
-            "job.fio",
+            "tune vax780-sc780-eagle --suite job.fio --over program.bs=4k,8k",
+            "--over program.bs: the jobs of a file say what they do",
+        ),
+        (
+            "tune ./target --suite job.fio --over direct=0,1",
+            "--over direct: the jobs of a file say what they do",
         ),
     ] {
         user.run(&words(line)).expect(2, &[says]);
     }
+    assert!(user.stored().is_empty(), "nothing ran");
     fs::write(user.file("blob"), [0, 159, 146, 150]).unwrap();
     user.run(&words("run blob"))
         .expect(2, &["diskperf run --on blob"]);

@@ -120,6 +120,10 @@ fn a_store_that_is_put_back_takes_everything() {
 #[test]
 fn a_store_that_takes_the_place_of_another_gets_the_whole_run() {
     let user = User::new();
+    let no_directory = "--store data/other.sqlite: there is no directory data; make it";
+    user.run(&words("list runs --store data/other.sqlite"))
+        .expect(2, &[no_directory]);
+    fs::create_dir(user.file("data")).unwrap();
     user.run(&words("list runs --store data/other.sqlite"))
         .expect(0, &[]);
     let process = under_way(&user, RUN);

@@ -1,14 +1,14 @@
 //! File systems that a process serves, which rename a file that is removed while
 //! it is open.
 
-use crate::support::machine::{Needs, Undo, can_run, retry, run};
-use crate::support::{MOUNTS, User, entries, words};
+use crate::support::machine::{Needs, can_run};
+use crate::support::shown::Shown;
+use crate::support::{MOUNTS, User, words};
 use crate::{killed, measuring, the_folder_in};
 use diskperf_store::Store;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// A directory shown by a process on the target directory.
 #[derive(Clone, Copy, Debug)]
@@ -33,17 +33,10 @@ impl Server {
     }
 
     /// Serves the directory `behind` of the user's home on its target.
-    fn serve(self, user: &User) -> Served {
-        let behind = user.file("behind");
-        std::fs::create_dir_all(&behind).unwrap();
-        let target = user.target();
-        let mut command = match self {
-            Self::Bindfs => {
-                let mut command = Command::new("bindfs");
-                command.arg("-f").args([&behind, &target]);
-                command
-            }
-            Self::Sshfs => {
+    fn serve(self, user: &User) -> Shown {
+        match self {
+            Self::Bindfs => Shown::by_bindfs(user),
+            Self::Sshfs => Shown::by(user, |behind, target| {
                 let ssh = user.file("ssh");
                 std::fs::write(&ssh, format!("#!/bin/sh\nexec {SFTP}\n")).unwrap();
                 std::fs::set_permissions(&ssh, PermissionsExt::from_mode(0o755)).unwrap();
@@ -51,48 +44,10 @@ impl Server {
                 command
                     .args(["-f", "-o", &format!("ssh_command={}", ssh.display())])
                     .arg(format!("none:{}", behind.display()))
-                    .arg(&target);
+                    .arg(target);
                 command
-            }
-        };
-        let server = command.stdin(Stdio::null()).spawn().unwrap();
-        let text = target.to_str().unwrap().to_owned();
-        let unmount = Undo::by(&["umount", "--lazy", &text]);
-        retry(|| match run("stat", &["-f", "-c", "%T", &text]).trim() {
-            "fuseblk" | "fuse" => Ok(()),
-            other => Err(format!("{text} is on {other}")),
-        });
-        Served {
-            _unmount: unmount,
-            server,
-            behind,
+            }),
         }
-    }
-}
-
-/// Served until this goes.
-struct Served {
-    _unmount: Undo,
-    server: Child,
-    behind: PathBuf,
-}
-
-impl Served {
-    fn kill(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-    }
-
-    #[track_caller]
-    fn expect_nothing_behind(&self) {
-        assert_eq!(entries(&self.behind), [""; 0]);
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 

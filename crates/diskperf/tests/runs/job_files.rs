@@ -101,6 +101,49 @@ fn a_dry_run_says_what_a_file_becomes_and_does_nothing() {
     assert_eq!(entries(&user.target()), [""; 0]);
 }
 
+#[test]
+fn what_is_below_the_jobs_is_searched_and_two_files_are_told_apart() {
+    let user = User::new();
+    let job = |bytes: u32| format!("[x]\nrw=randread\nbs={bytes}\nsize=256k\n");
+    fs::write(user.file("a.fio"), job(512)).unwrap();
+    fs::write(user.file("b.fio"), job(65536)).unwrap();
+    let searches = [
+        "tune vax780-sc780-eagle --suite b.fio --seeds 0 --over host.speed=1,4 --format json",
+        "tune ./target --suite b.fio --runs 2 --over read_ahead=normal,random --format json",
+    ];
+    for line in searches {
+        let found = user.run(&words(line)).expect(0, &[]).json();
+        let points = found["points"].as_array().expect("points");
+        let rates = points.iter().map(|point| point["value"].as_f64());
+        let rates: Vec<f64> = rates.map(|rate| rate.expect("a rate")).collect();
+        assert!(
+            rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0),
+            "{line}: {points:?}"
+        );
+    }
+    // Another file is another point, and not one of those that are stored.
+    let again = format!("{} --store ./s.sqlite", searches[0]);
+    let tried = |line: &str| {
+        let found = user.run(&words(line)).expect(0, &[]).json();
+        found["method"]["from_store"].as_u64().expect("a count")
+    };
+    let other = again.replace("b.fio", "a.fio");
+    assert_eq!([&again, &again, &other].map(|line| tried(line)), [0, 2, 0]);
+    let compared = user.run(&[
+        "ab",
+        "--suite a.fio",
+        "--suite b.fio",
+        "--on",
+        "./target",
+        "--blocks",
+        "4",
+        "--format",
+        "json",
+    ]);
+    let compared = compared.expect(0, &[]).json();
+    assert_eq!(compared["comparison"]["pairs"][0]["quantity"], "iops");
+}
+
 /// What the job names is obeyed by the rules of all runs.
 #[test]
 fn a_file_of_the_users_is_read_and_never_written() {

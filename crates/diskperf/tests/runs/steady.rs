@@ -151,6 +151,33 @@ fn metadata_has_each_kind_of_operation_in_the_table_and_in_json() {
         assert!(line.is_some(), "{name}: {table}");
     }
     user.assert_nothing_left("metadata");
+    let csv = |line: &str| {
+        let text = user.run(&words(line)).expect(0, &[]).stdout;
+        let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+        let headings: Vec<String> = lines.next().expect("headings").collect();
+        let column = move |name: &str| headings.iter().position(|one| one == name).expect(name);
+        (
+            column,
+            lines.map(Iterator::collect).collect::<Vec<Vec<String>>>(),
+        )
+    };
+    let (column, rows) = csv("show last --format csv");
+    for kind in ["create", "stat", "rename", "unlink", "sync"] {
+        let figure = |name: &str| rows[0][column(&format!("{kind}_{name}"))].parse::<f64>();
+        assert!(
+            figure("iops").unwrap() > 0.0 && figure("max_us").unwrap() > 0.0,
+            "{kind}"
+        );
+    }
+    // 40 files of two workers, four kinds of operations on each.
+    let (column, rows) = csv("show last --series --format csv");
+    let rates = rows
+        .iter()
+        .map(|row| row[column("iops")].parse::<f64>().unwrap());
+    assert!(
+        rates.sum::<f64>() > 0.0 && rows[0][column("at_s")] == "0",
+        "{rows:?}"
+    );
 }
 
 /// What the kernel of the day did not have is said, or refused with what to do instead.

@@ -370,6 +370,7 @@ fn two_runs_at_once_are_both_stored() {
 #[test]
 fn a_store_of_ones_own() {
     let user = User::new();
+    fs::create_dir(user.file("here")).unwrap();
     for line in [
         "--store here/mine.sqlite run write_8192 --on ./target --size 64K --runs 1",
         "run write_8192 --on ./target --size 64K --runs 1 --store here/mine.sqlite",

@@ -6,6 +6,7 @@
 pub(crate) mod leftovers;
 #[path = "../../../system/tests/support/mod.rs"]
 pub(crate) mod machine;
+pub(crate) mod shown;
 
 use diskperf_store::{RunHeading, Store};
 use machine::{Needs, Scratch, Undo, expect_no_loops_in, retry, run};

@@ -3,7 +3,7 @@
 use crate::filesystem::Operation;
 use crate::served::Served;
 use crate::support::machine::{Needs, can_run};
-use crate::support::{Random, User, entries, words};
+use crate::support::{Process, Random, User, entries, words};
 use crate::{ENGINES, assert_kept, endless, measuring, newest};
 use diskperf_timeline::RunState;
 use rustix::process::Signal;
@@ -21,43 +21,45 @@ fn mixed(engine: &str) -> String {
     endless("./target", &more)
 }
 
-#[test]
-fn a_kill_loses_nothing_that_was_finished() {
-    let mut random = Random::new("a_kill_loses_nothing_that_was_finished");
+/// Sends a signal at random moments, with each engine; `check` is told when it came.
+fn end_by(signal: Signal, test: &str, check: impl Fn(&User, Process, String)) {
+    let mut random = Random::new(test);
     for engine in ENGINES {
         for _ in 0..ENDS {
             let user = User::new();
             let mut process = measuring(&user, &mixed(engine));
             let delay = random.up_to(Duration::from_millis(100));
             thread::sleep(delay);
-            process.signal(Signal::KILL);
-            let when = format!("{engine} after {delay:?}: {:?}", process.finish());
-            let run = newest(&user);
-            assert_eq!(run.state, RunState::Running, "{when}");
-            assert!(run.results[0].repetitions.len() >= 2, "{when}");
-            let cleaned = user.run(&["clean"]).expect(0, &[]);
-            assert!(cleaned.stdout.contains("removed"), "{when}: {cleaned:?}");
-            user.assert_nothing_left(when);
+            process.signal(signal);
+            check(&user, process, format!("{engine} after {delay:?}"));
         }
     }
 }
 
 #[test]
+fn a_kill_loses_nothing_that_was_finished() {
+    let test = "a_kill_loses_nothing_that_was_finished";
+    end_by(Signal::KILL, test, |user, process, when| {
+        let when = format!("{when}: {:?}", process.finish());
+        let run = newest(user);
+        assert_eq!(run.state, RunState::Running, "{when}");
+        assert!(run.results[0].repetitions.len() >= 2, "{when}");
+        let cleaned = user.run(&["clean"]).expect(0, &[]);
+        assert!(cleaned.stdout.contains("removed"), "{when}: {cleaned:?}");
+        user.assert_nothing_left(when);
+    });
+}
+
+#[test]
 fn an_interrupt_ends_it_in_order() {
-    let mut random = Random::new("an_interrupt_ends_it_in_order");
-    for engine in ENGINES {
-        for _ in 0..ENDS {
-            let user = User::new();
-            let mut process = measuring(&user, &mixed(engine));
-            thread::sleep(random.up_to(Duration::from_millis(100)));
-            process.signal(Signal::INT);
-            let outcome = process.finish().expect(130, &["interrupted"]);
-            let run = newest(&user);
-            assert_eq!(run.state, RunState::Interrupted, "{outcome:?}");
-            assert_kept(&run, &outcome);
-            user.assert_nothing_left(&outcome);
-        }
-    }
+    let test = "an_interrupt_ends_it_in_order";
+    end_by(Signal::INT, test, |user, process, when| {
+        let outcome = process.finish().expect(130, &["interrupted"]);
+        let run = newest(user);
+        assert_eq!(run.state, RunState::Interrupted, "{when}: {outcome:?}");
+        assert_kept(&run, &outcome);
+        user.assert_nothing_left(&outcome);
+    });
 }
 
 /// What a device has cannot be taken back: the run ends when it answers.

@@ -1,51 +1,9 @@
 //! Storage that goes away.
 
-use crate::support::machine::{LoopDevice, Needs, Undo, can_run, fill, retry, run};
-use crate::support::{User, entries};
+use crate::support::User;
+use crate::support::machine::{LoopDevice, Needs, can_run, fill};
+use crate::support::shown::Shown;
 use crate::{ENGINES, assert_failed, endless, measuring};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-
-/// A directory shown by a process on the target directory, until this goes.
-struct Bindfs {
-    _unmount: Undo,
-    server: Child,
-    behind: PathBuf,
-}
-
-impl Bindfs {
-    fn serve(user: &User) -> Self {
-        let behind = user.file("behind");
-        std::fs::create_dir_all(&behind).unwrap();
-        let target = user.target();
-        let mut command = Command::new("bindfs");
-        command.arg("-f").args([&behind, &target]);
-        let server = command.stdin(Stdio::null()).spawn().unwrap();
-        let text = target.to_str().unwrap().to_owned();
-        let unmount = Undo::by(&["umount", "--lazy", &text]);
-        retry(|| match run("stat", &["-f", "-c", "%T", &text]).trim() {
-            "fuseblk" | "fuse" => Ok(()),
-            other => Err(format!("{text} is on {other}")),
-        });
-        Self {
-            _unmount: unmount,
-            server,
-            behind,
-        }
-    }
-
-    fn kill(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-    }
-}
-
-impl Drop for Bindfs {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
 
 #[test]
 fn a_server_that_is_killed() {
@@ -55,7 +13,7 @@ fn a_server_that_is_killed() {
     }
     for engine in ENGINES {
         let user = User::new();
-        let mut served = Bindfs::serve(&user);
+        let mut served = Shown::by_bindfs(&user);
         let more = format!("--set program.write_share=0.5 --set program.engine={engine}");
         let process = measuring(&user, &endless("./target", &more));
         served.kill();
@@ -63,11 +21,11 @@ fn a_server_that_is_killed() {
         let outcome = process.finish().expect(1, &said);
         assert_failed(&user, "has ended", &outcome);
         drop(served);
-        let served = Bindfs::serve(&user);
+        let served = Shown::by_bindfs(&user);
         let cleaned = user.run(&["clean"]).expect(0, &[]);
         assert!(cleaned.stdout.contains("removed"), "{cleaned:?}");
         user.assert_nothing_left(engine);
-        assert_eq!(entries(&served.behind), [""; 0]);
+        served.expect_nothing_behind();
     }
 }
 

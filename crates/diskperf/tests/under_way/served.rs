@@ -3,7 +3,7 @@
 
 use crate::filesystem::{Cache, Operation, Treated, Treatment};
 use crate::support::User;
-use crate::support::machine::{retry, run};
+use crate::support::shown::wait_until_shown;
 use fuser::{BackgroundSession, Config, MountOption};
 use std::io;
 use std::path::PathBuf;
@@ -102,11 +102,7 @@ impl Served {
         config.clone_fd = true;
         let target = user.target();
         let session = fuser::spawn_mount(treated, &target, &config).expect("it is mounted");
-        let text = target.to_str().expect("scratch paths are text").to_owned();
-        retry(|| match run("stat", &["-f", "-c", "%T", &text]).trim() {
-            "fuseblk" | "fuse" => Ok(()),
-            other => Err(format!("{text} is on {other}")),
-        });
+        wait_until_shown(&target);
         Self {
             _session: session,
             told,

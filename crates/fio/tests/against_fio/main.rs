@@ -1,19 +1,19 @@
 //! The same job file by the installed fio and here: values, offsets, counts, results.
 //! Where fio is not installed, these say loudly that they are skipped.
 
+#[path = "../installed/mod.rs"]
+mod installed;
 mod options;
 mod readings;
 mod results;
 mod runs;
 
 use diskperf_fio::{Errors, JobFile, Surroundings};
+use installed::is_fio_installed;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-
-/// The version that the tests were written against: another one may differ.
-const VERSION: &str = "fio-3.33";
 
 /// fio, in a folder of its own.
 pub(crate) struct Fio {
@@ -32,17 +32,9 @@ pub(crate) struct Parsed {
 impl Fio {
     /// Nothing if there is none.
     pub(crate) fn installed() -> Option<Fio> {
-        let version = Command::new("fio").arg("--version").output();
-        let Ok(version) = version else {
-            eprintln!("SKIPPED: fio is not installed, so nothing is compared with it");
-            return None;
-        };
-        let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-        if version != VERSION {
-            eprintln!("{version} is compared, and not {VERSION}: known differences may fail");
-        }
-        let folder = tempfile::tempdir().expect("a folder");
-        Some(Fio { folder })
+        is_fio_installed().then(|| Fio {
+            folder: tempfile::tempdir().expect("a folder"),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -2,7 +2,7 @@
 
 use super::arm::Measured;
 use crate::error::LaboratoryError;
-use crate::measured::{Assignment, Task, arrivals_note, engine_note, stagger_note};
+use crate::measured::{Assignment, Task, arrivals_note, end_notes, engine_note, stagger_note};
 use crate::observer::{Event, Observer};
 use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
@@ -205,7 +205,8 @@ impl<'a> Contest<'a> {
                     arrivals_note(result),
                     engine_note(result),
                 ];
-                arm.finish_result(ordinal, notes.into_iter().flatten().collect());
+                let notes = notes.into_iter().flatten().chain(end_notes(result));
+                arm.finish_result(ordinal, notes.collect());
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::model::run::{task, usage};
 use crate::plan::model::phase;
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
+use diskperf_battery::Job;
 use diskperf_machine::{Exceeded, WhatIf};
 use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
 use std::sync::Arc;
@@ -55,9 +56,9 @@ pub(super) fn rerun(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let variation = Variation::of(plan, variant, stop)?;
-    let jobs = 0..plan.suite.jobs().count();
+    let jobs = plan.suite.jobs();
     let outcomes = jobs
-        .map(|number| variation.middle(number))
+        .map(|job| variation.middle(job))
         .collect::<Result<_, _>>()?;
     variation.bench.check()?;
     Ok(outcomes)
@@ -74,9 +75,9 @@ pub(super) fn rerun_like(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Outcome>, LaboratoryError> {
     let variation = Variation::of(plan, variant, stop)?;
-    let steps = repetitions(like).into_iter().enumerate();
-    let outcomes = steps
-        .map(|(step, (wanted, enough))| variation.numbered(step, wanted, enough))
+    let jobs = plan.suite.jobs().zip(repetitions(like));
+    let outcomes = jobs
+        .map(|(job, (wanted, enough))| variation.numbered(job, wanted, enough))
         .collect::<Result<_, _>>()?;
     // What was ended in the middle of something is no whole file system.
     variation.bench.check()?;
@@ -124,10 +125,10 @@ impl<'p> Variation<'p> {
     }
 
     /// See [`rerun`].
-    fn middle(&self, step: usize) -> Result<Outcome, LaboratoryError> {
+    fn middle(&self, job: &Job) -> Result<Outcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
         let most = self.plan.budget.bytes;
-        let repetitions = self.repeat((step, self.plan.suite.protocol), |one, outcome| {
+        let made = self.repeat((job, self.plan.suite.protocol_of(job)), |one, outcome| {
             if !one.discarded {
                 recorded += outcome.trace.as_ref().map_or(0, Trace::bytes);
                 kept.push(outcome);
@@ -140,10 +141,12 @@ impl<'p> Variation<'p> {
                 recorded,
             }));
         }
-        kept.sort_by_key(|outcome: &Outcome| outcome.elapsed);
+        // Which of them count is known when all are made.
+        kept.retain(|outcome: &Outcome| !made[outcome.number as usize].discarded);
+        kept.sort_by_key(|outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
         Ok(Outcome {
-            repetitions,
+            repetitions: made.len() as u32,
             ..kept.swap_remove(middle)
         })
     }
@@ -151,7 +154,7 @@ impl<'p> Variation<'p> {
     /// See [`rerun_like`].
     fn numbered(
         &self,
-        step: usize,
+        job: &Job,
         wanted: u32,
         repetitions: u32,
     ) -> Result<Outcome, LaboratoryError> {
@@ -159,9 +162,10 @@ impl<'p> Variation<'p> {
         let protocol = Protocol {
             repetitions,
             stop_below_share: None,
-            ..self.plan.suite.protocol
+            steady: None,
+            ..self.plan.suite.protocol_of(job)
         };
-        self.repeat((step, protocol), |_, outcome| {
+        self.repeat((job, protocol), |_, outcome| {
             if outcome.number == wanted {
                 found = Some(outcome);
             }
@@ -173,20 +177,18 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// Repeats a step by a protocol, as long as `goes_on` says so; how often it was.
+    /// Repeats a job by a protocol, as long as `goes_on` says so.
     fn repeat(
         &self,
-        (step, protocol): (usize, Protocol),
+        (job, protocol): (&Job, Protocol),
         mut goes_on: impl FnMut(&Repetition, Outcome) -> bool,
-    ) -> Result<u32, LaboratoryError> {
-        let mut jobs = self.plan.suite.jobs();
-        let job = jobs.nth(step).expect("the plan has so many");
+    ) -> Result<Vec<Repetition>, LaboratoryError> {
         let title = title(job);
         let work = (task(self.plan, job, &title), protocol);
         // What came before it is nobody's.
         self.bench.take_trace();
         let mut number = 0;
-        let made = repeat_unobserved(&self.bench, work, |one| {
+        repeat_unobserved(&self.bench, work, |one| {
             let outcome = Outcome {
                 number,
                 repetitions: number + 1,
@@ -195,7 +197,6 @@ impl<'p> Variation<'p> {
             };
             number += 1;
             goes_on(one, outcome)
-        })?;
-        Ok(made.len() as u32)
+        })
     }
 }

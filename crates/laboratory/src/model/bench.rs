@@ -14,7 +14,7 @@ use diskperf_machine::{
 };
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, ProgramResult, Repetition, Trace};
+use diskperf_timeline::{ControllerCache, Engine, ProgramResult, Repetition, Trace};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -266,7 +266,8 @@ impl Rig for Bench {
 
     fn remark(&self, result: &ProgramResult) -> Option<String> {
         let mut loads = result.kept().flat_map(Repetition::loads);
-        let note = loads.next().and_then(|_| self.machine.kernel().ring_note());
+        let under_way = loads.find(|load| load.engine != Engine::Calls);
+        let note = under_way.and_then(|_| self.machine.kernel().ring_note());
         note.map(str::to_owned)
     }
 }

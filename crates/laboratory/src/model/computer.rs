@@ -3,6 +3,7 @@
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
+use diskperf_machine::hardware::disk::device::DiskSpecification;
 use diskperf_machine::kernel::ffs::FileSystem;
 use diskperf_machine::kernel::{minix, v7};
 use diskperf_machine::specification::{
@@ -112,11 +113,17 @@ impl Computer {
         }
     }
 
-    /// The mechanism of the first drive that the catalogue has under this name, if it
-    /// has one.
-    pub(crate) fn mechanism_named(&self, name: &str) -> Option<&MechanismSpecification> {
+    /// The mechanism of a drive that the catalogue has under this name, if it has one, and
+    /// the cylinder where what is measured of it begins.
+    pub(crate) fn measured(&self, name: &str) -> Option<(&MechanismSpecification, u32)> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
-        self.specification.drives[place].mechanism()
+        self.specification.drives[place].measured()
+    }
+
+    /// The disk with firmware that the catalogue has under this name, if it is one.
+    pub(crate) fn disk(&self, name: &str) -> Option<&DiskSpecification> {
+        let place = self.drive_names.iter().position(|drive| drive == name)?;
+        self.specification.drives[place].disk()
     }
 
     /// Whether its kernel is Minix, whose programs see a drive's files, and

@@ -54,6 +54,7 @@ pub(crate) fn traced<T>(
         for (place, (step, results)) in steps[..=last].iter().enumerate() {
             let titles = titles(step);
             let mut work = work(plan, step, &titles);
+            work.protocol.discarded = before_those_that_count(&run.results[results.start]);
             if place == last {
                 work.protocol.repetitions = work.protocol.discarded + 1;
             }
@@ -72,6 +73,13 @@ pub(crate) fn traced<T>(
         }
     }
     Ok(kept)
+}
+
+/// How many repetitions of a result came before the first that counts.
+fn before_those_that_count(result: &ProgramResult) -> u32 {
+    let mut all = result.repetitions.iter();
+    let first = all.position(|one| !one.discarded);
+    first.map_or(result.protocol.discarded, |first| first as u32)
 }
 
 /// The steps of a suite, each with the numbers of its results, of which the first is this.
@@ -121,7 +129,7 @@ pub(crate) fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -
     let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
     Work {
         tasks: Task::of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
-        protocol: plan.suite.protocol,
+        protocol: plan.suite.protocol_of(&step.jobs[0]),
     }
 }
 
@@ -238,7 +246,7 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
                 if number > 0 { "beside: " } else { "" },
                 job.program.name(),
                 plan.size(job),
-                plan.suite.protocol
+                plan.suite.protocol_of(job)
             ));
         }
     }
@@ -295,7 +303,7 @@ fn environment(plan: &ModelPlan) -> Environment {
             devices: vec![Device {
                 name: computer.drive_names[volume.drive].clone(),
                 size_bytes,
-                rotational: Some(described.mechanism().is_some()),
+                rotational: Some(described.mechanism().is_some() || described.disk().is_some()),
                 ..Device::default()
             }],
         }

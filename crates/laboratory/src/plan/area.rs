@@ -83,14 +83,14 @@ pub(super) fn fit_computer(
             set(job, "duration_ms", MODELLED_MS);
         }
     }
-    let mut area_bytes = LARGEST_MODELLED_BYTES;
-    while area_bytes > MIB && area_bytes > computer.room_bytes(0) / 4 {
-        area_bytes /= 2;
-    }
+    let area_bytes = modelled_area_bytes(computer);
     let with_files = computer.medium() == Medium::Directory;
     for job in suite.jobs_mut() {
         let is_log = job.program.is_log();
-        let bytes = if is_log { area_bytes / 4 } else { area_bytes };
+        let bytes = match is_log {
+            true => (area_bytes / 4).min(LOG_BYTES),
+            false => area_bytes,
+        };
         set(job, "area_bytes", &bytes.to_string());
         if with_files && !is_log {
             set(job, "direct", "no");
@@ -105,6 +105,19 @@ pub(super) fn fit_computer(
             .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
     }
     notes
+}
+
+/// All of a drive with a buffer of its own, as of a real one; else a part of the drive.
+fn modelled_area_bytes(computer: &Computer) -> u64 {
+    let room_bytes = computer.room_bytes(0);
+    if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
+        return room_bytes / MIB * MIB;
+    }
+    let mut area_bytes = LARGEST_MODELLED_BYTES;
+    while area_bytes > MIB && area_bytes > room_bytes / 4 {
+        area_bytes /= 2;
+    }
+    area_bytes
 }
 
 /// The round of SNIA's test.

@@ -12,6 +12,15 @@ use std::collections::BTreeMap;
 impl HostPlan {
     /// What would be written where, how much, and for how long.
     pub(super) fn describe(&self) -> String {
+        self.described(PlannedWork::time)
+    }
+
+    /// The same without how long, where that is not the plan's to say.
+    pub(super) fn describe_timeless(&self) -> String {
+        self.described(|_, _| String::new())
+    }
+
+    fn described(&self, time: fn(&PlannedWork, &Self) -> String) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target_name());
         for target in self.targets.iter().chain(&self.other) {
             text += &format!("  {}\n", target.what_would_happen(!self.fresh.is_empty()));
@@ -38,7 +47,9 @@ impl HostPlan {
             };
             text += &format!("  {:<44} up to {runs} times{again}, {size}\n", title(job));
         }
-        text += &self.work().describe(self);
+        let work = self.work();
+        text += &work.written(self);
+        text += &time(&work, self);
         for note in &self.notes {
             text += &format!("  {note}\n");
         }
@@ -128,7 +139,7 @@ impl HostPlan {
 }
 
 impl PlannedWork {
-    fn describe(&self, plan: &HostPlan) -> String {
+    fn written(&self, plan: &HostPlan) -> String {
         let mut text = String::new();
         if plan.targets.iter().all(Target::writable) {
             let all = self.written_bytes.saturating_add(self.prepared_bytes);
@@ -143,8 +154,12 @@ impl PlannedWork {
             }
             text += "\n";
         }
+        text
+    }
+
+    fn time(&self, plan: &HostPlan) -> String {
         let at = |bytes: u64, per_s: u64| bytes as f64 / per_s as f64;
-        text + &match plan.experiment.size {
+        match plan.experiment.size {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
             SizeChoice::Auto if !plan.is_said() => {

@@ -1,13 +1,17 @@
 //! From a job file to steps.
 
+mod makers;
+
 use crate::error::LaboratoryError;
 use crate::job_file::parse;
 use crate::rig::ONCE;
 use crate::target::Target;
-use diskperf_battery::{Job, Medium, Program, Step, Suite};
+use diskperf_battery::{Job, MadeBy, Medium, Program, Step, Suite};
+use diskperf_fio::job::{Allocation, SyncFlag};
 use diskperf_fio::{self as fio, JobFile, plan};
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, Setting, SizeChoice};
+use makers::made_by_others;
 use std::collections::BTreeMap;
 
 /// What jobs are to run on.
@@ -40,17 +44,33 @@ impl Ground {
     }
 
     /// A job as it can be here, and what is then not as it says.
-    fn fitted(&self, job: &fio::Job) -> (fio::Job, Option<String>) {
+    fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
         let mut fitted = job.clone();
-        let Some(direct) = self.direct.filter(|direct| *direct != job.engine.direct) else {
-            return (fitted, None);
+        let Some(direct) = self.direct else {
+            return (fitted, Vec::new());
         };
-        fitted.engine.direct = direct;
-        let note = match direct {
-            true => "direct=1, since programs have the drive by itself",
-            false => "direct=0, since the kernel cannot bypass its buffer cache",
-        };
-        (fitted, Some(note.to_owned()))
+        let mut notes = Vec::new();
+        if direct != job.engine.direct {
+            fitted.engine.direct = direct;
+            notes.push(match direct {
+                true => "direct=1, since programs have the drive by itself",
+                false => "direct=0, since the kernel cannot bypass its buffer cache",
+            });
+        }
+        if job.sync.flag != SyncFlag::None {
+            fitted.sync.flag = SyncFlag::None;
+            notes.push("sync=none, since the kernel opens no file so");
+        }
+        if matches!(
+            job.files.allocation,
+            Allocation::Native | Allocation::Posix | Allocation::Keep
+        ) {
+            fitted.files.allocation = Allocation::Truncate;
+            if job.says("fallocate") {
+                notes.push("fallocate=truncate, since the kernel has no such call");
+            }
+        }
+        (fitted, notes.into_iter().map(str::to_owned).collect())
     }
 
     /// The files that are there, by the names of a job.
@@ -73,8 +93,10 @@ pub(super) fn suite(
     let file = parse(text)?;
     let mut told = notes_of(&file);
     let mut steps: Vec<Step> = Vec::new();
-    for (number, place) in places(&file).into_iter().enumerate() {
-        let (job, notes) = job(&file, number, ground)?;
+    let places = places(&file);
+    let made = made_by_others(&file, &places, ground);
+    for (number, place) in places.into_iter().enumerate() {
+        let (job, notes) = job((&file, number), ground, &made[number])?;
         let note = |note| format!("[{}]: {note}", job.name());
         told.extend(notes.into_iter().map(note));
         steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
@@ -90,15 +112,15 @@ pub(super) fn suite(
 
 /// One section, and what is not as it says.
 fn job(
-    file: &JobFile,
-    number: usize,
+    (file, number): (&JobFile, usize),
     ground: &Ground,
+    made: &BTreeMap<String, MadeBy>,
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
     let section = &file.jobs[number];
-    let (fitted, note) = ground.fitted(section);
-    let program = Program::of_fio_job(&fitted, &ground.existing(section));
+    let (fitted, changed) = ground.fitted(section);
+    let program = Program::of_fio_job(&fitted, &ground.existing(section), made);
     let program = program.map_err(LaboratoryError::request)?;
-    let notes = program.notes().into_iter().chain(note).collect();
+    let notes = program.notes().into_iter().chain(changed).collect();
     // What globals say below it is not of this section.
     let globals = file
         .global_options
@@ -285,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_obeyed_is_refused_at_its_place() {
-        for (option, at) in [("sync=sync\nrw=write", ":3:6"), ("flow=8", ":3:6")] {
+        for (option, at) in [("ioengine=mmap", ":3:10"), ("flow=8", ":3:6")] {
             let text = format!("[x]\nsize=1m\n{option}\n");
             let text = of_text("x.fio", &text).unwrap();
             let refused = suite(&text, &anywhere(), &Experiment::default());

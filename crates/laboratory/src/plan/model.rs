@@ -23,6 +23,9 @@ const FILE_SUITE: &str = "ffs83";
 /// The suite of drives by themselves.
 const RAW_SUITE: &str = "interleave91";
 
+/// The suite of disks with firmware.
+const DISK_SUITE: &str = "today26";
+
 /// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
@@ -151,28 +154,12 @@ fn plan_on(
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
-            vec![Computer::read_for(
-                catalogue,
-                &name,
-                &settings,
-                asked.programs(),
-            )?]
+            let programs = asked.programs();
+            vec![Computer::read_for(catalogue, &name, &settings, programs)?]
         }
     };
     let medium = computers[0].medium();
-    let mut told = Vec::new();
-    let mut suite = match (suite_on(&computers[0], workload)?, workload) {
-        (Some(other), _) => other,
-        (None, Workload::JobFile(text)) => {
-            let (suite, notes) = job_file::suite(text, &Ground::modelled(medium), experiment)?;
-            told = notes;
-            suite
-        }
-        (None, _) => plain,
-    };
-    told.extend(area::fit_computer(&mut suite, &computers[0], experiment));
-    let notes = told;
-    let suite = stated(suite, experiment)?;
+    let (suite, notes) = suite_of(plain, &computers[0], experiment)?;
     let usual_bytes = size::usual_bytes(&computers[0]);
     let drives = drives(&computers[0], experiment.drives)?;
     let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
@@ -199,6 +186,26 @@ fn plan_on(
     plan.made_to_fit(experiment.size)
 }
 
+/// The suite that runs on a computer, where elsewhere this one would, and what a reader
+/// must know.
+fn suite_of(
+    plain: Suite,
+    computer: &Computer,
+    experiment: &Experiment,
+) -> Result<(Suite, Vec<String>), LaboratoryError> {
+    let workload = &experiment.workload;
+    let (mut suite, mut notes) = match (suite_on(computer, workload)?, workload) {
+        (Some(other), _) => (other, Vec::new()),
+        (None, Workload::JobFile(text)) => {
+            let ground = Ground::modelled(computer.medium());
+            job_file::suite(text, &ground, experiment)?
+        }
+        (None, _) => (plain, Vec::new()),
+    };
+    notes.extend(area::fit_computer(&mut suite, computer, experiment));
+    Ok((stated(suite, experiment)?, notes))
+}
+
 /// What this computer's programs are of another suite than elsewhere, if they are:
 /// those of Minix, and where drives are by themselves, which no program can read
 /// through the buffer cache here.
@@ -215,7 +222,13 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
         return both.map_or_else(|| named_suite(name, medium), Ok).map(Some);
     }
     match medium {
-        Medium::Device => named_suite(what.unwrap_or(RAW_SUITE), medium).map(Some),
+        Medium::Device => {
+            let usual = match computer.specification.drives[0].disk() {
+                Some(_) => DISK_SUITE,
+                None => RAW_SUITE,
+            };
+            named_suite(what.unwrap_or(usual), medium).map(Some)
+        }
         Medium::Directory | Medium::File => Ok(None),
     }
 }

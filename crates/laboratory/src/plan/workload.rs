@@ -2,11 +2,11 @@
 
 use super::job_file::{self, Ground};
 use crate::error::LaboratoryError;
+use crate::job_file::is_named;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::{Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, Workload};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What runs on real storage where nobody says what.
@@ -40,6 +40,11 @@ pub(super) fn named_suite(name: &str, medium: Medium) -> Result<Suite, Laborator
     }
     if let Some(program) = Program::named(name) {
         return Ok(Suite::of_program(program));
+    }
+    if is_named(name) {
+        return Err(LaboratoryError::Request(format!(
+            "`{name}` is a fio job file, and a study of points takes a suite or a program; `run`, `ab`, `explain` and `tune` take job files"
+        )));
     }
     let is_path = name.contains('/') || Path::new(name).exists();
     let is_system = Catalogue::embedded()
@@ -96,15 +101,12 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
         program.set(name, value)?;
     }
     Ok(Job {
-        name: None,
-        program,
-        options: BTreeMap::new(),
         distinguishing: values.distinguishing.clone(),
         row: values.row,
         size_group: values.size_group,
         protocol: values.protocol.map(possible).transpose()?,
         area_times: values.area_times,
-        size_bytes: None,
+        ..Job::of(program)
     })
 }
 

@@ -7,7 +7,8 @@ use diskperf_store::RunHeading;
 pub struct Selection {
     /// Of this suite, or of this program by itself.
     pub suite: Option<String>,
-    /// On this target, by itself or together with others.
+    /// On this target, by itself or together with others: the same place, whatever path of
+    /// it was given.
     pub target: Option<String>,
     /// With this label.
     pub label: Option<String>,
@@ -20,18 +21,25 @@ pub struct Selection {
 impl Selection {
     /// Leaves the runs of a list, the newest first, that are wanted.
     pub fn of(&self, mut runs: Vec<RunHeading>) -> Vec<RunHeading> {
-        runs.retain(|run| self.has(run));
+        let place = self.target.as_deref().and_then(absolute);
+        runs.retain(|run| self.has(run, place.as_deref()));
         runs.truncate(self.limit.unwrap_or(usize::MAX));
         runs
     }
 
-    fn has(&self, run: &RunHeading) -> bool {
+    /// `place` is the absolute path of the target, if it is there.
+    fn has(&self, run: &RunHeading, place: Option<&str>) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.is_none() || wanted.as_deref() == found
         };
         let is_on = |wanted: &String| {
             let mut targets = run.target.split(" + ");
-            targets.any(|target| plain(target) == plain(wanted))
+            let mut places = run.places.iter();
+            match place {
+                // What `.` was depends on where one was.
+                Some(place) if !run.places.is_empty() => places.any(|one| one == place),
+                _ => targets.any(|target| plain(target) == plain(wanted)),
+            }
         };
         is(&self.suite, Some(&run.suite))
             && is(&self.label, run.label.as_deref())
@@ -40,6 +48,12 @@ impl Selection {
                 .since_unix_ms
                 .is_none_or(|since| run.started_unix_ms >= since)
     }
+}
+
+/// The path as runs keep it; none of what is not there, or not any more.
+fn absolute(target: &str) -> Option<String> {
+    let path = std::fs::canonicalize(target).ok()?;
+    path.into_os_string().into_string().ok()
 }
 
 /// A target without what makes no difference: `./data/` is `data`.
@@ -62,6 +76,7 @@ mod tests {
             started_unix_ms: u64::from_str_radix(id, 16).unwrap(),
             suite: suite.to_owned(),
             target: target.to_owned(),
+            places: Vec::new(),
             world: World::Host,
             label: label.map(str::to_owned),
             state: RunState::Finished,
@@ -147,6 +162,34 @@ mod tests {
                 .map(|run| run.id)
                 .collect();
             assert_eq!(found, ids, "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_the_same_by_any_path() {
+        let here = std::env::current_dir().unwrap().display().to_string();
+        let on = |id: &str, target: &str, place: &str| RunHeading {
+            places: vec![place.to_owned()],
+            ..heading(id, "ffs83", target, None)
+        };
+        let runs = vec![
+            on("c", ".", &here),
+            on("b", ".", "/elsewhere"),
+            on("a", "there", &here),
+        ];
+        for (target, ids) in [
+            (".", "ca"),
+            (here.as_str(), "ca"),
+            ("there", "a"),
+            ("/", ""),
+        ] {
+            let selection = Selection {
+                target: Some(target.to_owned()),
+                ..Selection::default()
+            };
+            let found = selection.of(runs.clone()).into_iter();
+            let found: String = found.map(|run| run.id).collect();
+            assert_eq!(found, ids, "{target}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod keys;
 
 use super::over::Over;
 use super::point::call_p99_ms;
+use super::with_job_file;
 use crate::drive::Drives;
 use crate::error::LaboratoryError;
 use crate::execute::{execute, on_open_drives};
@@ -23,7 +24,9 @@ use diskperf_analysis::tuning::{
 use diskperf_machine::{Stream, Streams};
 use diskperf_system::host::Clock;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice};
+use diskperf_timeline::{
+    CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice, Workload,
+};
 use keys::{DeviceSettings, Varied};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,6 +67,10 @@ pub fn tune_host(
     progress: &dyn Fn(usize, usize),
 ) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
     let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
+    let search = &HostSearch {
+        experiment: with_job_file(&search.experiment, &search.target, &overs)?,
+        ..search.clone()
+    };
     let varied: Vec<Varied> = overs
         .iter()
         .map(|over| Varied::of(over, search.device_settings))
@@ -155,7 +162,8 @@ impl Rounds<'_> {
         let first = self.measure(None)?;
         self.programs = first.iter().map(ProgramResult::title).collect();
         self.sizes = first.iter().map(|result| result.size_bytes).collect();
-        if let (SizeChoice::Auto, [one]) = (self.size, &self.sizes[..]) {
+        let is_said = matches!(self.search.experiment.workload, Workload::JobFile(_));
+        if let (SizeChoice::Auto, [one], false) = (self.size, &self.sizes[..], is_said) {
             self.size = SizeChoice::Bytes(*one);
         }
         let places = self.keys().into_iter().map(|key| key.today_place);

@@ -76,6 +76,14 @@ impl Over {
         Ok(all)
     }
 
+    /// Why none of the values can be set.
+    pub(crate) fn refused(&self, of_setting: &LaboratoryError) -> LaboratoryError {
+        LaboratoryError::Request(format!(
+            "--over {}: no value of it can be set; {of_setting}\n`diskperf list parameters` names what a system and a program have",
+            self.path
+        ))
+    }
+
     /// Whether the values are numbers that go up or down, so that one is
     /// beside another.
     pub(crate) fn is_ordered(&self) -> bool {

@@ -14,7 +14,7 @@ use diskperf_analysis::tuning::Figures;
 use diskperf_battery::Job;
 use diskperf_machine::catalogue::Catalogue;
 use diskperf_timeline::units::MIB;
-use diskperf_timeline::{Histogram, Repetition, Setting, SizeChoice};
+use diskperf_timeline::{Histogram, Repetition, Setting, SizeChoice, Workload};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -62,7 +62,11 @@ impl Subject<'_> {
     ) -> Result<ModelPlan, LaboratoryError> {
         let mut experiment = self.search.experiment.clone();
         experiment.settings.extend(settings);
-        experiment.size = SizeChoice::Bytes(size_bytes);
+        // The jobs of a file say themselves how much they move.
+        experiment.size = match experiment.workload {
+            Workload::JobFile(_) => SizeChoice::Auto,
+            _ => SizeChoice::Bytes(size_bytes),
+        };
         plan_of_point(&experiment, self.catalogue, &self.search.target)
     }
 }
@@ -94,6 +98,7 @@ pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
         let values = job.program.parameter_values();
         let size_bytes = plan.size(job);
         identity.push(format!("{} {values:?} {size_bytes}", job.program.name()));
+        identity.extend(job.program.fio_job().map(|section| format!("{section:?}")));
     }
     identity.extend(plan.experiment.settings.iter().map(Setting::to_string));
     let computer = &plan.computers[0];

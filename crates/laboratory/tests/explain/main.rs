@@ -5,6 +5,7 @@ mod causes;
 mod counterfactuals;
 mod differences;
 mod ledgers;
+mod rounds;
 
 use diskperf_laboratory::explain::{Means, Subject, explain};
 use diskperf_laboratory::model::settings;

@@ -138,6 +138,10 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("sectors", "sectors"),
     ("servers", "requests"),
     ("queue_depth", "requests"),
+    ("recording_zones", "zones"),
+    ("tracks_per_band", "tracks"),
+    ("cache_segments", "segments"),
+    ("write_cache_extents", "extents"),
 ];
 
 /// The unit that a key's name carries; empty if it carries none.

@@ -2,6 +2,7 @@
 //! them.
 
 use super::bus::Bus;
+use super::drives::{Drives, Mechanisms};
 use super::mechanism::Mechanism;
 use super::{Hardware, Parts, Requests, Surroundings};
 use crate::event::Event;
@@ -19,21 +20,24 @@ pub(crate) struct Bare<C> {
 }
 
 impl<C: Kind> Bare<C> {
-    /// One controller, made with its numbers, these drives on it, and these requests to
-    /// ask for.
+    /// One controller, made with its numbers and these drives on it, and these requests
+    /// to ask for.
     pub(crate) fn new(
         drives: Vec<Mechanism>,
-        controller: impl FnOnce(Id<C>, usize) -> C,
+        controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
         bus: Bus,
         requests: Requests,
     ) -> Self {
+        let numbers: Vec<usize> = (0..drives.len()).collect();
+        let drives: Drives = drives.into_iter().collect();
+        let on_it = drives.mechanisms_among(&numbers);
         let mut controllers = Controllers::default();
-        let controller = controllers.add(controller);
+        let controller = controllers.add(|id, number| controller((id, number), on_it));
         Self {
             sim: Sim::new(TieBreak::Insertion),
             processor: Processor::default(),
             hardware: RefCell::new(Hardware {
-                drives: drives.into_iter().collect(),
+                drives,
                 controllers,
                 bus,
                 requests,

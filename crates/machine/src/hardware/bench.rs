@@ -3,6 +3,7 @@
 
 pub(crate) use super::bare::Bare as Bench;
 pub(crate) use super::bus::Bus;
+use super::drives::Mechanisms;
 use super::mechanism::{Angle, Geometry, Mechanics, SeekCurve};
 pub(crate) use super::mechanism::{Mechanism, Rotation};
 use super::{Operation, Request, Requests};
@@ -59,7 +60,7 @@ impl<C: Kind + 'static> Bench<C> {
     /// One controller, and these drives on it.
     pub(crate) fn with(
         drives: Vec<Mechanism>,
-        controller: impl FnOnce(Id<C>, usize) -> C,
+        controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
         bus: Bus,
     ) -> Rc<Self> {
         let mut requests = Requests::default();
@@ -149,12 +150,12 @@ impl<C: Kind + 'static> Bench<C> {
 
     pub(crate) fn until_slot(&self, drive: usize, slot: u32) -> Time {
         let hardware = self.hardware.borrow();
-        hardware.drives[drive].until_slot(self.sim.now(), slot)
+        hardware.drives.mechanisms()[drive].until_slot(self.sim.now(), slot)
     }
 
     /// The slot under the heads of a drive a moment from now.
     pub(crate) fn slot_soon(&self, drive: usize) -> u32 {
         let hardware = self.hardware.borrow();
-        hardware.drives[drive].slot_under_head(self.sim.now() + Time(1))
+        hardware.drives.mechanisms()[drive].slot_under_head(self.sim.now() + Time(1))
     }
 }

@@ -1,156 +1,118 @@
-//! Devices: what requests are of.
+//! Devices: what takes requests and completes them by events of its own, with a queue, a
+//! cache or a processor inside.
 //!
-//! A bare mechanism is commanded by the controller of a part, sector by sector. What
-//! takes requests and completes them by events of its own (with a queue, a cache, a
-//! processor) is a part; here only its sectors are known.
+//! A device is told of a request, and says when something happens in it next; whoever it
+//! hangs on comes back then. A kind of devices is an arm of [`Device`].
 
-use super::mechanism::{Busy, CIRCLE, Mechanism};
+use super::disk::device::Disk;
+use super::fixed::Fixed;
+use super::mechanism::Busy;
+use super::{RequestId, Requests};
 use diskperf_sim::Time;
-use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive};
-use std::ops::{Index, IndexMut};
+use diskperf_timeline::trace::Position;
+
+/// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT).
+const MOST_COMMAND_SECTORS: usize = 1 << 16;
 
 /// A device, of one of the kinds that there are.
 #[derive(Clone, Debug)]
 pub enum Device {
-    /// Platters and an arm, which a controller commands.
-    Mechanism(Box<Mechanism>),
-    /// Sectors, of which nothing more is known.
-    Sectors(Sectors),
-}
-
-/// A device that serves requests itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Sectors {
-    /// Bytes of one.
-    pub sector_bytes: u32,
-    /// What it has done so far.
-    pub busy: Busy,
+    /// Servers and a queue, without mechanics.
+    Fixed(Box<Fixed>),
+    /// A disk with firmware, a buffer and a link.
+    Disk(Box<Disk>),
 }
 
 impl Device {
-    /// The mechanism that it is, if it is one.
-    pub fn mechanism(&self) -> Option<&Mechanism> {
-        match self {
-            Self::Mechanism(mechanism) => Some(mechanism),
-            Self::Sectors(_) => None,
-        }
-    }
-
     /// Bytes of a sector.
     pub fn sector_bytes(&self) -> u32 {
         match self {
-            Self::Mechanism(mechanism) => mechanism.geometry().sector_bytes(),
-            Self::Sectors(sectors) => sectors.sector_bytes,
-        }
-    }
-
-    /// The cylinder of a sector, which drivers order their queues by: all are on one
-    /// where there is no arm.
-    pub fn cylinder(&self, sector: u64) -> u32 {
-        match self {
-            Self::Mechanism(mechanism) => mechanism.geometry().locate(sector).cylinder,
-            Self::Sectors(_) => 0,
+            Self::Fixed(fixed) => fixed.sector_bytes(),
+            Self::Disk(disk) => disk.sector_bytes(),
         }
     }
 
     /// Where a sector is, if that is known.
     pub fn position(&self, sector: u64) -> Option<Position> {
-        let place = self.mechanism()?.geometry().locate(sector);
-        Some(Position::Disk(DiskPosition {
-            cylinder: place.cylinder,
-            head: place.head,
-            slot: place.slot,
-            slots: place.slots,
-        }))
+        match self {
+            Self::Fixed(_) => None,
+            Self::Disk(disk) => Some(Position::Disk(disk.position(sector))),
+        }
+    }
+
+    /// The most bytes that one request of it moves, where its commands say that.
+    pub fn most_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Disk(disk) => Some(MOST_COMMAND_SECTORS * disk.sector_bytes() as usize),
+        }
+    }
+
+    /// Whether some of what was written to it may be in a cache that it loses.
+    pub fn keeps_writes(&self) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Disk(disk) => disk.keeps_writes(),
+        }
     }
 
     /// What it has done so far.
     pub fn busy(&self) -> Busy {
         match self {
-            Self::Mechanism(mechanism) => mechanism.busy(),
-            Self::Sectors(sectors) => sectors.busy,
+            Self::Fixed(fixed) => fixed.busy(),
+            Self::Disk(disk) => disk.busy(),
         }
     }
 
-    /// How it turned, if it does.
-    pub(crate) fn traced(&self) -> TracedDrive {
-        let sector_bytes = self.sector_bytes();
+    /// Whether it takes another request.
+    pub fn takes_requests(&self) -> bool {
         match self {
-            Self::Mechanism(mechanism) => TracedDrive {
-                revolution_ns: mechanism.rotation().exact_period_ns(),
-                phase: mechanism.rotation().angle(Time::ZERO).parts() as f64 / CIRCLE as f64,
-                sector_bytes,
-            },
-            Self::Sectors(_) => TracedDrive {
-                revolution_ns: 0.0,
-                phase: 0.0,
-                sector_bytes,
-            },
+            Self::Fixed(fixed) => fixed.takes_requests(),
+            Self::Disk(disk) => disk.takes_requests(),
         }
     }
-}
 
-/// The devices of a computer, by number. Whoever commands mechanisms finds them by the
-/// same numbers: a specification whose controller commands mechanisms has no other
-/// device on it.
-#[derive(Clone, Debug, Default)]
-pub struct Devices(Vec<Device>);
-
-impl Devices {
-    /// The device of this number.
-    pub fn get(&self, number: usize) -> &Device {
-        &self.0[number]
-    }
-
-    /// The sectors of a device that serves requests itself, for who does that.
+    /// Takes a request.
     ///
     /// # Panics
     ///
-    /// When it is a mechanism.
-    pub fn sectors(&mut self, number: usize) -> &mut Sectors {
-        match &mut self.0[number] {
-            Device::Sectors(sectors) => sectors,
-            Device::Mechanism(_) => panic!("device {number} is a mechanism"),
+    /// When it takes none now.
+    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        match self {
+            Self::Fixed(fixed) => fixed.take(now, requests, id),
+            Self::Disk(disk) => disk.take(now, requests, id),
         }
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Device> {
-        self.0.iter()
-    }
-}
-
-impl FromIterator<Device> for Devices {
-    fn from_iter<I: IntoIterator<Item = Device>>(devices: I) -> Self {
-        Self(devices.into_iter().collect())
-    }
-}
-
-impl FromIterator<Mechanism> for Devices {
-    fn from_iter<I: IntoIterator<Item = Mechanism>>(mechanisms: I) -> Self {
-        let device = |mechanism| Device::Mechanism(Box::new(mechanism));
-        mechanisms.into_iter().map(device).collect()
-    }
-}
-
-impl Index<usize> for Devices {
-    type Output = Mechanism;
-
-    #[inline]
-    fn index(&self, number: usize) -> &Mechanism {
-        match &self.0[number] {
-            Device::Mechanism(mechanism) => mechanism,
-            Device::Sectors(_) => panic!("device {number} is no mechanism"),
+    /// When something happens in it next, if nobody asks it for more.
+    pub fn next_event(&self) -> Option<Time> {
+        match self {
+            Self::Fixed(fixed) => fixed.next_event(),
+            Self::Disk(disk) => disk.next_event(),
         }
     }
-}
 
-impl IndexMut<usize> for Devices {
-    #[inline]
-    fn index_mut(&mut self, number: usize) -> &mut Mechanism {
-        match &mut self.0[number] {
-            Device::Mechanism(mechanism) => mechanism,
-            Device::Sectors(_) => panic!("device {number} is no mechanism"),
+    /// Does what it had to do up to now; whether a request is done by that.
+    pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
+        match self {
+            Self::Fixed(fixed) => fixed.advance(now, requests),
+            Self::Disk(disk) => disk.advance(now, requests),
+        }
+    }
+
+    /// Whether a request is done that was not taken off.
+    pub fn has_done(&self) -> bool {
+        match self {
+            Self::Fixed(fixed) => fixed.has_done(),
+            Self::Disk(disk) => disk.has_done(),
+        }
+    }
+
+    /// The next request that is done, once.
+    pub fn take_done(&mut self) -> Option<RequestId> {
+        match self {
+            Self::Fixed(fixed) => fixed.take_done(),
+            Self::Disk(disk) => disk.take_done(),
         }
     }
 }

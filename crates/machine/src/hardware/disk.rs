@@ -4,8 +4,12 @@
 //! Angles are in parts of 2^64 of a revolution, moments in whole nanoseconds; where time
 //! goes adds up exactly.
 
+pub mod cache;
+pub mod device;
 pub mod layout;
+pub mod link;
 pub mod mechanism;
+pub mod overheads;
 pub mod queue;
 pub mod seek;
 pub mod spindle;

@@ -1,7 +1,7 @@
 //! Blocks through the buffer cache: bread, breada, bwrite, bdwrite, bawrite.
 
 use super::Unix;
-use super::buffers::{BlockKey, BufferId, CLICK, List};
+use super::buffers::{BlockKey, BufferId, Buffers, CLICK, List};
 use super::driver::Owner;
 use super::process::{Context, Process};
 use crate::hardware::{Hint, Operation, Request, moment};
@@ -311,13 +311,13 @@ impl Unix {
     /// Hands a buffer to its drive's driver.
     async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
         let request = {
-            let mut buffers = self.buffers.borrow_mut();
-            let buffer = buffers.get(id);
+            let Buffers { all, writing, .. } = &mut *self.buffers.borrow_mut();
+            let buffer = &mut all[id.0 as usize];
             let key = buffer.key.expect("a transfer is of some block");
             let bytes = buffer.count;
             buffer.delayed_write = false;
             buffer.done = false;
-            let partition = self.partition(key.volume);
+            let partition = self.volumes.partition(key.volume);
             let mut request = Request {
                 operation: Operation::of(write),
                 device: partition.drive,
@@ -334,7 +334,7 @@ impl Unix {
                 "a buffer is transferred once at a time"
             );
             if write {
-                self.writing.borrow_mut()[key.volume as usize].0 += 1;
+                writing[key.volume as usize].0 += 1;
             } else if let Context::Process(process) = context {
                 process.count_storage_read(bytes);
             }
@@ -389,7 +389,7 @@ impl Unix {
         let key = self.buffers.borrow().all[id.0 as usize].key;
         let volume = key.expect("a transfer is of some block").volume as usize;
         let waiters = {
-            let (under_way, waiters) = &mut self.writing.borrow_mut()[volume];
+            let (under_way, waiters) = &mut self.buffers.borrow_mut().writing[volume];
             *under_way -= 1;
             if *under_way > 0 {
                 return;
@@ -417,13 +417,13 @@ impl Unix {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
         let key = buffer.key.expect("a transfer is of some block");
-        let mut media = self.media.borrow_mut();
-        let medium = &mut media[key.volume as usize];
-        if write {
-            let page = buffer.page.as_ref().expect("what is written is there");
-            medium.write(key.fragment, buffer.count, page);
-        } else {
-            buffer.page = Some(medium.read(key.fragment, buffer.count));
-        }
+        self.volumes.medium(key.volume, |medium| {
+            if write {
+                let page = buffer.page.as_ref().expect("what is written is there");
+                medium.write(key.fragment, buffer.count, page);
+            } else {
+                buffer.page = Some(medium.read(key.fragment, buffer.count));
+            }
+        });
     }
 }

@@ -1,6 +1,7 @@
 //! The buffer cache: headers that share a fixed amount of memory, found
 //! through hash chains, reused from lists.
 
+use super::medium::Pages;
 use super::process::Process;
 use crate::hardware::RequestId;
 use diskperf_timeline::Request as Spans;
@@ -76,17 +77,26 @@ pub(crate) struct Buffers {
     lists: [(u32, u32); 3],
     /// Who waits for any buffer.
     pub(crate) waiters: Vec<Rc<Process>>,
+    pub(crate) pages: Pages,
+    /// Writes that are under way, by volume, and who waits for them to end.
+    pub(crate) writing: Vec<(usize, Vec<Rc<Process>>)>,
 }
 
 impl Buffers {
     /// `headers` buffers that share `memory_bytes`: an equal part for each, in
-    /// whole kilobytes, none more than `most_bytes`.
-    pub(crate) fn new(headers: u32, memory_bytes: u32, most_bytes: u32) -> Self {
+    /// whole kilobytes, none more than `most_bytes`; for blocks of so many volumes.
+    pub(crate) fn new(
+        headers: u32,
+        (memory_bytes, most_bytes): (u32, u32),
+        volumes: usize,
+    ) -> Self {
         let mut buffers = Self {
             all: Vec::with_capacity(headers as usize),
             chains: [NONE; CHAINS],
             lists: [(NONE, NONE); 3],
             waiters: Vec::new(),
+            pages: Pages::default(),
+            writing: vec![(0, Vec::new()); volumes],
         };
         let clicks = memory_bytes / CLICK;
         for number in 0..headers {

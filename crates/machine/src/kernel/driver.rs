@@ -30,8 +30,8 @@ pub(crate) trait Driver: 'static {
     /// Its controllers, each of which interrupts by itself.
     fn controllers(&self) -> Vec<Id<Self::Controller>>;
 
-    /// What queueing a request takes, where that is a routine of its own.
-    fn queueing(&self) -> Option<Time>;
+    /// What queueing a request of a drive takes, where that is a routine of its own.
+    fn queueing(&self, drive: usize) -> Option<Time>;
 
     /// Puts a request where it belongs among those that wait for its drive.
     fn insert(&self, hardware: &Hardware, id: RequestId);
@@ -44,16 +44,13 @@ pub(crate) trait Driver: 'static {
 
     /// Takes a request; returns when it is queued or on its way.
     async fn strategy(&self, kernel: &Unix, context: Context<'_>, id: RequestId) {
-        let level = kernel.processor.mask(&kernel.sim, BIO);
-        if let Some(cost) = self.queueing() {
+        let level = kernel.cpu.processor.mask(&kernel.sim, BIO);
+        let drive = kernel.hardware.borrow().requests[id].device;
+        if let Some(cost) = self.queueing(drive) {
             kernel.spend(context, Stage::Driver, cost).await;
         }
         kernel.mark(id, Stage::Driver);
-        let drive = {
-            let hardware = kernel.hardware.borrow();
-            self.insert(&hardware, id);
-            hardware.requests[id].device
-        };
+        self.insert(&kernel.hardware.borrow(), id);
         self.give(kernel, context, drive).await;
         kernel.unmask(context, level).await;
     }
@@ -76,12 +73,12 @@ async fn interrupts<D: Driver>(driver: Rc<D>, kernel: Rc<Unix>, controller: Id<D
         while !kernel.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
         }
-        kernel.processor.enter(&kernel.sim, BIO).await;
+        kernel.cpu.processor.enter(&kernel.sim, BIO).await;
         kernel
             .spend(Context::Handler, Stage::Interrupt, kernel.costs.interrupt)
             .await;
         driver.interrupt(&kernel, controller).await;
-        kernel.processor.leave(&kernel.sim);
+        kernel.cpu.processor.leave(&kernel.sim);
     }
 }
 
@@ -203,7 +200,7 @@ impl Computer {
     pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
-            processor: &self.processor,
+            processor: &self.cpu.processor,
         }
     }
 }

@@ -75,8 +75,12 @@ impl Unix {
                 self.flush(process, node.volume).await;
                 Ok(())
             }
-            // What goes past the cache is on the drive when the call returns.
-            What::Raw(_) => Ok(()),
+            // What goes past the cache is on the drive when the call returns, if not in
+            // the drive's own.
+            What::Raw(raw) => {
+                self.flush_raw(process, *raw).await;
+                Ok(())
+            }
             What::Null | What::Zero | What::Pipe(_) => Err(Errno::Invalid),
         }
     }

@@ -268,7 +268,7 @@ impl Session {
             (_, What::Null | What::Zero) => return Ok(0),
             (From::Start, What::Node(_) | What::Raw(_)) => 0,
             (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
-            (From::End, What::Raw(raw)) => kernel.partition(raw.volume).bytes(),
+            (From::End, What::Raw(raw)) => kernel.volumes.partition(raw.volume).bytes(),
             (From::End, What::Node(node)) => kernel.size_bytes(*node),
         };
         let most = kernel.most_offset_of(&file.what);
@@ -360,7 +360,7 @@ impl Session {
         let kernel = Rc::clone(&self.kernel);
         let length = self.file(number).map(|file| match file.what {
             What::Node(node) => kernel.size_bytes(node),
-            What::Raw(raw) => kernel.partition(raw.volume).bytes(),
+            What::Raw(raw) => kernel.volumes.partition(raw.volume).bytes(),
             What::Null | What::Zero | What::Pipe(_) => 0,
         });
         self.leave(length).await

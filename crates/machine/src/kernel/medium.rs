@@ -10,14 +10,26 @@ use std::rc::Rc;
 pub(crate) struct Medium {
     block_bytes: u32,
     fragment_bytes: u32,
-    blocks: Vec<Option<Page>>,
+    /// In chunks, each of which is there once something of it was written.
+    chunks: Vec<Option<Chunk>>,
     /// Bytes of the blocks that were made here, of parts of them: what is written
     /// whole is shared with who wrote it.
     made_bytes: u64,
 }
 
-/// What the place of a block takes before anything is written to it.
+/// Places of neighbouring blocks.
+type Chunk = Box<[Option<Page>]>;
+
+/// Blocks of a chunk.
+const CHUNK_BLOCKS: usize = 512;
+
+/// What the place of a block takes in a chunk that is there.
 pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
+
+/// What a volume takes of so many blocks before anything is written to it.
+pub(crate) fn empty_bytes(blocks: u64) -> u64 {
+    blocks.div_ceil(CHUNK_BLOCKS as u64) * size_of::<Option<Chunk>>() as u64
+}
 
 impl Medium {
     pub(crate) fn new(fragments: u64, (block_bytes, fragment_bytes): (u32, u32)) -> Self {
@@ -25,7 +37,7 @@ impl Medium {
         Self {
             block_bytes,
             fragment_bytes,
-            blocks: vec![None; blocks as usize],
+            chunks: vec![None; (blocks as usize).div_ceil(CHUNK_BLOCKS)],
             made_bytes: 0,
         }
     }
@@ -49,7 +61,7 @@ impl Medium {
     pub(crate) fn write(&mut self, fragment: u32, bytes: u32, page: &Page) {
         let (first, offset) = self.place(fragment);
         if offset == 0 && bytes == self.block_bytes && page.len() == bytes as usize {
-            self.blocks[first] = Some(Rc::clone(page));
+            *self.block(first) = Some(Rc::clone(page));
             return;
         }
         self.write_bytes(self.byte_of(fragment), &page[..bytes as usize]);
@@ -66,7 +78,7 @@ impl Medium {
             let (block, within) = self.place_of_byte(offset + done as u64);
             let run = (self.block_bytes as usize - within).min(into.len() - done);
             let part = &mut into[done..done + run];
-            match &self.blocks[block] {
+            match self.page(block) {
                 Some(page) => part.copy_from_slice(&page[within..within + run]),
                 None => part.fill(0),
             }
@@ -80,7 +92,7 @@ impl Medium {
         while done < data.len() {
             let (block, within) = self.place_of_byte(offset + done as u64);
             let run = (self.block_bytes as usize - within).min(data.len() - done);
-            let mut contents = match self.blocks[block].take() {
+            let mut contents = match self.block(block).take() {
                 Some(page) => page.to_vec(),
                 None => {
                     self.made_bytes += u64::from(self.block_bytes);
@@ -88,9 +100,23 @@ impl Medium {
                 }
             };
             contents[within..within + run].copy_from_slice(&data[done..done + run]);
-            self.blocks[block] = Some(contents.into());
+            *self.block(block) = Some(contents.into());
             done += run;
         }
+    }
+
+    /// What was written to a block, if anything was.
+    #[inline]
+    fn page(&self, block: usize) -> Option<&Page> {
+        self.chunks[block / CHUNK_BLOCKS].as_ref()?[block % CHUNK_BLOCKS].as_ref()
+    }
+
+    /// The place of a block that is written to.
+    #[inline]
+    fn block(&mut self, block: usize) -> &mut Option<Page> {
+        let chunk = &mut self.chunks[block / CHUNK_BLOCKS];
+        let chunk = chunk.get_or_insert_with(|| vec![None; CHUNK_BLOCKS].into_boxed_slice());
+        &mut chunk[block % CHUNK_BLOCKS]
     }
 
     fn place_of_byte(&self, offset: u64) -> (usize, usize) {
@@ -102,7 +128,7 @@ impl Medium {
     pub(crate) fn read(&self, fragment: u32, bytes: u32) -> Page {
         let (first, offset) = self.place(fragment);
         let whole = offset == 0 && bytes == self.block_bytes;
-        if let (true, Some(page)) = (whole, &self.blocks[first]) {
+        if let (true, Some(page)) = (whole, self.page(first)) {
             return Rc::clone(page);
         }
         let mut contents = vec![0; bytes as usize];

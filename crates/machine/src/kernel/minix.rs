@@ -124,8 +124,7 @@ impl Minix {
         disks: Vec<Rc<Disk>>,
         volumes: Vec<Volume>,
     ) -> Self {
-        let mut media = computer.media.borrow_mut();
-        let mount = |(medium, volume): (&mut Medium, Volume)| {
+        let mount = |medium: &mut Medium, volume: Volume| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
             volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
             let mut read = |block: u32| {
@@ -135,8 +134,7 @@ impl Minix {
             };
             Volume::read(&mut read).expect("a file system was made")
         };
-        let volumes = media.iter_mut().zip(volumes).map(mount).collect();
-        drop(media);
+        let volumes = computer.volumes.make(volumes, mount);
         let exchange = Exchange::default();
         let party = |(number, endpoint): (usize, &Endpoint)| {
             let process = Process::ranked(usize::MAX - number, endpoint.rank());

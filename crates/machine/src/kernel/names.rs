@@ -58,7 +58,7 @@ impl Unix {
             return Ok(None);
         };
         let volume: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
-        let known = (volume as usize) < self.partitions.len();
+        let known = (volume as usize) < self.volumes.count();
         let drive = known.then_some(Found::Drive(volume));
         drive.ok_or(Errno::NoEntry).map(Some)
     }

@@ -63,7 +63,7 @@ impl Session {
 
     /// Whether there is this volume, mounted or not.
     pub fn has_volume(&self, volume: u32) -> bool {
-        (volume as usize) < self.kernel.partitions.len()
+        (volume as usize) < self.kernel.volumes.count()
     }
 
     /// The file of this name, until it is left; none of a drive by itself.

@@ -1,7 +1,10 @@
 //! Processes, and which of them has the processor.
 
 mod clock;
+mod cpu;
 mod working_for;
+
+pub(crate) use cpu::Cpu;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
@@ -10,7 +13,6 @@ use diskperf_sim::{Level, TaskId, Time, Usage};
 use diskperf_timeline::trace::{Tiling, TracedWork};
 use diskperf_timeline::{Ledger, Request, Stage};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
@@ -85,17 +87,6 @@ impl Future for Spending<'_> {
         }
         kernel.poll_spending(this)
     }
-}
-
-/// Processes that are ready to run.
-#[derive(Default)]
-pub(crate) struct Scheduler {
-    /// Woken in the kernel; they go before the others.
-    woken: VecDeque<Rc<Process>>,
-    /// Interrupted on their way back to user mode.
-    ready: VecDeque<Rc<Process>>,
-    /// Somebody better, or somebody else, should run.
-    reschedule: bool,
 }
 
 impl Process {
@@ -289,19 +280,14 @@ impl Computer {
         process.opened.set(self.sim.now());
         let is_traced = self.tracing.is_some() || process.works_for.is_some();
         process.is_traced.set(is_traced);
-        self.processes.borrow_mut().push(Rc::clone(process));
-        self.make_ready(process, false);
+        self.cpu.begin(process);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     /// The process ends.
     pub(crate) fn end(&self, process: &Process) {
-        self.processor.give_up(&self.sim);
-        self.processes
-            .borrow_mut()
-            .retain(|other| !std::ptr::eq(&raw const **other, process));
-        self.dispatch();
+        self.cpu.end(process);
     }
 
     /// Spends processor time in a stage.
@@ -324,11 +310,11 @@ impl Computer {
     /// The same, if nothing can come in between, which is by far the most
     /// frequent case.
     fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
-        let Some(slowed) = self.processor.try_work(&self.sim, cost) else {
+        let Some(slowed) = self.cpu.processor.try_work(&self.sim, cost) else {
             return false;
         };
         if stage == Stage::Driver {
-            self.driver_time.set(self.driver_time.get() + cost);
+            self.cpu.count_driver(cost);
         }
         let usage = Usage {
             work: cost,
@@ -357,9 +343,9 @@ impl Computer {
             ref mut started,
             ..
         } = *spending;
-        let usage = ready!(self.processor.poll_work(&self.sim, started, cost));
+        let usage = ready!(self.cpu.processor.poll_work(&self.sim, started, cost));
         if stage == Stage::Driver {
-            self.driver_time.set(self.driver_time.get() + usage.work);
+            self.cpu.count_driver(usage.work);
         }
         let now = self.sim.now();
         match context {
@@ -377,7 +363,7 @@ impl Computer {
 
     /// Lets interrupts down to this level in again (splx).
     pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
-        let interrupted = self.processor.unmask(&self.sim, level).await;
+        let interrupted = self.cpu.processor.unmask(&self.sim, level).await;
         if let Context::Process(process) = context {
             process.book(Stage::Interrupt, self.sim.now(), interrupted);
         }
@@ -387,8 +373,7 @@ impl Computer {
     /// to book, the waiting for the processor after it is booked here.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
         process.forget_worked();
-        self.processor.give_up(&self.sim);
-        self.dispatch();
+        self.cpu.release();
         self.wait_for_processor(process, what).await;
         self.come_back(process).await;
     }
@@ -406,19 +391,18 @@ impl Computer {
 
     /// Lets somebody else have the processor.
     pub(crate) fn release_processor(&self) {
-        self.processor.give_up(&self.sim);
-        self.dispatch();
+        self.cpu.release();
     }
 
     /// Wants it back; returns with it.
     pub(crate) async fn regain(&self, process: &Rc<Process>) {
-        self.make_ready(process, true);
+        self.cpu.make_ready(process, true);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
-        while !self.processor.runs(process.task()) {
+        while !self.cpu.runs(process) {
             self.sim.wait(what).await;
         }
     }
@@ -429,54 +413,12 @@ impl Computer {
 
     /// A process that sleeps is ready to run again.
     pub(crate) fn wake(&self, process: &Rc<Process>) {
-        self.make_ready(process, true);
-    }
-
-    fn make_ready(&self, process: &Rc<Process>, woken: bool) {
-        process.runnable_at.set(self.sim.now());
-        {
-            let mut scheduler = self.scheduler.borrow_mut();
-            if woken {
-                let behind = |other: &Rc<Process>| other.rank >= process.rank;
-                let place = scheduler.woken.iter().rposition(behind);
-                let place = place.map_or(0, |place| place + 1);
-                scheduler.woken.insert(place, Rc::clone(process));
-                scheduler.reschedule = true;
-            } else {
-                scheduler.ready.push_back(Rc::clone(process));
-            }
-        }
-        if self.processor.process().is_none() {
-            self.dispatch();
-        }
-    }
-
-    /// Gives the processor to whoever is first.
-    fn dispatch(&self) {
-        let next = {
-            let mut scheduler = self.scheduler.borrow_mut();
-            scheduler.reschedule = false;
-            let woken = scheduler.woken.pop_front();
-            woken.or_else(|| scheduler.ready.pop_front())
-        };
-        if let Some(process) = next {
-            self.processor.give(process.task());
-            self.sim.wake(process.task());
-        }
+        self.cpu.make_ready(process, true);
     }
 
     /// On the way back to user mode: lets somebody else run who should.
     pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
-        let others = {
-            let scheduler = self.scheduler.borrow();
-            scheduler.reschedule && !(scheduler.woken.is_empty() && scheduler.ready.is_empty())
-        };
-        if others {
-            process.runnable_at.set(self.sim.now());
-            self.scheduler
-                .borrow_mut()
-                .ready
-                .push_back(Rc::clone(process));
+        if self.cpu.takes_turns(process) {
             self.park(process, "its turn on the processor").await;
         }
         process.enter_mode(true);

@@ -57,7 +57,8 @@ impl Data<'_> {
     }
 }
 
-/// The most that one transfer moves (4.2BSD minphys): longer calls are cut.
+/// The most that one transfer of a bare mechanism moves (4.2BSD minphys): longer calls are
+/// cut.
 const MOST_BYTES: usize = 63 << 10;
 
 impl Unix {
@@ -69,7 +70,7 @@ impl Unix {
         Raw { volume, header }: Raw,
         (offset, mut data): (u64, Data<'_>),
     ) -> Result<usize> {
-        let partition = self.partition(volume);
+        let partition = self.volumes.partition(volume);
         let sector_bytes = u64::from(partition.sector_bytes);
         let whole = |bytes: u64| bytes.is_multiple_of(sector_bytes);
         if !whole(offset) || !whole(data.len() as u64) {
@@ -86,7 +87,8 @@ impl Unix {
         let wanted = data.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         // In whole sectors, however long these are.
         let sector = partition.sector_bytes as usize;
-        let most = (MOST_BYTES / sector * sector).max(sector);
+        let most = self.most_bytes(partition.drive) / sector * sector;
+        let most = most.max(sector);
         let mut done = 0;
         while done < wanted {
             let bytes = most.min(wanted - done);
@@ -94,15 +96,24 @@ impl Unix {
             let through = Raw { volume, header };
             self.raw_transfer(process, (through, writes), (at, bytes))
                 .await;
-            let mut media = self.media.borrow_mut();
-            let medium = &mut media[volume as usize];
-            match &mut data {
-                Data::Read(into) => medium.read_bytes(at, &mut into[done..done + bytes]),
-                Data::Write(data) => medium.write_bytes(at, &data[done..done + bytes]),
-            }
+            let part = done..done + bytes;
+            self.volumes.medium(volume, |medium| match &mut data {
+                Data::Read(into) => medium.read_bytes(at, &mut into[part]),
+                Data::Write(data) => medium.write_bytes(at, &data[part]),
+            });
             done += bytes;
         }
         Ok(done)
+    }
+
+    /// The most that one transfer of a drive moves.
+    fn most_bytes(&self, drive: usize) -> usize {
+        let hardware = self.hardware.borrow();
+        hardware
+            .drives
+            .get(drive)
+            .most_bytes()
+            .unwrap_or(MOST_BYTES)
     }
 
     /// One transfer, from its queueing until the process knows of its end.
@@ -112,9 +123,8 @@ impl Unix {
         (Raw { volume, header }, write): (Raw, bool),
         (offset, bytes): (u64, usize),
     ) {
-        self.take_header(process, header).await;
-        let partition = self.partition(volume);
-        let mut request = Request {
+        let partition = self.volumes.partition(volume);
+        let request = Request {
             operation: Operation::of(write),
             device: partition.drive,
             sector: partition.first_sector + offset / u64::from(partition.sector_bytes),
@@ -126,11 +136,33 @@ impl Unix {
             request.sectors * partition.sector_bytes == bytes as u32,
             "a raw transfer moves whole sectors"
         );
-        request.spans.issue(moment(self.sim.now()));
-        let id = self.issue(request, Owner::Raw(header));
         if !write {
             process.count_storage_read(bytes as u32);
         }
+        self.raw_request(process, header, request).await;
+    }
+
+    /// Has all that was written to a drive on its medium, where the drive keeps some of it
+    /// in a cache.
+    pub(super) async fn flush_raw(&self, process: &Rc<Process>, Raw { volume, header }: Raw) {
+        let drive = self.volumes.partition(volume).drive;
+        if !self.hardware.borrow().drives.get(drive).keeps_writes() {
+            return;
+        }
+        let request = Request {
+            operation: Operation::Flush,
+            device: drive,
+            hint: Hint::Raw,
+            ..Request::default()
+        };
+        self.raw_request(process, header, request).await;
+    }
+
+    /// One request, from its queueing until the process knows of its end.
+    async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
+        self.take_header(process, header).await;
+        request.spans.issue(moment(self.sim.now()));
+        let id = self.issue(request, Owner::Raw(header));
         self.strategy(Context::Process(process), id).await;
         self.wait_for_raw(process, header).await;
         let waiters = self.header(header, |header| {

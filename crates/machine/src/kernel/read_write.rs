@@ -1,6 +1,6 @@
 //! Reading and writing the blocks of a file (rwip).
 
-use super::buffers::BufferId;
+use super::buffers::{BufferId, Buffers};
 use super::errno::{Errno, Result};
 use super::ffs::{Fragment, InodeKind};
 use super::inode_io::When;
@@ -252,17 +252,16 @@ impl OnFfs<'_> {
     }
 
     fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: Written<'_>) {
+        let Buffers { all, pages, .. } = &mut *self.buffers.borrow_mut();
+        let buffer = &mut all[id.0 as usize];
         if whole {
-            let page = self.pages.borrow_mut().of(data);
-            self.buffers.borrow_mut().get(id).page = Some(page);
+            buffer.page = Some(pages.of(data));
         } else {
-            let mut buffers = self.buffers.borrow_mut();
-            let page = &mut buffers.get(id).page;
-            let page = page.as_mut().expect("a block that was read is there");
-            let mut pages = self.pages.borrow_mut();
+            let page = buffer.page.as_mut();
+            let page = page.expect("a block that was read is there");
             pages.change(page, piece.start as usize, data);
         }
-        self.buffers.borrow_mut().get(id).done = true;
+        buffer.done = true;
     }
 
     /// The first fragment of a block of a file; none where there is a hole.

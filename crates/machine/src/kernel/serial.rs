@@ -70,7 +70,7 @@ impl Computer {
         };
         let cost = config.per_char + full;
         if cost > Time::ZERO {
-            self.processor.interrupt(&self.sim, &[(TTY, cost)]);
+            self.cpu.processor.interrupt(&self.sim, &[(TTY, cost)]);
         }
     }
 }

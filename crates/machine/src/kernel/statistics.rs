@@ -1,6 +1,6 @@
 //! What a modelled computer counted.
 
-use crate::hardware::Request;
+use crate::hardware::{Operation, Request};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
@@ -49,10 +49,10 @@ impl Statistics {
         drive.requests += 1;
         drive.missed += u64::from(missed);
         let sectors = u64::from(request.sectors);
-        if request.is_write() {
-            drive.written_sectors += sectors;
-        } else {
-            drive.read_sectors += sectors;
+        match request.operation {
+            Operation::Read => drive.read_sectors += sectors,
+            Operation::Write { .. } | Operation::WriteZeroes => drive.written_sectors += sectors,
+            Operation::Flush | Operation::Discard => {}
         }
         drive.response += Time(at.0 - request.spans.issued().0);
     }

@@ -2,10 +2,9 @@
 
 use super::buffers::BufferId;
 use super::computer::Computer;
-use super::medium::Medium;
 use super::process::Process;
-use crate::hardware::device::Device;
-use crate::hardware::{Request, moment};
+use crate::hardware::drives::Drive;
+use crate::hardware::{Operation, Request, moment};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::trace::{
     Counted, Purpose, Trace, TracedBusy, TracedProcess, TracedRequest, TracedUse, TracedWork,
@@ -64,7 +63,7 @@ impl Computer {
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
         let hardware = self.hardware.borrow();
-        taken.drives = hardware.drives.iter().map(Device::traced).collect();
+        taken.drives = hardware.drives.iter().map(Drive::traced).collect();
         let busy = hardware.controllers.busy(self.sim.now());
         taken.controllers = busy.iter().map(|busy| Some(busy.as_ref()?.0)).collect();
         Some(taken)
@@ -72,12 +71,13 @@ impl Computer {
 
     /// Memory of blocks that were made on the media, and of what is recorded.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
-        let made = self.media.borrow().iter().map(Medium::made_bytes).sum();
+        let made = self.volumes.made_bytes();
         let Some(tracing) = &self.tracing else {
             return (made, 0);
         };
-        let processes = self.processes.borrow();
-        let of_processes: usize = processes.iter().map(|one| one.traced_bytes()).sum();
+        let of_processes: usize = self
+            .cpu
+            .processes(|all| all.iter().map(|one| one.traced_bytes()).sum());
         (made, (tracing.borrow().bytes() + of_processes) as u64)
     }
 
@@ -86,7 +86,7 @@ impl Computer {
         &self,
         buffer: Option<BufferId>,
         request: &Request,
-        drive: &Device,
+        drive: Drive<'_>,
         awaited: bool,
     ) {
         let Some(tracing) = &self.tracing else { return };
@@ -96,7 +96,7 @@ impl Computer {
                 drive: request.device as u32,
                 sector: request.sector,
                 sectors: request.sectors,
-                purpose: match (request.is_write(), awaited) {
+                purpose: match (request.operation != Operation::Read, awaited) {
                     (false, true) => Purpose::Read,
                     (false, false) => Purpose::ReadAhead,
                     (true, true) => Purpose::Write,
@@ -153,7 +153,7 @@ impl Computer {
     pub(crate) fn trace_busy(&self) {
         let Some(tracing) = &self.tracing else { return };
         let now = self.sim.now();
-        let (processor, handlers) = self.processor.busy(&self.sim);
+        let (processor, handlers) = self.cpu.processor.busy(&self.sim);
         let hardware = self.hardware.borrow();
         let of = |busy: Option<(Counted, Time)>| moment(busy.map_or(Time::ZERO, |(_, busy)| busy));
         tracing.borrow_mut().trace.busy.push(TracedBusy {

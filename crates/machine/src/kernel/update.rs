@@ -62,8 +62,8 @@ impl Unix {
         self.sync(process, volume).await;
         loop {
             {
-                let mut writing = self.writing.borrow_mut();
-                let (count, waiters) = &mut writing[volume as usize];
+                let mut buffers = self.buffers.borrow_mut();
+                let (count, waiters) = &mut buffers.writing[volume as usize];
                 if *count == 0 {
                     return;
                 }

@@ -27,6 +27,7 @@ use super::buffers::{BlockKey, BufferId, Page};
 use super::ffs::InodeNumber;
 use super::medium::Medium;
 use super::process::Process;
+use super::volumes::Volumes;
 use super::{InodeInCore, Unix, Vnode};
 use layout::{Inode, SUPERBLOCK, Superblock};
 use std::cell::RefCell;
@@ -86,10 +87,14 @@ struct CoreInode {
 
 impl V7 {
     /// Makes a file system on each of the media, and mounts it.
-    pub(crate) fn new(media: &mut [Medium], parameters: V7Parameters, bytes: &[u64]) -> Self {
-        let mount = |(medium, bytes): (&mut Medium, &u64)| {
+    pub(crate) fn new(
+        volumes: &Volumes,
+        parameters: V7Parameters,
+        bytes: impl Iterator<Item = u64>,
+    ) -> Self {
+        let mount = |medium: &mut Medium, bytes: u64| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
-            layout::mkfs(*bytes, parameters, &mut |block, contents| {
+            layout::mkfs(bytes, parameters, &mut |block, contents| {
                 medium.write_bytes(at(block), contents);
             })
             .expect("the specification was checked");
@@ -104,7 +109,7 @@ impl V7 {
             }
         };
         Self {
-            volumes: RefCell::new(media.iter_mut().zip(bytes).map(mount).collect()),
+            volumes: RefCell::new(volumes.make(bytes, mount)),
         }
     }
 

@@ -1,9 +1,11 @@
 //! A drive, as the catalogue describes it.
 
+use super::{disk, fixed};
 use crate::catalogue::Reader;
-use crate::hardware::device::Sectors;
+use crate::hardware::disk::device::DiskSpecification;
+use crate::hardware::fixed::FixedConfig;
 use crate::hardware::mechanism::{
-    Angle, Busy, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
+    Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
 use crate::kernel::ffs;
 use crate::kernel::raw::Partition;
@@ -25,8 +27,10 @@ pub struct DriveSpecification {
 pub enum DeviceSpecification {
     /// Platters and an arm, which a controller commands.
     Mechanism(MechanismSpecification),
-    /// Sectors of a device that serves requests itself.
-    Sectors(Sectors),
+    /// Servers and a queue, without mechanics.
+    Fixed(FixedConfig),
+    /// A disk with firmware, a buffer and a link.
+    Disk(Box<DiskSpecification>),
 }
 
 /// A mechanism.
@@ -64,7 +68,15 @@ impl DriveSpecification {
     pub fn mechanism(&self) -> Option<&MechanismSpecification> {
         match &self.device {
             DeviceSpecification::Mechanism(mechanism) => Some(mechanism),
-            DeviceSpecification::Sectors(_) => None,
+            DeviceSpecification::Fixed(_) | DeviceSpecification::Disk(_) => None,
+        }
+    }
+
+    /// Its disk, if it is one with firmware.
+    pub fn disk(&self) -> Option<&DiskSpecification> {
+        match &self.device {
+            DeviceSpecification::Disk(disk) => Some(disk),
+            DeviceSpecification::Mechanism(_) | DeviceSpecification::Fixed(_) => None,
         }
     }
 
@@ -77,49 +89,32 @@ impl DriveSpecification {
         )
     }
 
-    /// Slots that its first track is divided into; no end of them where it has no
-    /// tracks.
+    /// Its mechanism, and the cylinder where its first partition begins.
+    pub fn measured(&self) -> Option<(&MechanismSpecification, u32)> {
+        let (mechanism, partition) = (self.mechanism()?, self.partitions.first()?);
+        let geometry = &mechanism.mechanics.geometry;
+        Some((mechanism, geometry.locate(partition.first_sector).cylinder))
+    }
+
+    /// The fewest slots that a track of it is divided into; no end of them where it has
+    /// no tracks.
     pub(crate) fn slots(&self) -> u64 {
-        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots(0));
+        let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.fewest_slots());
         self.mechanism().map_or(u64::MAX, slots)
     }
 
     /// Reads a drive.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
         match reader.optional_text("kind", KIND).as_deref() {
-            Some("sectors") => return Self::read_sectors(reader),
+            Some("fixed") => return fixed::read(reader),
+            Some("drive") => return disk::read(reader),
             Some("disk") | None => {}
             Some(other) => {
                 let message = format!("there is no drive of the kind {other}");
-                reader.fail_allowing("kind", &message, "disk or sectors");
+                reader.fail_allowing("kind", &message, "disk, drive or fixed");
             }
         }
         Self::read_disk(reader)
-    }
-
-    /// A device of which only sectors are known. Its label describes it as if it had
-    /// tracks, for file systems that ask.
-    fn read_sectors(reader: &mut Reader<'_>) -> Self {
-        let sectors = 1..=u64::from(u32::MAX);
-        let partition_sectors = reader.integer("sectors", sectors, "how many it has") as u32;
-        let bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector");
-        Self {
-            device: DeviceSpecification::Sectors(Sectors {
-                sector_bytes: bytes as u32,
-                busy: Busy::default(),
-            }),
-            driver_type: String::new(),
-            partitions: vec![PartitionSpecification {
-                first_sector: 0,
-                label: ffs::Geometry {
-                    sector_bytes: bytes as u32,
-                    sectors_per_track: LABEL_TRACK_SECTORS,
-                    tracks_per_cylinder: LABEL_TRACKS,
-                    partition_sectors,
-                    revolutions_per_second: 60,
-                },
-            }],
-        }
     }
 
     fn read_disk(reader: &mut Reader<'_>) -> Self {
@@ -154,11 +149,7 @@ impl DriveSpecification {
     }
 }
 
-const KIND: &str = "disk or sectors: platters with an arm, or sectors of which nothing more is known; disk if absent";
-
-/// What the label of a device without tracks says.
-const LABEL_TRACK_SECTORS: u32 = 32;
-const LABEL_TRACKS: u32 = 16;
+const KIND: &str = "disk, drive or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, or a device without mechanics; disk if absent";
 
 impl PartitionSpecification {
     /// As programs see it that go past the file system.
@@ -223,11 +214,10 @@ fn read_partitions(
         reader.fail_allowing(key, &message, &allowed);
         all.truncate(MOST_PARTITIONS);
     }
-    let per_track = geometry.sectors_per_track(0);
-    let per_cylinder = u64::from(per_track) * u64::from(geometry.heads());
     let mut partitions: Vec<PartitionSpecification> = Vec::new();
     for [start, length] in all {
-        let first_sector = start * per_cylinder;
+        let cylinder = start as u32;
+        let first_sector = geometry.first_sector(cylinder);
         if first_sector + length > geometry.sectors() {
             let allowed = format!(
                 "a partition that ends by sector {} of the drive",
@@ -259,7 +249,7 @@ fn read_partitions(
             first_sector,
             label: ffs::Geometry {
                 sector_bytes: geometry.sector_bytes(),
-                sectors_per_track: per_track,
+                sectors_per_track: geometry.sectors_per_track(cylinder),
                 tracks_per_cylinder: geometry.heads(),
                 partition_sectors: length as u32,
                 revolutions_per_second: (label_rpm / 60) as u32,

@@ -1,6 +1,6 @@
 //! How much memory a machine takes, known before it is built.
 
-use super::{DriveSpecification, Software, Specification, Volume};
+use super::{DriveSpecification, Layout, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::{buffers, medium, minix};
@@ -42,7 +42,12 @@ impl Specification {
             let made = FileSystem::memory_bytes(volume.partition.label, parameters);
             made.expect("the specification was checked")
         });
-        (blocks * medium::PLACE_BYTES).saturating_add(made.unwrap_or(0))
+        let places = match self.layout(volume) {
+            // Of a drive by itself, next to nothing may be written.
+            Layout::Raw => medium::empty_bytes(blocks),
+            Layout::Ffs(_) | Layout::Minix(_) | Layout::V7(_) => blocks * medium::PLACE_BYTES,
+        };
+        places.saturating_add(made.unwrap_or(0))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The disk of 1990 to 2026 against its data sheets, exact arithmetic, and what the
 //! literature says of queues.
 
+mod cache;
+mod device;
+mod expected;
 mod layout;
 mod mechanism;
 mod queue;

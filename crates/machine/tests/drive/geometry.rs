@@ -60,6 +60,11 @@ fn zones_have_their_own_tracks() {
     assert_eq!(at(drive.locate(first)), (10, 0, 0));
     assert_eq!(at(drive.locate(first + 1)), (10, 0, 3));
     assert_eq!(drive.locate(first).slots, 40);
+    assert_eq!(drive.fewest_slots(), 40);
+    for cylinder in 0..30 {
+        let place = drive.locate(drive.first_sector(cylinder));
+        assert_eq!(at(place), (cylinder, 0, 0));
+    }
 }
 
 #[test]

@@ -99,17 +99,19 @@ fn what_a_machine_is_built_with_is_known_before() {
     assert_eq!(case(SC780, &[]), Ok(()));
     let large = [
         ("drive.cylinders", "1000000"),
-        ("drive.heads", "255"),
+        ("drive.heads", "16"),
         ("drive.sectors_per_track", "255"),
-        ("drive.sector_bytes", "4096"),
-        ("drive.partition_sectors", "4294967295"),
-        ("filesystem", "none"),
+        ("drive.partition_sectors", "2147483647"),
+        ("filesystem.cylinders_per_group", "8"),
     ];
-    let refused = case(SC780, &large).expect_err("17 TB");
+    let refused = case(SC780, &large).expect_err("a file system of a tebibyte");
     assert!(
         refused.contains("drive.partition_sectors") && refused.contains("--no-budget"),
         "{refused}"
     );
+    // Of a drive by itself, nothing is kept before it is written.
+    let by_itself = [&large[..], &[("filesystem", "none")]].concat();
+    assert_eq!(case(SC780, &by_itself), Ok(()));
     let cached = [("kernel.cache_blocks", "1000000")];
     assert_eq!(case("atarist-supra", &cached), Ok(()));
 }

@@ -87,3 +87,40 @@ fn sectors_take_as_long_as_printed() {
     let (period, sector) = times("ra81");
     assert!((period - 16.667).abs() < 0.0005 && (sector - 16.667 / 52.0).abs() < 0.00005);
 }
+
+/// A controller that commands mechanisms has no other drives, and a device's connection
+/// no mechanisms.
+#[test]
+fn a_drive_hangs_on_what_can_serve_it() {
+    for (system, drive, why) in [
+        (SC780, "fixed", "drive 1 has no mechanism"),
+        ("vax780-fixed", "eagle", "drive 1 is a bare mechanism"),
+    ] {
+        let setting = [Setting::new("drive", drive)];
+        let resolved = Catalogue::embedded().resolve(system, &setting);
+        let read = Specification::read(resolved.expect("names that there are"));
+        let refused = read.expect_err("it has nothing to command").to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+/// The partition of a drive with zones begins where its cylinder does, and has the tracks
+/// that are there.
+#[test]
+fn a_partition_has_the_tracks_of_its_zone() {
+    let zones = "[[0, 48], [100, 40]]";
+    let settings = [
+        ("drive.zones", zones),
+        ("drive.partition_start_cylinder", "200"),
+        ("drive.partition_sectors", "80000"),
+        ("filesystem", "none"),
+    ];
+    let drive = &specification(SC780, &settings).drives[0];
+    let (mechanism, cylinder) = drive.measured().expect("a disk");
+    let geometry = &mechanism.mechanics.geometry;
+    let partition = &drive.partitions[0];
+    assert_eq!(cylinder, 200);
+    assert_eq!(partition.first_sector, 20 * (100 * 48 + 100 * 40));
+    assert_eq!(partition.label.sectors_per_track, 40);
+    assert_eq!(geometry.sectors_per_track(cylinder), 40);
+}

@@ -61,6 +61,14 @@ pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => {}
         Err(error) => return Err(error.into()),
     }
+    drop_clean_pages(file)
+}
+
+/// Drops a file's pages that are not changed from the page cache; nothing is waited for.
+///
+/// # Errors
+/// The file is a pipe.
+pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 

@@ -11,7 +11,7 @@ use super::usage::{CpuWait, HelperTime, Helpers, StorageAccount, Usage};
 use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,6 +35,18 @@ pub struct Control {
 }
 
 impl Control {
+    /// Of a worker by itself, which nobody stops and which meets nobody.
+    pub fn alone(time_calls: bool, clock: Clock) -> Self {
+        Self {
+            stop: Arc::default(),
+            abandoned: Arc::default(),
+            moved_bytes: Arc::default(),
+            rendezvous: Arc::new(Rendezvous::new(1)),
+            time_calls,
+            clock,
+        }
+    }
+
     /// Whether the repetition is to go on.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
@@ -258,6 +270,16 @@ impl Host {
     pub(crate) fn ftruncate(&mut self, file: File, length: u64) -> Result<()> {
         self.call(file, Call::Ftruncate, |descriptor| {
             rustix::fs::ftruncate(descriptor, length)
+        })
+    }
+
+    pub(crate) fn allocate(&mut self, file: File, length: u64, grows: bool) -> Result<()> {
+        let flags = match grows {
+            true => FallocateFlags::empty(),
+            false => FallocateFlags::KEEP_SIZE,
+        };
+        self.call(file, Call::Fallocate, |descriptor| {
+            rustix::fs::fallocate(descriptor, flags, 0, length)
         })
     }
 
@@ -499,6 +521,13 @@ impl Host {
         })
     }
 
+    pub(crate) fn drop_clean(&mut self, path: &str) -> Result<()> {
+        let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
+        self.aside(path, Call::DropCached, |descriptor| {
+            page_cache::drop_clean_pages(descriptor).map_err(|error| failed(error.into()))
+        })
+    }
+
     pub(crate) fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
         self.aside(path, Call::Residency, |descriptor| {
             Ok(page_cache::resident_bytes(descriptor, length))
@@ -592,6 +621,9 @@ fn open_flags(how: Open) -> Option<OFlags> {
     flags.set(OFlags::TRUNC, how.truncate);
     flags.set(OFlags::DIRECT, how.direct);
     flags.set(OFlags::DSYNC, how.dsync);
+    if how.sync {
+        flags |= OFlags::SYNC;
+    }
     Some(flags)
 }
 

@@ -101,6 +101,11 @@ impl Measuring {
         }
     }
 
+    /// Whether the timed part is on.
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// What the worker's start is given from.
     pub(super) fn origin(&self) -> Nanoseconds {
         self.origin
@@ -108,9 +113,15 @@ impl Measuring {
 
     /// Requests are counted from now on as taken at this moment.
     pub(super) fn advance(&mut self, now: Nanoseconds) {
+        let since_start = now.since(self.started());
         if let (true, Some(load)) = (self.on, &mut self.load) {
-            load.advance(now.since(nanoseconds(self.started)));
+            load.advance(since_start);
         }
+    }
+
+    /// When the timed part started.
+    pub(super) fn started(&self) -> Nanoseconds {
+        nanoseconds(self.started)
     }
 
     /// A request of the worker's ring did what it was to do.

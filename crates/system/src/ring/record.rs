@@ -18,6 +18,7 @@ pub(crate) struct LoadRecorder {
     calls: Option<Box<[CallRecorder; 5]>>,
     lag: LatencyRecorder,
     unfinished: u64,
+    end_note: Option<String>,
     series: Series,
 }
 
@@ -53,9 +54,9 @@ impl LoadRecorder {
         Self::with(engine, depth, series, LatencyRecorder::growing)
     }
 
-    /// One of a program without a ring, which counts its calls. No course over time.
-    pub(crate) fn of_calls() -> Self {
-        let recorder = Self::growing(Engine::Calls, 1, Nanoseconds::ZERO);
+    /// One of a program without a ring, which counts its calls.
+    pub(crate) fn of_calls(interval: Nanoseconds) -> Self {
+        let recorder = Self::growing(Engine::Calls, 1, interval);
         Self {
             calls: Some(Box::new(std::array::from_fn(|_| CallRecorder::default()))),
             ..recorder
@@ -79,6 +80,7 @@ impl LoadRecorder {
             calls: None,
             lag: recorder(),
             unfinished: 0,
+            end_note: None,
             series,
         }
     }
@@ -93,6 +95,7 @@ impl LoadRecorder {
         }
         self.lag.clear();
         self.unfinished = 0;
+        self.end_note = None;
         self.series.restart();
     }
 
@@ -128,22 +131,33 @@ impl LoadRecorder {
         self.unfinished += 1;
     }
 
+    /// What is to be said of the end.
+    pub(crate) fn say_of_end(&mut self, text: String) {
+        self.end_note = Some(text);
+    }
+
     /// A transaction of the program's.
     pub(crate) fn committed(&mut self, bytes: u64, took: Nanoseconds) {
         self.commit.bytes += bytes;
         self.commit.response.record(took);
     }
 
-    /// A call of the program's own ended now, and took so long.
+    /// A call of the program's own ended at this moment since the start of the timed part,
+    /// and took so long.
     pub(crate) fn called(
         &mut self,
         call: NameCall,
         bytes: u64,
         took: Nanoseconds,
-        now: Nanoseconds,
+        since_start: Nanoseconds,
     ) {
-        if let Some(calls) = &mut self.calls {
-            calls[call as usize].count(bytes, took, now);
+        let Some(calls) = &mut self.calls else {
+            return;
+        };
+        calls[call as usize].count(bytes, took, since_start);
+        self.advance(since_start);
+        if call != NameCall::Sync {
+            self.series.count_name_call(bytes, took);
         }
     }
 
@@ -175,6 +189,7 @@ impl LoadRecorder {
             series: self.series.take(elapsed),
             interval: self.series.interval,
             engine_note: None,
+            end_note: self.end_note.take(),
         };
         self.restart();
         measure
@@ -244,12 +259,12 @@ impl Default for CallRecorder {
 }
 
 impl CallRecorder {
-    fn count(&mut self, bytes: u64, took: Nanoseconds, now: Nanoseconds) {
+    fn count(&mut self, bytes: u64, took: Nanoseconds, ended: Nanoseconds) {
         self.bytes += bytes;
         self.response.record(took);
-        let began = Nanoseconds(now.0.saturating_sub(took.0));
+        let began = Nanoseconds(ended.0.saturating_sub(took.0));
         let first = self.span.map_or(began, |(first, _)| first);
-        self.span = Some((first, now));
+        self.span = Some((first, ended));
     }
 
     fn measure(&self) -> OperationMeasure {
@@ -290,6 +305,7 @@ struct Counts {
     reads: u64,
     read_bytes: u64,
     writes: u64,
+    name_calls: u64,
     written_bytes: u64,
 }
 
@@ -301,6 +317,7 @@ impl std::ops::Add for Counts {
             reads: self.reads + other.reads,
             read_bytes: self.read_bytes + other.read_bytes,
             writes: self.writes + other.writes,
+            name_calls: self.name_calls + other.name_calls,
             written_bytes: self.written_bytes + other.written_bytes,
         }
     }
@@ -347,6 +364,13 @@ impl Series {
             Operation::Fsync | Operation::Fdatasync | Operation::Discard => return,
         }
         self.response.record(done.response);
+    }
+
+    /// Counts what was done to a name, which may have written.
+    fn count_name_call(&mut self, bytes: u64, took: Nanoseconds) {
+        self.current.name_calls += 1;
+        self.current.written_bytes += bytes;
+        self.response.record(took);
     }
 
     #[cold]
@@ -403,6 +427,7 @@ impl Series {
                 reads: counts.reads,
                 read_bytes: counts.read_bytes,
                 writes: counts.writes,
+                name_calls: counts.name_calls,
                 written_bytes: counts.written_bytes,
                 response: Histogram::from(buckets),
             }
@@ -548,7 +573,7 @@ mod tests {
 
     #[test]
     fn calls_of_a_kind_span_from_the_first_to_the_last() {
-        let mut recorder = LoadRecorder::of_calls();
+        let mut recorder = LoadRecorder::of_calls(Nanoseconds(200));
         for _ in 0..2 {
             for (call, took, now) in [
                 (NameCall::Create, 10, 110),
@@ -571,7 +596,10 @@ mod tests {
             assert_eq!(load.sync.response.buckets(), [(40, 1), (45, 1)]);
             // What is done to names is what counts, not what makes it durable.
             assert_eq!(load.count(), 3);
-            assert!(load.stat.is_empty() && load.series.is_empty());
+            assert!(load.stat.is_empty());
+            let course = load.series.iter();
+            let course = course.map(|one| (one.name_calls, one.written_bytes));
+            assert_eq!(course.collect::<Vec<_>>(), [(1, 7), (2, 14)]);
         }
     }
 

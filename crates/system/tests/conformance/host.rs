@@ -1,14 +1,12 @@
 //! Runs the cases on real storage.
 
 use crate::cases::{Case, POSIX, READ_END, SMALL_VOLUME_BYTES, Volume, WRITE_END, World};
-use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, run};
+use crate::support::{LoopDevice, Needs, Scratch, Undo, can_run, opened, run};
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
 use diskperf_system::{EngineChoice, System, run_ready};
-use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, PoisonError, RwLock};
 
 macro_rules! host_tests {
@@ -170,12 +168,8 @@ fn run_workers(case: &Case, directory: &Path, engine: EngineChoice) {
             handles.push(threads.spawn(move || {
                 let _guard = GiveUpOnPanic(&rendezvous);
                 let control = Control {
-                    stop: Arc::new(AtomicBool::new(false)),
-                    abandoned: Arc::default(),
-                    moved_bytes: Arc::new(AtomicU64::new(0)),
                     rendezvous: Arc::clone(&rendezvous),
-                    time_calls: true,
-                    clock,
+                    ..Control::alone(true, clock)
                 };
                 let system = System::Host(Box::new(Host::new(ports, control)));
                 let mut world = World {
@@ -194,11 +188,6 @@ fn run_workers(case: &Case, directory: &Path, engine: EngineChoice) {
             );
         }
     });
-}
-
-fn opened(directory: &Path) -> OwnedFd {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(directory, flags, Mode::empty()).expect("the volume is readable")
 }
 
 /// For each worker the reading end of the pipe from the worker before it, and

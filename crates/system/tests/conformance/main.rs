@@ -11,6 +11,8 @@ mod host;
 mod model;
 #[path = "../modelled/mod.rs"]
 mod modelled;
+#[path = "../requests/mod.rs"]
+mod requests;
 #[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -178,28 +178,16 @@ fn random_sequences(run: impl Fn(&[Call]) -> Result<(), String>) {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_host_does_as_the_reference() {
-    use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-    use rustix::fs::{Mode, OFlags};
-    use std::sync::Arc;
+    use diskperf_system::host::{Clock, Control, Host, Ports};
 
     let clock = Clock::calibrated();
     random_sequences(|calls| {
         let scratch = support::Scratch::new();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(scratch.path(), flags, Mode::empty())
-            .expect("the scratch directory is readable");
         let ports = Ports {
-            directories: vec![directory],
+            directories: vec![support::opened(&scratch.path())],
             ..Ports::default()
         };
-        let control = Control {
-            stop: Arc::default(),
-            abandoned: Arc::default(),
-            moved_bytes: Arc::default(),
-            rendezvous: Arc::new(Rendezvous::new(1)),
-            time_calls: true,
-            clock,
-        };
+        let control = Control::alone(true, clock);
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         diskperf_system::run_ready(compare(&mut system, calls, Rules::Posix))
     });

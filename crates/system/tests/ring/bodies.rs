@@ -1,39 +1,18 @@
 //! The bodies, each given a system with an empty `/mnt0`.
 
+use crate::requests::{self, BLOCK, reads, request};
 use diskperf_system::{
     Completion, EngineChoice, Errno, File, Open, Operation, RingOptions, Submission, System, Whence,
 };
 use diskperf_timeline::Nanoseconds;
-
-/// Bytes of a block, and of a slot's buffer.
-pub(crate) const BLOCK: u32 = 4096;
 
 const READ_WRITE: Open = Open {
     write: true,
     ..Open::READ
 };
 
-pub(crate) fn options(depth: u32) -> RingOptions {
-    RingOptions {
-        depth,
-        buffer_bytes: BLOCK,
-        seed: 1,
-        compressible_percent: 0,
-        engine: EngineChoice::Best,
-        poll: false,
-        interval: Nanoseconds::from_millis(1000),
-    }
-}
-
-pub(crate) fn request(operation: Operation, file: File, block: u64, slot: u32) -> Submission {
-    Submission {
-        operation,
-        file,
-        offset_bytes: block * u64::from(BLOCK),
-        bytes: BLOCK,
-        slot,
-        intended: None,
-    }
+fn options(depth: u32) -> RingOptions {
+    requests::options(depth, EngineChoice::Best)
 }
 
 /// A file of so many bytes, open for both.
@@ -62,10 +41,7 @@ fn results(completions: &[Completion]) -> Vec<Result<u32, Errno>> {
 pub(crate) async fn reads_end_with_the_file(system: &mut System) {
     let file = made(system, 2 * BLOCK as usize + 100).await;
     system.open_ring(options(4), &[file]).await.unwrap();
-    let reads: Vec<Submission> = (0..4)
-        .map(|slot| request(Operation::Read, file, u64::from(slot), slot))
-        .collect();
-    system.submit(&reads).await.unwrap();
+    system.submit(&reads(file, 0..4)).await.unwrap();
     let found = reap_all(system, 4).await;
     assert_eq!(results(&found), [Ok(BLOCK), Ok(BLOCK), Ok(100), Ok(0)]);
     system.close_ring().await.unwrap();
@@ -79,7 +55,7 @@ pub(crate) async fn slots_complete_once_each_in_any_order(system: &mut System) {
         let all: Vec<Submission> = (0..16)
             .map(|slot| {
                 let operation = [Operation::Read, Operation::Write][(slot as usize + round) % 2];
-                request(operation, file, u64::from(slot * 7 % 16), slot)
+                request(operation, file, slot, u64::from(slot * 7 % 16))
             })
             .collect();
         let (some, others) = all.split_at(5);
@@ -105,7 +81,7 @@ pub(crate) async fn writes_are_in_the_file(system: &mut System) {
     let file = made(system, 0).await;
     system.open_ring(options(8), &[file]).await.unwrap();
     let writes: Vec<Submission> = (0..8)
-        .map(|slot| request(Operation::Write, file, u64::from(slot), slot))
+        .map(|slot| request(Operation::Write, file, slot, u64::from(slot)))
         .collect();
     system.submit(&writes).await.unwrap();
     assert_eq!(results(&reap_all(system, 8).await), [Ok(BLOCK); 8]);
@@ -154,7 +130,7 @@ pub(crate) async fn a_wait_ends_at_its_moment(system: &mut System) {
     let mut found = Vec::new();
     let now = system.reap(1, Some(until), &mut found).await.unwrap();
     assert!(now >= until && found.is_empty());
-    let read = request(Operation::Read, file, 0, 1);
+    let read = request(Operation::Read, file, 1, 0);
     system.submit(&[read]).await.unwrap();
     let late = system.now() + Nanoseconds::from_millis(60_000);
     let now = system.reap(1, Some(late), &mut found).await.unwrap();
@@ -169,7 +145,7 @@ pub(crate) async fn closing_waits_for_what_is_under_way(system: &mut System) {
     for round in 1..=2 {
         system.open_ring(options(32), &[file]).await.unwrap();
         let writes: Vec<Submission> = (0..32)
-            .map(|slot| request(Operation::Write, file, u64::from(round * slot), slot))
+            .map(|slot| request(Operation::Write, file, slot, u64::from(round * slot)))
             .collect();
         system.submit(&writes).await.unwrap();
         system.close_ring().await.unwrap();
@@ -194,7 +170,7 @@ pub(crate) async fn requests_are_measured(system: &mut System) {
             system.restart_measuring().unwrap();
         }
         let all: Vec<Submission> = (0..8)
-            .map(|slot| request(operation(slot), file, u64::from(slot), slot))
+            .map(|slot| request(operation(slot), file, slot, u64::from(slot)))
             .collect();
         let started = system.now();
         system.submit(&all).await.unwrap();
@@ -239,9 +215,7 @@ pub(crate) async fn arrivals_do_not_wait(system: &mut System) {
     let ago = Nanoseconds::from_millis(30);
     let late = Nanoseconds::from_millis(40);
     system.sleep_until(system.now() + late).await.unwrap();
-    let mut all: Vec<Submission> = (0..4)
-        .map(|slot| request(Operation::Read, file, u64::from(slot), slot))
-        .collect();
+    let mut all = reads(file, 0..4);
     for one in &mut all {
         one.intended = Some(Nanoseconds(system.now().0 - ago.0));
     }

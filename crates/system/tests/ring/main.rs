@@ -10,3 +10,5 @@ mod model;
 mod modelled;
 mod open_loop;
 mod queueing;
+#[path = "../requests/mod.rs"]
+mod requests;

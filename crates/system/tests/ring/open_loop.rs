@@ -1,9 +1,9 @@
 //! A generator of arrivals that do not wait, on the device of which everything is known.
 
-use crate::bodies::options;
 use crate::modelled;
+use crate::requests::options;
 use diskperf_machine::{Stream, Streams, Time};
-use diskperf_system::{File, Open, Operation, RingOptions, Submission, System};
+use diskperf_system::{EngineChoice, File, Open, Operation, RingOptions, Submission, System};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, WorkerMeasure};
 
 /// How requests arrive.
@@ -42,7 +42,7 @@ pub(crate) fn offered(
             let drive = drive.expect("the device");
             let ring = RingOptions {
                 buffer_bytes: SECTOR,
-                ..options(depth)
+                ..options(depth, EngineChoice::Best)
             };
             system.open_ring(ring, &[drive]).await.expect("a ring");
             let measure = generate(&mut system, drive, arrivals, (requests, depth)).await;

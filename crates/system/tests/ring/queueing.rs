@@ -65,7 +65,7 @@ fn random_arrivals_at_a_constant_service_wait_as_m_d_1() {
     // The busier, the longer what happens is remembered: so many give a p99 to 0.7 %.
     for (busy, requests) in [(0.3, 200_000), (0.5, 300_000), (0.7, 1_000_000)] {
         let arrivals = Arrivals::Poisson(apart(1.0, 1.0, busy));
-        let load = offered(&["controller.queue_depth=1000"], arrivals, (requests, DEEP));
+        let load = offered(&["drive.queue_depth=1000"], arrivals, (requests, DEEP));
         let mean = MS * (1.0 + busy / (2.0 * (1.0 - busy)));
         assert_responses(&load.read.response, mean, |t| {
             waits_at_most(t / MS - 1.0, busy)
@@ -87,9 +87,9 @@ fn random_arrivals_at_several_servers_wait_as_m_m_c() {
         let count = f64::from(servers);
         let arrivals = Arrivals::Poisson(apart(1.0, count, busy));
         let settings = [
-            "controller.queue_depth=1000".to_owned(),
-            "controller.service=exponential".to_owned(),
-            format!("controller.servers={servers}"),
+            "drive.queue_depth=1000".to_owned(),
+            "drive.service=exponential".to_owned(),
+            format!("drive.servers={servers}"),
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let load = offered(&settings, arrivals, (400_000, DEEP));
@@ -128,10 +128,7 @@ fn constant_arrivals_at_a_constant_service_do_not_wait() {
 #[test]
 fn a_stall_is_seen_by_all_who_arrive_in_it() {
     let seconds = 10.0;
-    let settings = [
-        "controller.service_ms=0.0001",
-        "controller.stalls_ms=[[3000, 1000]]",
-    ];
+    let settings = ["drive.service_ms=0.0001", "drive.stalls_ms=[[3000, 1000]]"];
     for depth in [1, 8, 512] {
         for arrivals in [
             Arrivals::Constant(Nanoseconds(100_000)),

@@ -3,10 +3,12 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
+use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -119,6 +121,13 @@ impl Scratch {
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().canonicalize().expect("it was just made")
     }
+}
+
+/// A directory as a worker's port.
+pub(crate) fn opened(directory: &Path) -> OwnedFd {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty());
+    opened.expect("the directory is readable")
 }
 
 /// Runs a command, and panics with what it printed if it fails.

@@ -42,6 +42,7 @@ fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("reads", one.reads)?;
     sums.add("read_bytes", one.read_bytes)?;
     sums.add("writes", one.writes)?;
+    sums.add("name_calls", one.name_calls)?;
     sums.add("written_bytes", one.written_bytes)?;
     latencies("series_response", &one.response, sums)
 }

@@ -5,7 +5,7 @@ use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
 use super::{LIMITS, WORTH};
 use crate::explanation::stored::last_to_end;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
-use diskperf_timeline::{Nanoseconds, Repetition, Stage};
+use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
 /// A share of the time that is not told apart is worth a sentence from here on.
 const UNTOLD: f64 = 0.05;
@@ -93,10 +93,17 @@ fn sentence(text: &str) -> String {
 /// What a call takes, by stages.
 fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -> Option<String> {
     let worker = last_to_end(repetition)?;
-    if worker.calls == 0 {
+    // What is done to names is no read and no write, and takes most of the time.
+    let name_calls = worker.load.as_ref().map_or(0, LoadMeasure::name_calls);
+    let calls = if name_calls > 0 {
+        name_calls
+    } else {
+        worker.calls
+    };
+    if calls == 0 {
         return None;
     }
-    let each = |ns: Nanoseconds| format_nanoseconds(Nanoseconds(ns.0 / worker.calls));
+    let each = |ns: Nanoseconds| format_nanoseconds(Nanoseconds(ns.0 / calls));
     let mut entries: Vec<(Nanoseconds, String)> = vec![(undivided, "on the processor".to_owned())];
     for entry in account.ledger.entries() {
         let ns = match entry.stage {
@@ -111,12 +118,11 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
         .iter()
         .map(|(ns, what)| format!("{} {what}", each(*ns)))
         .collect();
-    let size = (worker.read_bytes + worker.written_bytes) / worker.calls;
-    let of = match size {
+    let of = match (worker.read_bytes + worker.written_bytes) / calls {
+        _ if name_calls > 0 => " on names, with what makes it durable,".to_owned(),
         0 => String::new(),
         size => format!(" of {}", format_size(size)),
     };
-    let calls = worker.calls;
     let who = match calls {
         1 => format!("The one call{of}"),
         _ => format!("Each of {calls} calls{of}"),

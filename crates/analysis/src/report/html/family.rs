@@ -44,7 +44,9 @@ impl Family {
             Stage::DriverQueue | Stage::ControllerQueue | Stage::ChannelWait | Stage::BusWait => {
                 Self::Queue
             }
-            Stage::Command | Stage::BusTransfer | Stage::CacheHit => Self::Controller,
+            Stage::Command | Stage::BusTransfer | Stage::CacheHit | Stage::Destage => {
+                Self::Controller
+            }
             Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch => Self::Arm,
             Stage::RotationalLatency => Self::Rotation,
             Stage::MissedRevolution(_) => Self::Missed,

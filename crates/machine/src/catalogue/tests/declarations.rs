@@ -96,10 +96,79 @@ impl Geometry {
     }
 }
 
+/// A disk with firmware.
+fn disk(reader: &mut Reader<'_>) -> Geometry {
+    for key in [
+        "capacity_bytes",
+        "sector_bytes",
+        "medium_sector_bytes",
+        "link_bytes_per_s",
+        "segment_bytes",
+        "read_ahead_bytes",
+        "write_cache_bytes",
+        "destage_bytes",
+        "heads",
+        "recording_zones",
+        "tracks_per_band",
+        "queue_depth",
+        "cache_segments",
+        "write_cache_extents",
+    ] {
+        reader.integer(key, 1..=u64::MAX, "how much or how many");
+    }
+    reader.number("outer_track_bytes", 1.0..=1e9, "data of a track");
+    for key in [
+        "inner_rate_share",
+        "track_skew_share",
+        "head_skew_share",
+        "write_cache_high_share",
+    ] {
+        reader.number(key, 0.0..=1.0, "a share");
+    }
+    for key in [
+        "seek_minimum_ms",
+        "seek_average_ms",
+        "seek_maximum_ms",
+        "head_switch_ms",
+        "write_settle_ms",
+        "age_limit_ms",
+        "read_hit_ms",
+        "read_miss_ms",
+        "write_ms",
+        "read_completion_ms",
+        "write_completion_ms",
+        "link_overhead_ms",
+        "destage_idle_ms",
+    ] {
+        reader.milliseconds(key, 0.0..=1e6, "a time");
+    }
+    reader.number("spindle_rpm", 60.0..=100_000.0, "speed of rotation");
+    for key in ["queue_policy", "read_ahead", "read_ahead_after", "flush"] {
+        reader.text(key, "how it does something");
+    }
+    for key in [
+        "zero_latency_reads",
+        "zero_latency_writes",
+        "keep_passing_sectors",
+        "write_cache",
+    ] {
+        reader.flag(key, "whether it does something");
+    }
+    Geometry::of_type("")
+}
+
 pub(super) fn drive(reader: &mut Reader<'_>) -> Geometry {
-    if reader.optional_text("kind", "what it is").as_deref() == Some("sectors") {
+    let kind = reader.optional_text("kind", "what it is");
+    if kind.as_deref() == Some("drive") {
+        return disk(reader);
+    }
+    if kind.as_deref() == Some("fixed") {
         reader.integer("sectors", 1..=u64::MAX, "how many it has");
         reader.integer("sector_bytes", 128..=65_536, "data of a sector");
+        reader.text("service", "how the times of service spread");
+        reader.milliseconds("service_ms", 0.0..=1000.0, "mean time of service");
+        reader.integer("servers", 1..=4096, "requests that it works on at once");
+        reader.integer("queue_depth", 1..=65_536, "requests that it takes");
         return Geometry::of_type("");
     }
     let mut seek = |key: &str, doc: &str| reader.milliseconds(key, 0.0..=1000.0, doc);

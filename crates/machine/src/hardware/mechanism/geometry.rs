@@ -313,6 +313,19 @@ impl Geometry {
         self.zone_of_cylinder(cylinder).division
     }
 
+    /// The fewest slots that a track has.
+    pub fn fewest_slots(&self) -> u32 {
+        let slots = self.zones.iter().map(Zone::slots);
+        slots.min().expect("a drive has a zone")
+    }
+
+    /// The number that the first sector of a cylinder has where none before it is bad.
+    pub fn first_sector(&self, cylinder: u32) -> u64 {
+        let zone = self.zone_of_cylinder(cylinder);
+        let tracks = u64::from(cylinder - zone.first_cylinder) * u64::from(self.heads);
+        zone.first_sector + tracks * u64::from(zone.sectors_per_track)
+    }
+
     /// Logical sectors.
     pub fn sectors(&self) -> u64 {
         self.raw_sectors() - self.slipped.len() as u64

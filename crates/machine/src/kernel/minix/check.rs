@@ -39,7 +39,6 @@ impl Minix {
     /// Checks a drive's file system, as the cache and the drive have it.
     pub(crate) fn check(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
         let server = self.server.borrow();
-        let media = self.media.borrow();
         let mut read = |block: u32| {
             let key = BlockKey {
                 drive: Some(drive),
@@ -49,7 +48,9 @@ impl Minix {
                 return memory.borrow().clone();
             }
             let mut bytes = vec![0; BLOCK_BYTES];
-            media[drive as usize].read_bytes(u64::from(block) * BLOCK_BYTES as u64, &mut bytes);
+            let at = u64::from(block) * BLOCK_BYTES as u64;
+            self.volumes
+                .medium(drive, |medium| medium.read_bytes(at, &mut bytes));
             bytes
         };
         let in_core = server.inodes.of_drive(drive);

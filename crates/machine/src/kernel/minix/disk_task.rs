@@ -73,7 +73,7 @@ impl Minix {
         let Device::Drive(drive) = request.device else {
             panic!("the disk task has drives")
         };
-        let partition = self.partition(drive);
+        let partition = self.volumes.partition(drive);
         let disk = self.disk_of(partition.drive);
         let asked: u64 = request
             .pieces
@@ -111,8 +111,9 @@ impl Minix {
             ahead.drive = drive;
             ahead.position = request.position;
             ahead.bytes.resize(wanted as usize, 0);
-            let media = self.media.borrow();
-            media[drive as usize].read_bytes(request.position, &mut ahead.bytes);
+            self.volumes.medium(drive, |medium| {
+                medium.read_bytes(request.position, &mut ahead.bytes);
+            });
         }
         let own = (&*me.process, errand);
         self.work(own, Stage::Copy, self.costs.copy(bytes as usize))
@@ -129,7 +130,7 @@ impl Minix {
         errand: &Errand,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
-        let sector = u64::from(self.partition(drive).sector_bytes);
+        let sector = u64::from(self.volumes.partition(drive).sector_bytes);
         let most = (MOST_BYTES / sector * sector).max(sector);
         let mut done = 0;
         while done < bytes {
@@ -149,7 +150,7 @@ impl Minix {
     ) {
         let cost = disk.config.request;
         self.work((&me.process, errand), Stage::Driver, cost).await;
-        let partition = self.partition(drive);
+        let partition = self.volumes.partition(drive);
         let sector_bytes = u64::from(partition.sector_bytes);
         let mut request = Request {
             operation: Operation::of(write),
@@ -178,24 +179,26 @@ impl Minix {
     }
 
     fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
-        let media = self.media.borrow();
         let mut left = bytes as usize;
         for piece in &request.pieces {
             let mut piece = piece.borrow_mut();
             let run = left.min(piece.len());
-            media[drive as usize].read_bytes(at, &mut piece[..run]);
+            let part = &mut piece[..run];
+            self.volumes
+                .medium(drive, |medium| medium.read_bytes(at, part));
             at += run as u64;
             left -= run;
         }
     }
 
     fn write_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
-        let mut media = self.media.borrow_mut();
         let mut left = bytes as usize;
         for piece in &request.pieces {
             let piece = piece.borrow();
             let run = left.min(piece.len());
-            media[drive as usize].write_bytes(at, &piece[..run]);
+            let part = &piece[..run];
+            self.volumes
+                .medium(drive, |medium| medium.write_bytes(at, part));
             at += run as u64;
             left -= run;
         }

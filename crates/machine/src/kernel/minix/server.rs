@@ -161,7 +161,7 @@ impl Work<'_> {
     fn device_named(&self, path: &str, direct: bool) -> Result<Option<What>> {
         if let Some(number) = path.strip_prefix("/dev/drive") {
             let drive: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
-            if drive as usize >= self.kernel.partitions.len() {
+            if drive as usize >= self.kernel.volumes.count() {
                 return Err(Errno::NoEntry);
             }
             return Ok(Some(if direct {
@@ -343,7 +343,7 @@ impl Work<'_> {
         match what {
             What::Node(node) => self.inode(*node, |inode| inode.size),
             What::Block(Some(drive)) | What::Character(Device::Drive(drive)) => {
-                self.kernel.partition(*drive).bytes()
+                self.kernel.volumes.partition(*drive).bytes()
             }
             What::Block(None) | What::Character(Device::Null) | What::Pipe(_) => 0,
         }
@@ -391,7 +391,7 @@ impl Work<'_> {
     }
 
     async fn sync_all(&self) -> Result<u64> {
-        for drive in 0..self.kernel.partitions.len() {
+        for drive in 0..self.kernel.volumes.count() {
             self.sync(drive as u32).await?;
         }
         Ok(0)

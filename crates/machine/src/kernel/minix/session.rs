@@ -314,6 +314,6 @@ impl MinixSession {
     }
 
     pub(crate) fn has_volume(&self, drive: u32) -> bool {
-        (drive as usize) < self.kernel.partitions.len()
+        (drive as usize) < self.kernel.volumes.count()
     }
 }

@@ -11,7 +11,6 @@ impl Computer {
     /// What processes have been at for longest since their accounts were opened, but
     /// for waiting until another has done what it is at.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
-        let processes = self.processes.borrow();
         let of_others = [
             Stage::CpuWait,
             Stage::BufferWait,
@@ -19,8 +18,11 @@ impl Computer {
             Stage::Think,
         ];
         let booked = |stage: Stage| {
-            let of_all = processes.iter().map(|process| process.booked(stage).0);
-            (of_all.sum::<u64>(), stage)
+            let sum = |processes: &[Rc<Process>]| {
+                let of_all = processes.iter().map(|process| process.booked(stage).0);
+                of_all.sum::<u64>()
+            };
+            (self.cpu.processes(sum), stage)
         };
         // Of the like, the first.
         let all = Stage::ALL.into_iter().rev();
@@ -39,21 +41,17 @@ impl Computer {
         let tick = Time(1_000_000_000 / self.costs.clock_hz);
         self.sim
             .schedule_background(self.sim.now() + tick, Event::Tick);
-        if let Some(task) = self.processor.process() {
-            let processes = self.processes.borrow();
-            if let Some(process) = processes.iter().find(|process| process.task() == task)
-                && let Some((charged, for_it)) = charged(process)
-            {
+        if let Some(task) = self.cpu.processor.process() {
+            let runs = |process: &&Rc<Process>| process.task() == task;
+            let charged =
+                |processes: &[Rc<Process>]| processes.iter().find(runs).and_then(&charged);
+            if let Some((charged, for_it)) = self.cpu.processes(charged) {
                 let for_it = for_it || charged.works_for.is_some();
                 charged.client().tick(for_it);
             }
         }
-        let ticks = self.ticks.get() + 1;
-        self.ticks.set(ticks);
-        // Every tenth of a second the next process of equal rank has its turn.
-        if ticks.is_multiple_of(self.costs.clock_hz / 10) {
-            self.scheduler.borrow_mut().reschedule = true;
-        }
+        // Processes of equal rank take turns every tenth of a second.
+        self.cpu.tick(self.costs.clock_hz / 10);
         // A tick that comes while one is still masked waits behind it: on
         // these machines a clock's interrupt takes far less than a tick.
         let interrupts = [
@@ -61,6 +59,8 @@ impl Computer {
             (SOFT_CLOCK, self.costs.soft_clock),
         ];
         let count = 1 + usize::from(self.costs.soft_clock > Time::ZERO);
-        self.processor.interrupt(&self.sim, &interrupts[..count]);
+        self.cpu
+            .processor
+            .interrupt(&self.sim, &interrupts[..count]);
     }
 }

@@ -119,7 +119,7 @@ impl Computer {
             self.sim.wake_at(until);
         }
         self.release_processor();
-        while !self.processor.runs(process.task()) {
+        while !self.cpu.processor.runs(process.task()) {
             if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
                 self.wake(process);
             } else {

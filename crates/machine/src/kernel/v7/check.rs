@@ -61,7 +61,8 @@ impl OnV7<'_> {
             None => {
                 let mut bytes = vec![0; BLOCK_BYTES];
                 let at = u64::from(block) * BLOCK_BYTES as u64;
-                self.media.borrow()[volume as usize].read_bytes(at, &mut bytes);
+                self.volumes
+                    .medium(volume, |medium| medium.read_bytes(at, &mut bytes));
                 bytes
             }
         }

@@ -131,8 +131,9 @@ impl OnV7<'_> {
         let cost = self.costs.copy(data.len());
         self.spend(context, Stage::Copy, cost).await;
         if whole {
-            let page = self.pages.borrow_mut().of(data);
-            self.buffers.borrow_mut().get(id).page = Some(page);
+            let mut buffers = self.buffers.borrow_mut();
+            let page = buffers.pages.of(data);
+            buffers.get(id).page = Some(page);
         } else {
             self.edit(id, |bytes| bytes[piece.within].copy_from_slice(&data));
         }

@@ -41,13 +41,13 @@ impl Disk {
             while !kernel.ask(self.controller, |acsi, parts| acsi.interrupts(parts)) {
                 kernel.sim.wait("an interrupt of the controller").await;
             }
-            kernel.processor.enter(&kernel.sim, BIO).await;
+            kernel.cpu.processor.enter(&kernel.sim, BIO).await;
             // An interrupt is a message too.
             let cost: Time = kernel.config.message;
             kernel.spend(Context::Handler, Stage::Interrupt, cost).await;
             kernel.ask(self.controller, |acsi, _| acsi.acknowledge());
             kernel.interrupt_task(Endpoint::Disk);
-            kernel.processor.leave(&kernel.sim);
+            kernel.cpu.processor.leave(&kernel.sim);
         }
     }
 }

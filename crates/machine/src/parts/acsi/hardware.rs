@@ -2,6 +2,7 @@
 //! takes one command at a time, moves its sectors to memory by DMA while they
 //! pass, and interrupts at the end.
 
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
@@ -22,6 +23,7 @@ pub struct AcsiConfig {
 pub struct Acsi {
     id: Id<Acsi>,
     config: AcsiConfig,
+    drives: Mechanisms,
     command: Option<RequestId>,
     interrupts: bool,
     poll: Stream,
@@ -44,7 +46,7 @@ impl Controller for Acsi {
         let id = self.command.expect("a command is under way");
         match event {
             AcsiEvent::Begin => {
-                let ended = begin(around, parts, id);
+                let ended = self.begin(around, parts, id);
                 self.id.schedule(around, ended, AcsiEvent::End);
             }
             AcsiEvent::End => {
@@ -66,11 +68,17 @@ impl Controller for Acsi {
 }
 
 impl Acsi {
-    /// An idle controller, of this number among all.
-    pub fn new((id, number): (Id<Self>, usize), config: AcsiConfig, streams: Streams) -> Self {
+    /// An idle controller with these drives, of this number among all.
+    pub fn new(
+        (id, number): (Id<Self>, usize),
+        config: AcsiConfig,
+        drives: Mechanisms,
+        streams: Streams,
+    ) -> Self {
         Self {
             id,
             config,
+            drives,
             command: None,
             interrupts: false,
             poll: streams.stream(&format!("controller.{number}.poll")),
@@ -100,27 +108,27 @@ impl Acsi {
         self.command = Some(id);
         self.id.schedule(around, begin, AcsiEvent::Begin);
     }
-}
 
-/// Positions the drive, and lets the sectors pass; when all are where they belong.
-fn begin(around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
-    let now = around.now();
-    let transfer = &mut parts.requests[id];
-    let drive = &mut parts.drives[transfer.device];
-    let all = (transfer.sector, transfer.sectors);
-    let late = Deadline::TransferCommand;
-    let (first, passage) = go_for((transfer, drive), now, all, late);
-    let passed = now + passage.total();
-    mark_passing(transfer, drive, passed);
-    // A sector waits in the controller's buffer until it has passed; the port
-    // takes it while the next one passes, and no faster than it can.
-    let sector_bytes = u64::from(drive.geometry().sector_bytes());
-    let ended = if transfer.is_write() {
-        passed
-    } else {
-        let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
-        (passed + parts.bus.time(sector_bytes)).max(first + port)
-    };
-    transfer.mark(Stage::BusTransfer, moment(ended));
-    ended
+    /// Positions the drive, and lets the sectors pass; when all are where they belong.
+    fn begin(&self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) -> Time {
+        let now = around.now();
+        let transfer = &mut parts.requests[id];
+        let drive = &mut parts.drives[self.drives.of(transfer)];
+        let all = (transfer.sector, transfer.sectors);
+        let late = Deadline::TransferCommand;
+        let (first, passage) = go_for((transfer, drive), now, all, late);
+        let passed = now + passage.total();
+        mark_passing(transfer, drive, passed);
+        // A sector waits in the controller's buffer until it has passed; the port
+        // takes it while the next one passes, and no faster than it can.
+        let sector_bytes = u64::from(drive.geometry().sector_bytes());
+        let ended = if transfer.is_write() {
+            passed
+        } else {
+            let port = parts.bus.time(u64::from(transfer.sectors) * sector_bytes);
+            (passed + parts.bus.time(sector_bytes)).max(first + port)
+        };
+        transfer.mark(Stage::BusTransfer, moment(ended));
+        ended
+    }
 }

@@ -29,7 +29,8 @@ impl Described for Specification {
 
     fn attach(&self, to: &mut Attaching<'_>) -> Disk {
         let (config, streams) = (self.controller.clone(), to.streams);
-        let controller = to.add(|id, number| Acsi::new((id, number), config, streams));
+        let drives = to.mechanisms(to.drives);
+        let controller = to.add(|id, number| Acsi::new((id, number), config, drives, streams));
         Disk {
             config: self.driver.clone(),
             controller,

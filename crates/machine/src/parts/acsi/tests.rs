@@ -12,7 +12,7 @@ fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
         command: Time::ZERO,
         command_poll,
     };
-    let acsi = |id, number| Acsi::new((id, number), config, Streams::new(1));
+    let acsi = |id, drives| Acsi::new(id, config, drives, Streams::new(1));
     Bench::with(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
 }
 

@@ -8,6 +8,7 @@
 //! before its sector passes, and the transfer before the wanted one does.
 
 use super::hardware::{Done, Massbus};
+use crate::hardware::mechanism::Mechanism;
 use crate::hardware::{Hardware, Request, RequestId};
 use crate::kernel::Unix;
 use crate::kernel::driver::disksort::{self, Queue};
@@ -21,10 +22,11 @@ use std::collections::VecDeque;
 
 /// How it is decided that a sector on the present cylinder is near enough to
 /// transfer without a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionTest {
     /// hp.c 4.18 (March 1981) to 6.2: the head is in the last sectors of the
     /// track, wherever the wanted one is.
+    #[default]
     LastSectors,
     /// 6.3 (March 1984): the distance is above the maximum or below the
     /// minimum.
@@ -46,15 +48,13 @@ pub struct SearchLead {
     pub maximum_distance_sectors: u32,
 }
 
-/// The driver's constants and costs.
-#[derive(Clone, Debug)]
+/// The driver's constants and costs for a drive.
+#[derive(Clone, Debug, Default)]
 pub struct HpConfig {
     /// See [`PositionTest`].
     pub position_test: PositionTest,
-    /// Of each drive.
-    pub lead: Vec<SearchLead>,
-    /// See [`QueueOrder`].
-    pub order: QueueOrder,
+    /// See [`SearchLead`].
+    pub lead: SearchLead,
     /// Queueing a request.
     pub strategy: Time,
     /// Deciding how to start one, and telling the drive.
@@ -67,7 +67,9 @@ pub struct HpConfig {
 
 /// The driver.
 pub(crate) struct Hp {
-    config: HpConfig,
+    order: QueueOrder,
+    /// Of each drive of the computer.
+    configs: Vec<HpConfig>,
     /// Of each drive of the computer.
     units: RefCell<Vec<Unit>>,
     /// Its adaptors, and what it knows of each.
@@ -109,12 +111,12 @@ struct Adaptor {
 }
 
 impl Hp {
-    /// The driver of these adaptors, each with the drives that hang on it, on a
-    /// computer of so many drives.
+    /// The driver of these adaptors, each with the drives that hang on it, and with what
+    /// it has for each drive of the computer.
     pub(crate) fn new(
-        config: HpConfig,
+        order: QueueOrder,
+        configs: Vec<HpConfig>,
         adaptors: Vec<(Id<Massbus>, Vec<usize>)>,
-        drives: usize,
     ) -> Self {
         let unit = |drive: usize| Unit {
             // A drive of another driver's hangs on none of them, and is never asked for.
@@ -128,8 +130,9 @@ impl Hp {
             errors: 0,
         };
         Self {
-            config,
-            units: RefCell::new((0..drives).map(unit).collect()),
+            order,
+            units: RefCell::new((0..configs.len()).map(unit).collect()),
+            configs,
             controllers: adaptors.iter().map(|(id, _)| *id).collect(),
             adaptors: RefCell::new(adaptors.iter().map(|_| Adaptor::default()).collect()),
         }
@@ -143,13 +146,13 @@ impl Driver for Hp {
         self.controllers.clone()
     }
 
-    fn queueing(&self) -> Option<Time> {
-        Some(self.config.strategy)
+    fn queueing(&self, drive: usize) -> Option<Time> {
+        Some(self.configs[drive].strategy)
     }
 
     fn insert(&self, hardware: &Hardware, id: RequestId) {
         let unit = &mut self.units.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
+        disksort::queue(self.order, &mut unit.queue, (hardware, id));
     }
 
     async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
@@ -172,7 +175,7 @@ impl Driver for Hp {
             self.transfer_done(kernel, adaptor, done).await;
         }
         while let Some(place) = kernel.ask(controller, |massbus, _| massbus.take_attention()) {
-            let drive = kernel.ask(controller, |massbus, _| massbus.drive(place));
+            let drive = kernel.ask(controller, |massbus, _| massbus.drives().drive(place));
             self.found(kernel, drive);
             self.start_unit(kernel, Context::Handler, drive).await;
         }
@@ -200,16 +203,21 @@ impl Hp {
             }
             first
         };
-        kernel.unqueue(context, first, self.config.start).await;
+        let config = &self.configs[drive];
+        kernel.unqueue(context, first, config.start).await;
         let mut hardware = kernel.hardware.borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
         let found = self.units.borrow()[drive].found.is_some();
         let id = self.controllers[adaptor];
-        let searches = hardware.controllers.get(id).configured() > 1 && !found;
-        let slot = searches.then(|| search_slot(&hardware, &self.config, drive, first));
+        let (massbus, mut parts) = hardware.controller(id);
+        let searches = massbus.drives().count() > 1 && !found;
+        let slot = searches.then(|| {
+            let request = &parts.requests[first];
+            let mechanism = &parts.drives[massbus.drives().of(request)];
+            search_slot(mechanism, request, config)
+        });
         match slot.flatten() {
             Some(slot) => {
-                let (massbus, mut parts) = hardware.controller(id);
                 massbus.search(&kernel.surroundings(), &mut parts, first, slot);
             }
             None => {
@@ -239,7 +247,8 @@ impl Hp {
             (units[drive].queue[0].request, units[drive].found)
         };
         kernel.mark(first, Stage::ChannelWait);
-        kernel.map(context, first, self.config.map_register).await;
+        let register = self.configs[drive].map_register;
+        kernel.map(context, first, register).await;
         let around = kernel.surroundings();
         kernel.ask(self.controllers[adaptor], |massbus, parts| {
             massbus.transfer(&around, parts, first, found, repeat);
@@ -248,21 +257,14 @@ impl Hp {
 }
 
 /// The slot to search for; none if the transfer may start at once.
-fn search_slot(
-    hardware: &Hardware,
-    config: &HpConfig,
-    drive: usize,
-    first: RequestId,
-) -> Option<u32> {
-    let request = &hardware.requests[first];
-    let drive_state = &hardware.drives[drive];
-    let place = drive_state.geometry().locate(request.sector);
-    let lead = &config.lead[drive];
+fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> Option<u32> {
+    let place = mechanism.geometry().locate(request.sector);
+    let lead = &config.lead;
     let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
-    if place.cylinder != drive_state.cylinder() {
+    if place.cylinder != mechanism.cylinder() {
         return Some(target);
     }
-    let under_head = drive_state.slot_under_head(hardware_now(request));
+    let under_head = mechanism.slot_under_head(hardware_now(request));
     let distance = (target + 2 * place.slots - under_head - 1) % place.slots;
     let near = match config.position_test {
         PositionTest::LastSectors => under_head + 1 > place.slots - lead.window_sectors,
@@ -294,9 +296,8 @@ impl Hp {
 
     async fn transfer_done(&self, kernel: &Unix, adaptor: usize, done: Done) {
         let drive = kernel.hardware.borrow().requests[done.transfer].device;
-        kernel
-            .spend(Context::Handler, Stage::Driver, self.config.complete)
-            .await;
+        let cost = self.configs[drive].complete;
+        kernel.spend(Context::Handler, Stage::Driver, cost).await;
         if done.data_late {
             let errors = {
                 let errors = &mut self.units.borrow_mut()[drive].errors;

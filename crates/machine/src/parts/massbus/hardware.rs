@@ -2,6 +2,7 @@
 //! and search at once, data moves for one drive at a time, and the channel is
 //! held from the transfer command until the last sector.
 
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
@@ -73,8 +74,7 @@ impl MassbusConfig {
 pub struct Massbus {
     id: Id<Massbus>,
     config: MassbusConfig,
-    /// The drives that hang on it, by their numbers.
-    drives: Vec<usize>,
+    drives: Mechanisms,
     channel: Option<Channel>,
     /// A transfer that has ended, until the driver has seen it.
     done: Option<Done>,
@@ -175,10 +175,10 @@ impl Massbus {
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: MassbusConfig,
-        drives: Vec<usize>,
+        drives: Mechanisms,
         streams: Streams,
     ) -> Self {
-        let count = drives.len();
+        let count = drives.count();
         Self {
             id,
             config,
@@ -196,20 +196,9 @@ impl Massbus {
         }
     }
 
-    /// How many drives are configured on it.
-    pub fn configured(&self) -> usize {
-        self.drives.len()
-    }
-
-    /// The place on the adaptor of a drive.
-    pub fn place(&self, drive: usize) -> usize {
-        let place = self.drives.iter().position(|number| *number == drive);
-        place.expect("the drive hangs on this adaptor")
-    }
-
-    /// The drive at a place.
-    pub fn drive(&self, place: usize) -> usize {
-        self.drives[place]
+    /// The drives that are configured on it.
+    pub fn drives(&self) -> &Mechanisms {
+        &self.drives
     }
 
     /// Whether the channel can take a transfer.
@@ -250,12 +239,12 @@ impl Massbus {
         slot: u32,
     ) {
         let transfer = &mut parts.requests[id];
-        let place = self.place(transfer.device);
-        let drive = &mut parts.drives[transfer.device];
+        let place = self.drives.place(transfer.device);
+        let drive = &mut parts.drives[self.drives.at(place)];
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
-        let round = self.config.search_poll_per_drive.0 * self.drives.len() as u64;
+        let round = self.config.search_poll_per_drive.0 * self.drives.count() as u64;
         let noticed = self.poll.within(Time(round)) + self.config.search_command;
         let commanded = around.now() + self.config.command + noticed;
         transfer.mark(Stage::Command, moment(commanded));
@@ -303,7 +292,7 @@ impl Massbus {
         let commanded = now + self.config.command;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(commanded));
-        let drive = &mut parts.drives[transfer.device];
+        let drive = &mut parts.drives[self.drives.of(transfer)];
         let since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
         let passage = drive.transfer_watched(commanded, all, transfer.is_write(), since);
@@ -370,7 +359,7 @@ impl Massbus {
         if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
             // It is not noticed; the sector comes round again.
             let slot = search.slot;
-            let drive = &parts.drives[transfer.device];
+            let drive = &parts.drives[self.drives.of(transfer)];
             let again = now + Time(1);
             let again = again + drive.until_slot(again, slot);
             self.id
@@ -439,7 +428,7 @@ impl Massbus {
         self.channel_busy += now - channel.since;
         self.held = (channel.since, now);
         let transfer = &mut parts.requests[channel.transfer];
-        let drive = &mut parts.drives[transfer.device];
+        let drive = &mut parts.drives[self.drives.of(transfer)];
         if data_late {
             drive.cut_short(now);
             let late = Stage::MissedRevolution(Deadline::DataLate);

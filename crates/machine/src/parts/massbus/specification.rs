@@ -3,7 +3,6 @@
 use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
 use crate::catalogue::Reader;
-use crate::kernel::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
 use diskperf_sim::Time;
@@ -15,8 +14,8 @@ pub struct Specification {
     pub controller: MassbusConfig,
     /// Whether each drive has one for itself.
     pub separate: bool,
-    /// The driver's constants and costs.
-    pub driver: HpConfig,
+    /// The driver's constants and costs, for each drive of the computer.
+    pub driver: Vec<HpConfig>,
 }
 
 impl Described for Specification {
@@ -80,17 +79,12 @@ impl Described for Specification {
         let controller = self.controller.supposing(to.what_if);
         let streams = to.streams;
         let adaptor = |drives: Vec<usize>| {
-            let config = controller.clone();
-            let id =
-                to.add(|id, number| Massbus::new((id, number), config, drives.clone(), streams));
+            let (config, on_it) = (controller.clone(), to.mechanisms(&drives));
+            let id = to.add(|id, number| Massbus::new((id, number), config, on_it, streams));
             (id, drives)
         };
         let adaptors = groups.into_iter().map(adaptor).collect();
-        let driver = HpConfig {
-            order: to.order,
-            ..self.driver.clone()
-        };
-        Hp::new(driver, adaptors, to.drive_count)
+        Hp::new(to.order, self.driver.clone(), adaptors)
     }
 
     fn loses_data(&self) -> bool {
@@ -98,34 +92,20 @@ impl Described for Specification {
     }
 }
 
-/// The driver, which has numbers for each type of drive.
-fn read_hp(driver: &DriverReading<'_>) -> HpConfig {
-    let DriverReading {
-        drives, of, speed, ..
-    } = *driver;
-    let mut leads = vec![SearchLead::default(); drives.len()];
-    for place in of {
-        let drive = &drives[*place];
+/// The driver, which has numbers for each type of drive: for each drive of the computer.
+fn read_hp(driver: &DriverReading<'_>) -> Vec<HpConfig> {
+    let mut configs = vec![HpConfig::default(); driver.drives.len()];
+    for place in driver.of {
+        let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        let costs = read_hp_costs(&mut reader, speed);
-        let test = costs.position_test;
-        leads[*place] = read_lead(&mut reader, test, drive);
+        configs[*place] = read_hp_of(&mut reader, driver.speed, drive);
         reader.finish();
     }
-    let mut reader = driver.reader();
-    let first = of.first().map(|place| &drives[*place]);
-    reader.select("type", first.map_or("", |drive| &drive.driver_type));
-    let mut config = read_hp_costs(&mut reader, speed);
-    if let Some(drive) = first {
-        read_lead(&mut reader, config.position_test, drive);
-    }
-    reader.finish();
-    config.lead = leads;
-    config
+    configs
 }
 
-fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
+fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -> HpConfig {
     let position_test = reader.choice(
         "position_test",
         &[
@@ -144,12 +124,11 @@ fn read_hp_costs(reader: &mut Reader<'_>, speed: f64) -> HpConfig {
     let complete = cost("complete_ms", "seeing to a transfer that has ended");
     HpConfig {
         position_test,
-        lead: Vec::new(),
-        order: QueueOrder::Scan,
         strategy,
         start,
         complete,
         map_register: read_map_register(reader, speed),
+        lead: read_lead(reader, position_test, drive),
     }
 }
 

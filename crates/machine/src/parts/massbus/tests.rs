@@ -25,8 +25,7 @@ const LATE: Stage = Stage::MissedRevolution(Deadline::DataLate);
 
 /// An adaptor with drives at these phases.
 fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench<Massbus>> {
-    let numbers = (0..phases.len()).collect();
-    let massbus = |id, number| Massbus::new((id, number), config, numbers, Streams::new(1));
+    let massbus = |id, drives| Massbus::new(id, config, drives, Streams::new(1));
     let drives = phases.iter().map(|phase| drive(*phase)).collect();
     Bench::with(drives, massbus, Bus::new(10_000_000, 0.0))
 }
@@ -186,10 +185,13 @@ fn a_search_ends_in_the_nanosecond_of_its_slot() {
             on.search(id, slot);
             assert_eq!(on.told().await, Told::Found(0));
             let hardware = on.hardware.borrow();
-            let at = |time| hardware.drives[0].slot_under_head(time);
+            let at = |time| hardware.drives.mechanisms()[0].slot_under_head(time);
             assert_eq!(at(on.now() + Time(1)), slot);
             assert_eq!(at(Time(on.now().0 - 2)), (slot + SLOTS - 1) % SLOTS);
-            assert_eq!(u64::from(hardware.drives[0].cylinder()), cylinder);
+            assert_eq!(
+                u64::from(hardware.drives.mechanisms()[0].cylinder()),
+                cylinder
+            );
         }
     });
 }
@@ -411,7 +413,7 @@ fn late_data_cost_whole_revolutions() {
             let counted = on.ask(|controller, _, _| controller.data_late_errors());
             assert_eq!(counted, errors);
             let hardware = on.hardware.borrow();
-            let moved = hardware.drives[0].busy();
+            let moved = hardware.drives.mechanisms()[0].busy();
             let passed = slots(16) + Time(slots(1).0 * errors);
             assert_near(moved.transfer, passed, 2 + 2 * errors);
         });

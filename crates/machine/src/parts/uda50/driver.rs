@@ -75,7 +75,7 @@ impl Driver for Uda {
         vec![self.controller]
     }
 
-    fn queueing(&self) -> Option<Time> {
+    fn queueing(&self, _drive: usize) -> Option<Time> {
         None
     }
 

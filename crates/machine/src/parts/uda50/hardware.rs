@@ -7,6 +7,7 @@
 //! tell the host. Unless decoding
 //! overlaps, a drive's next command is decoded when the last one is finished.
 
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
@@ -49,6 +50,8 @@ pub struct Uda50Config {
 pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
+    drives: Mechanisms,
+    /// By the places of the drives.
     units: Vec<Unit>,
     /// Jobs for the controller's own processor, in order.
     engine: VecDeque<Job>,
@@ -65,8 +68,8 @@ pub struct Uda50 {
 }
 
 /// What belongs to one drive.
+#[derive(Clone, Default)]
 struct Unit {
-    drive: usize,
     /// Not yet decoded.
     queued: VecDeque<RequestId>,
     /// Decoded, and its data fetched, if it writes.
@@ -125,19 +128,13 @@ impl Controller for Uda50 {
 
 impl Uda50 {
     /// An idle controller with these drives.
-    pub fn new(id: Id<Self>, config: Uda50Config, drives: &[usize], spread: Stream) -> Self {
-        let unit = |drive: &usize| Unit {
-            drive: *drive,
-            queued: VecDeque::new(),
-            ready: VecDeque::new(),
-            in_flight: 0,
-            moving: false,
-        };
+    pub fn new(id: Id<Self>, config: Uda50Config, drives: Mechanisms, spread: Stream) -> Self {
         Self {
             id,
             buffer_free: config.buffer_sectors,
             config,
-            units: drives.iter().map(unit).collect(),
+            units: vec![Unit::default(); drives.count()],
+            drives,
             engine: VecDeque::new(),
             engine_working: false,
             engine_busy: Time::ZERO,
@@ -169,41 +166,32 @@ impl Uda50 {
     pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.takes_commands(), "a command without a credit");
         self.outstanding += 1;
-        let drive = parts.requests[id].device;
-        self.unit(drive).queued.push_back(id);
-        self.decode_next(around, parts, drive);
-    }
-
-    fn unit(&mut self, drive: usize) -> &mut Unit {
-        let mut units = self.units.iter_mut();
-        units
-            .find(|unit| unit.drive == drive)
-            .expect("the drive hangs on this controller")
+        let place = self.drives.place(parts.requests[id].device);
+        self.units[place].queued.push_back(id);
+        self.decode_next(around, parts, place);
     }
 
     /// Hands a drive's next command to the processor, if it may be decoded.
-    fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, drive: usize) {
+    fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
         let limit = if self.config.overlap_decode {
             u32::MAX
         } else {
             1
         };
-        let order = self.config.order;
-        let buffer_free = self.buffer_free;
-        let unit = self.unit(drive);
+        let unit = &self.units[place];
         if unit.in_flight >= limit {
             return;
         }
-        let Some(place) = choose(order, &unit.queued, drive, parts) else {
+        let Some(next) = self.choose(&unit.queued, place, parts) else {
             return;
         };
-        let id = unit.queued[place];
+        let id = unit.queued[next];
         let sectors = self.buffer_share(parts.requests[id].sectors);
-        let unit = self.unit(drive);
-        if sectors > buffer_free {
+        if sectors > self.buffer_free {
             return;
         }
-        unit.queued.remove(place);
+        let unit = &mut self.units[place];
+        unit.queued.remove(next);
         unit.in_flight += 1;
         self.buffer_free -= sectors;
         let request = &mut parts.requests[id];
@@ -246,12 +234,12 @@ impl Uda50 {
         let (Job::Decode(id) | Job::Finish(id)) = job;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(around.now()));
-        let drive = transfer.device;
+        let place = self.drives.place(transfer.device);
         match job {
             Job::Decode(_) if transfer.is_write() => self.over_bus(around, parts, id, Time::ZERO),
             Job::Decode(_) => {
-                self.unit(drive).ready.push_back(id);
-                self.move_next(around, parts, drive);
+                self.units[place].ready.push_back(id);
+                self.move_next(around, parts, place);
             }
             Job::Finish(_) => self.finished(around, parts, id),
         }
@@ -260,36 +248,34 @@ impl Uda50 {
 
     fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &parts.requests[id];
-        let drive = transfer.device;
+        let place = self.drives.place(transfer.device);
         self.buffer_free += self.buffer_share(transfer.sectors);
-        self.unit(drive).in_flight -= 1;
+        self.units[place].in_flight -= 1;
         self.outstanding -= 1;
         self.done.push_back(id);
         let task = self.interrupt.expect("the interrupt is connected");
         around.sim.wake(task);
         // Buffer has come free for whoever lacked it.
         for place in 0..self.units.len() {
-            let drive = self.units[place].drive;
-            self.decode_next(around, parts, drive);
+            self.decode_next(around, parts, place);
         }
     }
 
     /// Starts the drive on its next command that is ready.
-    fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, drive: usize) {
-        let order = self.config.order;
-        let unit = self.unit(drive);
-        if unit.moving {
+    fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
+        if self.units[place].moving {
             return;
         }
-        let Some(place) = choose(order, &unit.ready, drive, parts) else {
+        let Some(next) = self.choose(&self.units[place].ready, place, parts) else {
             return;
         };
-        let id = unit.ready.remove(place).expect("it is in the queue");
+        let unit = &mut self.units[place];
+        let id = unit.ready.remove(next).expect("it is in the queue");
         unit.moving = true;
         let now = around.now();
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::ControllerQueue, moment(now));
-        let drive = &mut parts.drives[transfer.device];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
         let (first, passage) = go_for((transfer, drive), now, all, late);
@@ -304,20 +290,21 @@ impl Uda50 {
         if transfer.is_write() {
             return;
         }
-        let drive = &parts.drives[transfer.device];
+        let drive = &parts.drives[self.drives.of(transfer)];
         let ends = drive.last_transfer().expect("the drive transfers");
         self.over_bus(around, parts, id, ends);
     }
 
     fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &mut parts.requests[id];
-        mark_passing(transfer, &mut parts.drives[transfer.device], around.now());
-        let drive = transfer.device;
+        let place = self.drives.place(transfer.device);
+        let drive = &mut parts.drives[self.drives.at(place)];
+        mark_passing(transfer, drive, around.now());
         if transfer.is_write() {
             self.finish(around, parts, id);
         }
-        self.unit(drive).moving = false;
-        self.move_next(around, parts, drive);
+        self.units[place].moving = false;
+        self.move_next(around, parts, place);
     }
 
     fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
@@ -348,12 +335,16 @@ impl Uda50 {
         if transfer.is_write() || now > not_before {
             transfer.mark(Stage::BusWait, moment(now));
         }
-        let sector_bytes = u64::from(parts.drives[transfer.device].geometry().sector_bytes());
+        let sector_bytes = u64::from(
+            parts.drives[self.drives.of(transfer)]
+                .geometry()
+                .sector_bytes(),
+        );
         let one = parts.bus.time(sector_bytes);
         let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
         let ends = (now + all).max(not_before + one);
         if transfer.is_write() {
-            let drive = &parts.drives[transfer.device];
+            let drive = &parts.drives[self.drives.of(transfer)];
             let slots = drive.geometry().division(drive.cylinder());
             let media = drive.rotation().slots(transfer.sectors, slots);
             // The slower bus needs this much of a start; the buffer takes up
@@ -374,7 +365,11 @@ impl Uda50 {
         self.bus_working = false;
         let now = around.now();
         let transfer = &mut parts.requests[id];
-        let sector_bytes = u64::from(parts.drives[transfer.device].geometry().sector_bytes());
+        let sector_bytes = u64::from(
+            parts.drives[self.drives.of(transfer)]
+                .geometry()
+                .sector_bytes(),
+        );
         parts.bus.stop(
             around,
             bus_rate(transfer.sectors, sector_bytes, now - since),
@@ -389,37 +384,33 @@ impl Uda50 {
     fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::BusTransfer, moment(around.now()));
-        let drive = transfer.device;
-        self.unit(drive).ready.push_back(id);
-        self.move_next(around, parts, drive);
+        let place = self.drives.place(transfer.device);
+        self.units[place].ready.push_back(id);
+        self.move_next(around, parts, place);
+    }
+
+    /// The place in a queue of a drive of the command that is next.
+    fn choose(
+        &self,
+        queue: &VecDeque<RequestId>,
+        place: usize,
+        parts: &Parts<'_>,
+    ) -> Option<usize> {
+        match self.config.order {
+            Order::Arrival => (!queue.is_empty()).then_some(0),
+            Order::Nearest => {
+                let drive = &parts.drives[self.drives.at(place)];
+                let cylinder = |sector| drive.geometry().locate(sector).cylinder;
+                let distance = |id: &RequestId| {
+                    cylinder(parts.requests[*id].sector).abs_diff(drive.cylinder())
+                };
+                // The first of equals: `min_by_key` keeps the earlier one.
+                (0..queue.len()).min_by_key(|next| distance(&queue[*next]))
+            }
+        }
     }
 }
 
 fn bus_rate(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
     u64::from(sectors) * sector_bytes * 1_000_000_000 / span.0.max(1)
-}
-
-/// The place in a queue of the command that is next.
-fn choose(
-    order: Order,
-    queue: &VecDeque<RequestId>,
-    drive: usize,
-    parts: &Parts<'_>,
-) -> Option<usize> {
-    match order {
-        Order::Arrival => (!queue.is_empty()).then_some(0),
-        Order::Nearest => {
-            let drive = &parts.drives[drive];
-            let distance = |id: &RequestId| {
-                let sector = parts.requests[*id].sector;
-                drive
-                    .geometry()
-                    .locate(sector)
-                    .cylinder
-                    .abs_diff(drive.cylinder())
-            };
-            // The first of equals: `min_by_key` keeps the earlier one.
-            (0..queue.len()).min_by_key(|place| distance(&queue[*place]))
-        }
-    }
 }

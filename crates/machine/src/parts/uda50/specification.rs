@@ -28,7 +28,8 @@ impl Described for Specification {
     }
 
     fn attach(&self, to: &mut Attaching<'_>) -> Uda {
-        let (config, drives, streams) = (self.controller.clone(), to.drives, to.streams);
+        let (config, streams) = (self.controller.clone(), to.streams);
+        let drives = to.mechanisms(to.drives);
         let controller = to.add(|id, number| {
             let spread = streams.stream(&format!("controller.{number}.spread"));
             Uda50::new(id, config, drives, spread)

@@ -25,9 +25,8 @@ const FINISH: Time = Time(2_160_000);
 /// A controller with this many drives, and a bus of this many bytes per
 /// second.
 fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench<Uda50>> {
-    let numbers: Vec<usize> = (0..drives).collect();
-    let uda50 = |id, _| Uda50::new(id, config, &numbers, stream("spread"));
-    let drives = numbers.iter().map(|_| drive(0)).collect();
+    let uda50 = |(id, _), drives| Uda50::new(id, config, drives, stream("spread"));
+    let drives = (0..drives).map(|_| drive(0)).collect();
     Bench::with(drives, uda50, Bus::new(bytes_per_s, 0.0))
 }
 

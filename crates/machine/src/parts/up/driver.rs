@@ -26,13 +26,11 @@ pub struct Lead {
     pub window_sectors: u32,
 }
 
-/// The driver's constants and costs.
-#[derive(Clone, Debug)]
+/// The driver's constants and costs for a drive.
+#[derive(Clone, Debug, Default)]
 pub struct UpConfig {
-    /// Of each drive.
-    pub lead: Vec<Lead>,
-    /// See [`QueueOrder`].
-    pub order: QueueOrder,
+    /// See [`Lead`].
+    pub lead: Lead,
     /// Queueing a request.
     pub strategy: Time,
     /// Deciding how to start one, and telling the drive.
@@ -45,7 +43,9 @@ pub struct UpConfig {
 
 /// The driver.
 pub(crate) struct UpDriver {
-    config: UpConfig,
+    order: QueueOrder,
+    /// Of each drive of the computer.
+    configs: Vec<UpConfig>,
     controller: Id<Up>,
     state: RefCell<State>,
 }
@@ -83,13 +83,13 @@ impl Driver for UpDriver {
         vec![self.controller]
     }
 
-    fn queueing(&self) -> Option<Time> {
-        Some(self.config.strategy)
+    fn queueing(&self, drive: usize) -> Option<Time> {
+        Some(self.configs[drive].strategy)
     }
 
     fn insert(&self, hardware: &Hardware, id: RequestId) {
         let unit = &mut self.state.borrow_mut().units[hardware.requests[id].device];
-        disksort::queue(self.config.order, &mut unit.queue, (hardware, id));
+        disksort::queue(self.order, &mut unit.queue, (hardware, id));
     }
 
     async fn give(&self, kernel: &Unix, context: Context<'_>, drive: usize) {
@@ -116,16 +116,17 @@ impl Driver for UpDriver {
 }
 
 impl UpDriver {
-    /// The driver of this controller, on a computer of so many drives.
-    pub(crate) fn new(config: UpConfig, controller: Id<Up>, drives: usize) -> Self {
+    /// The driver of this controller, with what it has for each drive of the computer.
+    pub(crate) fn new(order: QueueOrder, configs: Vec<UpConfig>, controller: Id<Up>) -> Self {
         let state = State {
-            units: vec![Unit::default(); drives],
+            units: vec![Unit::default(); configs.len()],
             waiting: VecDeque::new(),
             repeat: false,
             soft: Vec::new(),
         };
         Self {
-            config,
+            order,
+            configs,
             controller,
             state: RefCell::new(state),
         }
@@ -142,9 +143,10 @@ impl UpDriver {
             };
             (first.request, unit.found.is_some())
         };
-        kernel.unqueue(context, first, self.config.start).await;
+        let start = self.configs[drive].start;
+        kernel.unqueue(context, first, start).await;
         let (configured, idle) =
-            kernel.ask(self.controller, |up, _| (up.configured(), up.is_idle()));
+            kernel.ask(self.controller, |up, _| (up.drives().count(), up.is_idle()));
         let mut state = self.state.borrow_mut();
         if found || configured == 1 {
             state.waiting.push_back(drive);
@@ -162,11 +164,12 @@ impl UpDriver {
 
     /// The slot to search for; none if the transfer may start at once.
     fn search_slot(&self, kernel: &Unix, first: RequestId) -> Option<u32> {
-        let hardware = kernel.hardware.borrow();
-        let request = &hardware.requests[first];
-        let drive = &hardware.drives[request.device];
+        let mut hardware = kernel.hardware.borrow_mut();
+        let (up, parts) = hardware.controller(self.controller);
+        let request = &parts.requests[first];
+        let drive = &parts.drives[up.drives().of(request)];
         let place = drive.geometry().locate(request.sector);
-        let lead = self.config.lead[request.device];
+        let lead = &self.configs[request.device].lead;
         let target = (place.slot + place.slots - lead.lead_sectors % place.slots) % place.slots;
         if place.cylinder != drive.cylinder() {
             return Some(target);
@@ -182,17 +185,18 @@ impl UpDriver {
         if !kernel.ask(self.controller, |up, _| up.is_idle()) {
             return;
         }
-        let (first, found, repeat) = {
+        let (drive, first, found, repeat) = {
             let mut state = self.state.borrow_mut();
             let Some(drive) = state.waiting.pop_front() else {
                 return;
             };
             let repeat = std::mem::take(&mut state.repeat);
             let unit = &state.units[drive];
-            (unit.queue[0].request, unit.found, repeat)
+            (drive, unit.queue[0].request, unit.found, repeat)
         };
         kernel.mark(first, Stage::ChannelWait);
-        kernel.map(context, first, self.config.map_register).await;
+        let register = self.configs[drive].map_register;
+        kernel.map(context, first, register).await;
         let around = kernel.surroundings();
         kernel.ask(self.controller, |up, parts| {
             up.transfer(&around, parts, (first, found, repeat));
@@ -207,9 +211,8 @@ impl UpDriver {
 
     async fn transfer_done(&self, kernel: &Unix, done: Done) {
         let drive = kernel.hardware.borrow().requests[done.request].device;
-        kernel
-            .spend(Context::Handler, Stage::Driver, self.config.complete)
-            .await;
+        let cost = self.configs[drive].complete;
+        kernel.spend(Context::Handler, Stage::Driver, cost).await;
         if done.data_late {
             let state = &mut *self.state.borrow_mut();
             let unit = &mut state.units[drive];

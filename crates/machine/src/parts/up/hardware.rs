@@ -5,6 +5,7 @@
 //! A sector that begins to pass while the buffer is full, or that is to be written and
 //! is not in the buffer, is lost: data is late, and the transfer ends there.
 
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{late_stage, mark_move, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
@@ -27,8 +28,7 @@ pub struct UpHardwareConfig {
 pub struct Up {
     id: Id<Up>,
     config: UpHardwareConfig,
-    /// The drives that hang on it, by their numbers.
-    drives: Vec<usize>,
+    drives: Mechanisms,
     transfer: Option<Transfer>,
     /// A transfer that has ended, until the driver has seen it.
     done: Option<Done>,
@@ -108,25 +108,25 @@ impl Up {
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: UpHardwareConfig,
-        drives: &[usize],
+        drives: Mechanisms,
         streams: Streams,
     ) -> Self {
         Self {
             id,
             config,
-            drives: drives.to_vec(),
+            attention: vec![false; drives.count()],
+            drives,
             transfer: None,
             done: None,
-            attention: vec![false; drives.len()],
             busy: Time::ZERO,
             grants: streams.stream(&format!("controller.{number}.grants")),
             interrupt: None,
         }
     }
 
-    /// How many drives are configured on it.
-    pub fn configured(&self) -> usize {
-        self.drives.len()
+    /// The drives that are configured on it.
+    pub fn drives(&self) -> &Mechanisms {
+        &self.drives
     }
 
     /// Whether it can take a transfer, or a search.
@@ -143,7 +143,7 @@ impl Up {
     pub fn take_attention(&mut self) -> Option<usize> {
         let place = self.attention.iter().position(|raised| *raised)?;
         self.attention[place] = false;
-        Some(self.drives[place])
+        Some(self.drives.drive(place))
     }
 
     /// Has a drive move to a request's cylinder and say when `slot` comes by there.
@@ -159,9 +159,8 @@ impl Up {
     ) {
         assert!(self.transfer.is_none(), "a search while data moves");
         let request = &mut parts.requests[id];
-        let place = self.drives.iter().position(|one| *one == request.device);
-        let place = place.expect("the drive hangs on this controller");
-        let drive = &mut parts.drives[request.device];
+        let place = self.drives.place(request.device);
+        let drive = &mut parts.drives[self.drives.at(place)];
         let cylinder = drive.geometry().locate(request.sector).cylinder;
         let commanded = around.now() + self.config.command;
         request.mark(Stage::Command, moment(commanded));
@@ -190,7 +189,7 @@ impl Up {
     ) {
         assert!(self.is_idle(), "one transfer at a time");
         let request = &mut parts.requests[id];
-        let drive = &mut parts.drives[request.device];
+        let drive = &mut parts.drives[self.drives.of(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
         let over_bus = parts.bus.time(sector_bytes);
         let mut commanded = around.now() + self.config.command;
@@ -286,7 +285,7 @@ impl Up {
         parts.bus.stop(around, transfer.rate);
         self.busy += around.now() - transfer.since;
         let request = &mut parts.requests[transfer.request];
-        let drive = &mut parts.drives[request.device];
+        let drive = &mut parts.drives[self.drives.of(request)];
         if transfer.data_late {
             drive.cut_short(transfer.passed);
             let late = Stage::MissedRevolution(Deadline::DataLate);

@@ -3,7 +3,6 @@
 use super::driver::{Lead, UpConfig, UpDriver};
 use super::hardware::{Up, UpHardwareConfig};
 use crate::catalogue::Reader;
-use crate::kernel::driver::QueueOrder;
 use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
 use crate::specification::{LONGEST_MS, scaled};
 use diskperf_sim::Time;
@@ -13,8 +12,8 @@ use diskperf_sim::Time;
 pub struct Specification {
     /// How it is built.
     pub controller: UpHardwareConfig,
-    /// The driver's constants and costs.
-    pub driver: UpConfig,
+    /// The driver's constants and costs, for each drive of the computer.
+    pub driver: Vec<UpConfig>,
 }
 
 impl Described for Specification {
@@ -38,13 +37,10 @@ impl Described for Specification {
     }
 
     fn attach(&self, to: &mut Attaching<'_>) -> UpDriver {
-        let (config, drives, streams) = (self.controller.clone(), to.drives, to.streams);
+        let (config, streams) = (self.controller.clone(), to.streams);
+        let drives = to.mechanisms(to.drives);
         let controller = to.add(|id, number| Up::new((id, number), config, drives, streams));
-        let driver = UpConfig {
-            order: to.order,
-            ..self.driver.clone()
-        };
-        UpDriver::new(driver, controller, to.drive_count)
+        UpDriver::new(to.order, self.driver.clone(), controller)
     }
 
     fn loses_data(&self) -> bool {
@@ -52,41 +48,39 @@ impl Described for Specification {
     }
 }
 
-/// The driver, which has numbers for each type of drive.
-fn read_driver(driver: &DriverReading<'_>) -> UpConfig {
-    let mut config = UpConfig {
-        lead: vec![Lead::default(); driver.drives.len()],
-        order: QueueOrder::Scan,
-        strategy: Time::ZERO,
-        start: Time::ZERO,
-        map_register: Time::ZERO,
-        complete: Time::ZERO,
-    };
+/// The driver, which has numbers for each type of drive: for each drive of the computer.
+fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
+    let mut configs = vec![UpConfig::default(); driver.drives.len()];
     for place in driver.of {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        let slots = drive.slots();
-        config.lead[*place] = read_lead(&mut reader, slots);
+        let lead = read_lead(&mut reader, drive.slots());
         let mut cost = |key, doc| {
             let cost = reader.milliseconds(key, 0.0..=LONGEST_MS, doc);
             scaled(cost, driver.speed)
         };
-        config.strategy = cost("strategy_ms", "queueing a request");
-        config.start = cost(
+        let strategy = cost("strategy_ms", "queueing a request");
+        let start = cost(
             "start_ms",
             "deciding how to start one, and telling the drive",
         );
-        config.complete = cost("complete_ms", "seeing to a transfer that has ended");
+        let complete = cost("complete_ms", "seeing to a transfer that has ended");
         let register = reader.microseconds(
             "map_register_us",
             0.0..=LONGEST_MS,
             "loading a map register, one for each 512 bytes",
         );
-        config.map_register = scaled(register, driver.speed);
+        configs[*place] = UpConfig {
+            lead,
+            strategy,
+            start,
+            map_register: scaled(register, driver.speed),
+            complete,
+        };
         reader.finish();
     }
-    config
+    configs
 }
 
 fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {

@@ -17,7 +17,7 @@ fn controller(buffer_sectors: u32, grant: Time, bytes_per_s: u64) -> Rc<Bench<Up
     };
     Bench::with(
         vec![drive(0), drive(0)],
-        |id, number| Up::new((id, number), config, &[0, 1], Streams::new(1)),
+        |id, drives| Up::new(id, config, drives, Streams::new(1)),
         Bus::new(bytes_per_s, 0.0),
     )
 }
@@ -72,7 +72,7 @@ fn a_bus_that_is_slower_than_the_drive_loses_what_the_buffer_cannot_hold() {
             assert!(long.data_late);
             let lost = Stage::MissedRevolution(Deadline::DataLate);
             assert!(on.span(long.request, lost) > Time::ZERO);
-            let moved = on.hardware.borrow().drives[0].busy().bytes;
+            let moved = on.hardware.borrow().drives.mechanisms()[0].busy().bytes;
             assert!((5 * 512..=20 * 512).contains(&(moved - 6 * 512)), "{moved}");
         });
     }

@@ -129,7 +129,7 @@ impl Driver for VmeDriver {
         vec![self.controller]
     }
 
-    fn queueing(&self) -> Option<Time> {
+    fn queueing(&self, _drive: usize) -> Option<Time> {
         Some(self.config.strategy)
     }
 

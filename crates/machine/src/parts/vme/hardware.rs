@@ -17,6 +17,7 @@ mod stream;
 pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
 use crate::hardware::cache::{Cache, CacheStatistics};
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::{Hint, Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
 use adaptive::Rehearsal;
@@ -153,6 +154,8 @@ pub struct Vme {
     id: Id<Vme>,
     config: VmeConfig,
     cache: Cache,
+    drives: Mechanisms,
+    /// By the places of the drives.
     units: Vec<Unit>,
     /// Until when its processor has something to do.
     engine_free: Time,
@@ -247,7 +250,7 @@ impl Vme {
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: VmeConfig,
-        drives: &[usize],
+        drives: Mechanisms,
         streams: Streams,
     ) -> Self {
         Self {
@@ -255,7 +258,8 @@ impl Vme {
             poll: streams.stream(&format!("controller.{number}.poll")),
             cache: Cache::new(config.caching.capacity_sectors()),
             config,
-            units: drives.iter().map(|drive| Unit::new(*drive)).collect(),
+            units: (0..drives.count()).map(|_| Unit::default()).collect(),
+            drives,
             engine_free: Time::ZERO,
             moving: Vec::new(),
             done: VecDeque::new(),
@@ -294,7 +298,7 @@ impl Vme {
 
     fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &parts.requests[id];
-        let place = self.place_of(transfer.device);
+        let place = self.drives.place(transfer.device);
         let command = Command {
             id,
             next: transfer.sector,
@@ -327,19 +331,14 @@ impl Vme {
             return;
         }
         let transfer = &parts.requests[id];
-        let place = self.place_of(transfer.device);
+        let place = self.drives.place(transfer.device);
         let rehearsal = Rehearsal {
             config: &self.config,
-            drive: &parts.drives[transfer.device],
+            drive: &parts.drives[self.drives.at(place)],
             bus: parts.bus,
         };
         let watch = &mut self.units[place].watch;
         watch.come(now, (id, transfer), &rehearsal);
-    }
-
-    fn place_of(&self, drive: usize) -> usize {
-        let place = self.units.iter().position(|unit| unit.drive == drive);
-        place.expect("the drive hangs on this controller")
     }
 
     /// A read: what is in the cache, what is passing, and the rest.
@@ -384,12 +383,11 @@ impl Vme {
         if !command.policy.search {
             return 0;
         }
-        let drive = self.units[place].drive;
-        let held = self.cache.prefix(drive, command.next, command.end);
+        let held = self.cache.prefix(place, command.next, command.end);
         if held == 0 {
             return 0;
         }
-        self.cache.touch(drive, command.next, command.next + held);
+        self.cache.touch(place, command.next, command.next + held);
         let start = around.now().max(self.engine_free).max(command.ready);
         command.ready = start + Time(self.config.move_per_sector.0 * held);
         self.engine_free = command.ready;
@@ -411,22 +409,23 @@ impl Vme {
         self.absorb(place, around.now());
         let class = parts.requests[command.id].hint;
         self.statistics[class as usize].writes += 1;
-        let drive = self.units[place].drive;
         match &self.config.caching {
             Caching::Tracks {
                 flushed_by_writes: true,
                 ..
             } => self.cache.clear(),
             _ => {
-                self.cache.remove(drive, command.next, command.end);
+                self.cache.remove(place, command.next, command.end);
             }
         }
         if command.policy.save_writes {
-            self.cache.insert(drive, command.next, command.end);
+            self.cache.insert(place, command.next, command.end);
         }
         let sectors = command.end - command.next;
         let start = around.now().max(self.engine_free);
-        let sector_bytes = parts.drives[drive].geometry().sector_bytes();
+        let sector_bytes = parts.drives[self.drives.at(place)]
+            .geometry()
+            .sector_bytes();
         let per_sector = self
             .config
             .move_per_sector
@@ -449,8 +448,8 @@ impl Vme {
         (id, sectors): (RequestId, u64),
         (from, to): (Time, Time),
     ) {
-        let drive = parts.requests[id].device;
-        let bytes = sectors * u64::from(parts.drives[drive].geometry().sector_bytes());
+        let drive = &parts.drives[self.drives.of(&parts.requests[id])];
+        let bytes = sectors * u64::from(drive.geometry().sector_bytes());
         let span = (to - from).0.max(1);
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
         self.id.schedule(around, from, VmeEvent::Moves(id, rate));
@@ -470,7 +469,7 @@ impl Vme {
             *of != id
         });
         if self.config.caching.adapts() {
-            let place = self.place_of(parts.requests[id].device);
+            let place = self.drives.place(parts.requests[id].device);
             self.units[place].watch.ended(around.now(), id);
         }
         self.done.push_back(id);

@@ -31,7 +31,8 @@ impl Described for Specification {
     }
 
     fn attach(&self, to: &mut Attaching<'_>) -> VmeDriver {
-        let (config, drives, streams) = (self.controller.clone(), to.drives, to.streams);
+        let (config, streams) = (self.controller.clone(), to.streams);
+        let drives = to.mechanisms(to.drives);
         let controller = to.add(|id, number| Vme::new((id, number), config, drives, streams));
         let driver = VmeDriverConfig {
             order: to.order,

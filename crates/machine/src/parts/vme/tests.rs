@@ -20,7 +20,7 @@ fn controller(caching: Caching) -> Rc<Bench<Vme>> {
         caching,
         maintenance: None,
     };
-    let vme = |id, number| Vme::new((id, number), config, &[0], Streams::new(1));
+    let vme = |id, drives| Vme::new(id, config, drives, Streams::new(1));
     Bench::with(vec![drive(0)], vme, Bus::new(1_000_000_000, 0.0))
 }
 
@@ -71,7 +71,9 @@ impl Bench<Vme> {
     }
 
     fn transfers_of_the_drive(&self) -> u64 {
-        self.hardware.borrow().drives[0].busy().transfers
+        self.hardware.borrow().drives.mechanisms()[0]
+            .busy()
+            .transfers
     }
 }
 
@@ -119,7 +121,7 @@ fn reading_ahead_stops_where_its_bits_say() {
         bench.run(async move {
             inner.carry_out(0, 0, 16, false).await;
             inner.rest(Time::from_millis(100)).await;
-            let bytes = inner.hardware.borrow().drives[0].busy().bytes;
+            let bytes = inner.hardware.borrow().drives.mechanisms()[0].busy().bytes;
             assert_eq!(bytes / 512, end, "{bits}");
             let count = (end - 16) as u32;
             assert_eq!(inner.carry_out(1, 16, count, false).await, held(count));
@@ -330,7 +332,7 @@ proptest! {
                 inner.ended().await;
             }
             inner.rest(Time::from_millis(1000)).await;
-            let busy = inner.hardware.borrow().drives[0].busy();
+            let busy = inner.hardware.borrow().drives.mechanisms()[0].busy();
             assert!(busy.positioning + busy.latency + busy.transfer <= inner.now());
         });
     }

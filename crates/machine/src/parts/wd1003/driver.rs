@@ -106,7 +106,7 @@ impl Driver for Hd {
         vec![self.controller]
     }
 
-    fn queueing(&self) -> Option<Time> {
+    fn queueing(&self, _drive: usize) -> Option<Time> {
         Some(self.config.strategy)
     }
 

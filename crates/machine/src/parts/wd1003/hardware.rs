@@ -6,6 +6,7 @@
 //! command waits for it to come round again. A sector that is written waits in
 //! the buffer for its place on the track.
 
+use crate::hardware::drives::Mechanisms;
 use crate::hardware::marking::{go_for, mark_passing};
 use crate::hardware::{Parts, RequestId, Surroundings, moment};
 use crate::parts::{Controller, Id};
@@ -28,6 +29,7 @@ pub struct Wd1003Config {
 pub struct Wd1003 {
     id: Id<Wd1003>,
     config: Wd1003Config,
+    drives: Mechanisms,
     command: Option<Command>,
     /// Sectors that have been read and not been fetched.
     full: u32,
@@ -101,11 +103,17 @@ impl Controller for Wd1003 {
 }
 
 impl Wd1003 {
-    /// An idle controller, of this number among all.
-    pub fn new((id, number): (Id<Self>, usize), config: Wd1003Config, streams: Streams) -> Self {
+    /// An idle controller with these drives, of this number among all.
+    pub fn new(
+        (id, number): (Id<Self>, usize),
+        config: Wd1003Config,
+        drives: Mechanisms,
+        streams: Streams,
+    ) -> Self {
         Self {
             id,
             config,
+            drives,
             command: None,
             full: 0,
             poll: streams.stream(&format!("controller.{number}.poll")),
@@ -206,7 +214,7 @@ impl Wd1003 {
         let now = around.now();
         let command = self.command.as_mut().expect("a command is under way");
         let transfer = &mut parts.requests[command.transfer];
-        let drive = &mut parts.drives[transfer.device];
+        let drive = &mut parts.drives[self.drives.of(transfer)];
         let sector = transfer.sector + u64::from(command.passed);
         let left = transfer.sectors - command.passed;
         go_for((transfer, drive), now, (sector, left), late);
@@ -221,7 +229,7 @@ impl Wd1003 {
         let command = self.command.as_mut().expect("a command is under way");
         command.passed += 1;
         let transfer = &mut parts.requests[command.transfer];
-        mark_passing(transfer, &mut parts.drives[transfer.device], now);
+        mark_passing(transfer, &mut parts.drives[self.drives.of(transfer)], now);
         let task = self.interrupt.expect("its interrupt is connected");
         around.sim.wake(task);
         let goes_on = if transfer.is_write() {
@@ -240,7 +248,7 @@ impl Wd1003 {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
             command.stopped = true;
-            parts.drives[transfer.device].cut_short(now);
+            parts.drives[self.drives.of(transfer)].cut_short(now);
         }
     }
 }

@@ -29,7 +29,8 @@ impl Described for Specification {
 
     fn attach(&self, to: &mut Attaching<'_>) -> Hd {
         let (config, streams) = (self.controller.clone(), to.streams);
-        let controller = to.add(|id, number| Wd1003::new((id, number), config, streams));
+        let drives = to.mechanisms(to.drives);
+        let controller = to.add(|id, number| Wd1003::new((id, number), config, drives, streams));
         let driver = HdConfig {
             order: to.order,
             ..self.driver.clone()

@@ -15,7 +15,7 @@ fn config(buffer_sectors: u32) -> Wd1003Config {
 }
 
 fn controller(config: Wd1003Config) -> Rc<Bench<Wd1003>> {
-    let wd1003 = |id, number| Wd1003::new((id, number), config, Streams::new(1));
+    let wd1003 = |id, drives| Wd1003::new(id, config, drives, Streams::new(1));
     Bench::with(vec![drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
 }
 

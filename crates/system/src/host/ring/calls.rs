@@ -103,13 +103,20 @@ impl Host {
         }
     }
 
-    pub(crate) fn count_calls(&mut self) {
-        self.load = Some(Box::new(LoadRecorder::of_calls()));
+    pub(crate) fn say_of_end(&mut self, text: String) {
+        if let Some(load) = &mut self.load {
+            load.say_of_end(text);
+        }
+    }
+
+    pub(crate) fn count_calls(&mut self, interval: Nanoseconds) {
+        self.load = Some(Box::new(LoadRecorder::of_calls(interval)));
     }
 
     pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
         if let Some(load) = &mut self.load {
-            load.called(call, bytes, took, monotonic());
+            let since_start = monotonic().since(self.started.time);
+            load.called(call, bytes, took, since_start);
         }
     }
 

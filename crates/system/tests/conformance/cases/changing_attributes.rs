@@ -1,6 +1,8 @@
 //! fchown, fchmod, chown, chmod and utimes.
 
-use super::steps::{contents, make, make_open, offset, pattern, refused, seek, whole, write_all};
+use super::steps::{
+    NOWHERE, contents, make, make_open, offset, pattern, refused, seek, whole, write_all,
+};
 use crate::cases::{WRITE_END, World};
 use diskperf_system::{Errno, File, Open, Result};
 
@@ -77,13 +79,7 @@ pub(crate) async fn the_top_can_be_changed(system: &mut World) {
 
 pub(crate) async fn what_is_not_there_is_not_found(system: &mut World) {
     make(system, "/mnt0/file", b"data").await;
-    for (path, errno) in [
-        ("/mnt0/missing", Errno::NoEntry),
-        ("/mnt0/missing/file", Errno::NoEntry),
-        ("/mnt0/file/below", Errno::NotDirectory),
-        ("/mnt9/file", Errno::NoEntry),
-        ("/etc/passwd", Errno::NoEntry),
-    ] {
+    for (path, errno) in NOWHERE {
         for result in change_named(system, path).await {
             refused(result, errno);
         }

@@ -2,62 +2,21 @@
 
 use super::World;
 use super::steps::{make, make_open, pattern, read, refused, seek};
+use crate::requests::{self, BLOCK, all, reads, request};
 use diskperf_system::{Completion, Errno, File, Open, Operation, Result, RingOptions, Submission};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeSet;
 
-const BLOCK: u32 = 4096;
-
 fn options(system: &World, depth: u32) -> RingOptions {
     RingOptions {
-        depth,
-        buffer_bytes: BLOCK,
-        seed: 24,
-        compressible_percent: 0,
-        engine: system.engine,
-        poll: false,
         interval: Nanoseconds::from_millis(1),
+        ..requests::options(depth, system.engine)
     }
 }
 
 async fn open_ring(system: &mut World, depth: u32, file: File) -> Result<()> {
     let options = options(system, depth);
     system.open_ring(options, &[file]).await
-}
-
-/// A request for one whole block.
-fn request(operation: Operation, file: File, slot: u32, block: u64) -> Submission {
-    Submission {
-        operation,
-        file,
-        offset_bytes: block * u64::from(BLOCK),
-        bytes: BLOCK,
-        slot,
-        intended: None,
-    }
-}
-
-/// Submits these, and takes all; their results by slot.
-async fn all(
-    system: &mut World,
-    submissions: &[Submission],
-) -> Vec<std::result::Result<u32, Errno>> {
-    system.submit(submissions).await.unwrap();
-    let mut completions = Vec::new();
-    let reaped = system.reap(submissions.len(), None, &mut completions).await;
-    reaped.unwrap();
-    completions.sort_by_key(|completion| completion.slot);
-    let slots: Vec<u32> = completions
-        .iter()
-        .map(|completion| completion.slot)
-        .collect();
-    let mut expected: Vec<u32> = submissions.iter().map(|request| request.slot).collect();
-    expected.sort_unstable();
-    assert_eq!(slots, expected, "each slot completes once");
-    completions
-        .iter()
-        .map(|completion| completion.result)
-        .collect()
 }
 
 /// A file of so many blocks, open for both, with a ring to it.
@@ -75,9 +34,7 @@ fn start_measuring(system: &mut World) {
 pub(crate) async fn the_end_of_a_file_cuts_a_read_short(system: &mut World) {
     let file = make_open(system, "/mnt0/file", &pattern(10_000)).await;
     open_ring(system, 4, file).await.unwrap();
-    let reads: Vec<Submission> = (0..4)
-        .map(|slot| request(Operation::Read, file, slot, u64::from(slot)))
-        .collect();
+    let reads = reads(file, 0..4);
     let results = all(system, &reads).await;
     assert_eq!(results, [Ok(4096), Ok(4096), Ok(10_000 - 8192), Ok(0)]);
     if let Some(buffer) = system.ring_buffer(2) {
@@ -349,9 +306,7 @@ pub(crate) async fn what_a_ring_moved_is_counted(system: &mut World) {
 pub(crate) async fn a_restart_forgets_the_ramp(system: &mut World) {
     let file = with_ring(system, 4, 4).await;
     start_measuring(system);
-    let reads: Vec<Submission> = (0..4)
-        .map(|slot| request(Operation::Read, file, slot, u64::from(slot)))
-        .collect();
+    let reads = reads(file, 0..4);
     all(system, &reads).await;
     system.submit(&reads).await.unwrap();
     system.restart_measuring().unwrap();

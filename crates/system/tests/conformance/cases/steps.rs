@@ -19,6 +19,15 @@ pub(crate) fn refused<T: Debug>(result: Result<T>, errno: Errno) {
     }
 }
 
+/// Names that lead nowhere where there is a file `/mnt0/file`, and what is said of each.
+pub(crate) const NOWHERE: [(&str, Errno); 5] = [
+    ("/mnt0/missing", Errno::NoEntry),
+    ("/mnt0/missing/file", Errno::NoEntry),
+    ("/mnt0/file/below", Errno::NotDirectory),
+    ("/mnt9/file", Errno::NoEntry),
+    ("/etc/passwd", Errno::NoEntry),
+];
+
 /// Makes a file of these bytes, and closes it.
 pub(crate) async fn make(system: &mut System, path: &str, data: &[u8]) {
     let file = system.open(path, Open::CREATE).await.unwrap();

@@ -11,8 +11,8 @@ use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
 /// What belongs to one drive.
+#[derive(Default)]
 pub(super) struct Unit {
-    pub(super) drive: usize,
     /// Commands that wait for the arm.
     pub(super) waiting: VecDeque<Command>,
     pub(super) arm: Option<Arm>,
@@ -40,22 +40,6 @@ pub(super) enum Arm {
     Seek(Command),
     /// Writing.
     Write(Command),
-}
-
-impl Unit {
-    pub(super) fn new(drive: usize) -> Self {
-        Self {
-            drive,
-            waiting: VecDeque::new(),
-            arm: None,
-            generation: 0,
-            tail: None,
-            unsaved: None,
-            sequence_end: 0,
-            in_sequence: false,
-            watch: Watch::default(),
-        }
-    }
 }
 
 impl Vme {
@@ -99,7 +83,7 @@ impl Vme {
         if now >= stream.ends() {
             return;
         }
-        parts.drives[self.units[place].drive].cut_short(now);
+        parts.drives[self.drives.at(place)].cut_short(now);
         self.stream_over(place);
         self.start_arm(around, parts, place);
     }
@@ -176,8 +160,8 @@ impl Vme {
                 let limit = match self.yields(place, &command) {
                     true => command.end,
                     false => {
-                        let drive = self.units[place].drive;
-                        ahead_limit(parts.drives[drive].geometry(), &command)
+                        let drive = &parts.drives[self.drives.at(place)];
+                        ahead_limit(drive.geometry(), &command)
                     }
                 };
                 let count = (limit - command.next) as u32;
@@ -203,7 +187,7 @@ impl Vme {
         if !sorts {
             return unit.waiting.pop_front();
         }
-        let drive = &parts.drives[unit.drive];
+        let drive = &parts.drives[self.drives.at(place)];
         let here = drive.cylinder();
         let cylinders = drive.geometry().cylinders();
         let write = first.write;
@@ -229,8 +213,7 @@ impl Vme {
         command: &Command,
     ) {
         let now = around.now();
-        let number = self.units[place].drive;
-        let drive = &mut parts.drives[number];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
         let at = drive.just_in_time(now);
         let passage = drive.transfer(at, first, count, false);
@@ -272,7 +255,7 @@ impl Vme {
     fn forget_unsaved(&mut self, place: usize) {
         let unit = &mut self.units[place];
         if let Some((first, end)) = unit.unsaved.take() {
-            self.cache.remove(unit.drive, first, end);
+            self.cache.remove(place, first, end);
         }
     }
 
@@ -285,8 +268,7 @@ impl Vme {
         command: Option<&Command>,
     ) {
         let now = around.now();
-        let number = self.units[place].drive;
-        let drive = &mut parts.drives[number];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
         let period = drive.rotation().period();
         let read = drive.read_track(now, sector);
@@ -324,12 +306,11 @@ impl Vme {
         self.units[place].tail = None;
         if !self.config.caching.by_tracks() {
             // Nothing that is kept may be older than what is on the drive.
-            let drive = self.units[place].drive;
             if !command.policy.save_writes {
-                self.cache.remove(drive, command.next, command.end);
+                self.cache.remove(place, command.next, command.end);
             }
         }
-        let drive = &mut parts.drives[self.units[place].drive];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let target = drive.geometry().locate(command.next);
         let slots = drive.geometry().division(target.cylinder);
         let media = drive
@@ -358,7 +339,7 @@ impl Vme {
         (place, mut command): (usize, Command),
     ) {
         let now = around.now();
-        let drive = &mut parts.drives[self.units[place].drive];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let since = drive.last_transfer();
         let period = drive.rotation().period();
         let count = (command.end - command.next) as u32;
@@ -372,7 +353,7 @@ impl Vme {
             (now, passage.to_track),
             (since, begins, period),
         );
-        let drive = &mut parts.drives[self.units[place].drive];
+        let drive = &mut parts.drives[self.drives.at(place)];
         mark_passing(&mut parts.requests[command.id], drive, ends);
         assert!(
             command.ready <= ends,

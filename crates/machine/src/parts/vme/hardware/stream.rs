@@ -96,7 +96,7 @@ impl Vme {
         let passed = &stream.sectors[from..from + passed];
         for run in passed.chunk_by(|(one, _), (next, _)| one + 1 == *next) {
             let end = run[0].0 + run.len() as u64;
-            self.cache.insert(unit.drive, run[0].0, end);
+            self.cache.insert(place, run[0].0, end);
         }
     }
 
@@ -126,7 +126,6 @@ impl Vme {
         (place, mut command): (usize, Command),
         served: Served,
     ) {
-        let drive = self.units[place].drive;
         let Some(Arm::Read(stream)) = &self.units[place].arm else {
             panic!("a command follows what is being read")
         };
@@ -150,7 +149,8 @@ impl Vme {
         passes.sort_unstable();
         let (last, _) = *passes.last().expect("its first sector passes");
         stream.needed = stream.needed.max(last);
-        let sector_bytes = u64::from(parts.drives[drive].geometry().sector_bytes());
+        let drive = &mut parts.drives[self.drives.at(place)];
+        let sector_bytes = u64::from(drive.geometry().sector_bytes());
         let over_bus = parts.bus.time(sector_bytes);
         let from = passes[0].0.max(command.ready);
         for (passed, own) in passes {
@@ -165,7 +165,7 @@ impl Vme {
         command.next += taken;
         let transfer = &mut parts.requests[command.id];
         let media_end = moment(last).max(transfer.spans.marked());
-        mark_passing(transfer, &mut parts.drives[drive], Time(media_end.0));
+        mark_passing(transfer, drive, Time(media_end.0));
         transfer.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
         self.move_data(around, parts, (command.id, taken), (from, command.ready));
         if command.next == command.end {
@@ -183,8 +183,7 @@ impl Vme {
         parts: &mut Parts<'_>,
         (place, command): (usize, &Command),
     ) {
-        let drive_number = self.units[place].drive;
-        let drive = &mut parts.drives[drive_number];
+        let drive = &mut parts.drives[self.drives.at(place)];
         let yields = self.yields(place, command);
         let limit = match yields {
             true => command.end,
@@ -226,7 +225,7 @@ impl Vme {
             return;
         }
         let unit = &self.units[place];
-        let limit = ahead_limit(parts.drives[unit.drive].geometry(), &command);
+        let limit = ahead_limit(parts.drives[self.drives.at(place)].geometry(), &command);
         match &unit.arm {
             Some(Arm::Read(stream)) => {
                 let goes_on = (command.end..=limit).contains(&stream.end_sector());
@@ -256,11 +255,14 @@ impl Vme {
         if !unit.in_sequence || unit.arm.is_some() || !unit.waiting.is_empty() {
             return;
         }
-        let geometry = parts.drives[unit.drive].geometry();
+        let geometry = parts.drives[self.drives.at(place)].geometry();
         let from = unit.sequence_end;
-        let track = u64::from(geometry.sectors_per_track(0));
-        let most = (from + track).min(geometry.sectors());
-        let next = from + self.cache.prefix(unit.drive, from, most);
+        if from == geometry.sectors() {
+            return;
+        }
+        let track = geometry.sectors_per_track(geometry.locate(from).cylinder);
+        let most = (from + u64::from(track)).min(geometry.sectors());
+        let next = from + self.cache.prefix(place, from, most);
         if next < most {
             self.start_track(around, parts, (place, next), None);
         }

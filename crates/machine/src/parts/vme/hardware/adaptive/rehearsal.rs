@@ -48,7 +48,7 @@ impl Rehearsal<'_> {
             caching,
             ..self.config.clone()
         };
-        let vme = |id, number| Vme::new((id, number), config, &[0], Streams::new(0));
+        let vme = |id, drives| Vme::new(id, config, drives, Streams::new(0));
         let drives = vec![self.drive.at_rest()];
         let mut requests = Requests::default();
         let of_script = script.requests.iter().cloned();

@@ -1,195 +1,17 @@
 //! The workloads of Zachariassen 1987 on both worlds: what is restored is what was
 //! dumped, byte for byte, and fsck reads what there is to read.
 
-use diskperf_battery::{Medium, Other, PipeEnd, Program, Worker};
-use diskperf_machine::catalogue::{Catalogue, Setting};
-use diskperf_machine::specification::Specification;
-use diskperf_machine::{Circumstances, Machine, Pipe, Rendezvous, TieBreak};
-use diskperf_system::model::{Model, ModelPorts};
-use diskperf_system::{Layout, Open, System};
+use crate::bench::{
+    SIZE_BYTES, assert_sound, files_modelled, layout, machine, machine_set, machine_with, program,
+    run_modelled, work, worker,
+};
+use diskperf_battery::{PipeEnd, Program};
+use diskperf_machine::TieBreak;
 use diskperf_timeline::{Nanoseconds, Stage, WorkerMeasure};
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::ops::Deref;
-use std::rc::Rc;
-
-const SIZE_BYTES: u64 = 3_000_000;
-
-fn program(name: &str, settings: &[(&str, &str)]) -> Program {
-    let mut program = Program::named(name).expect("a program");
-    for (key, value) in settings {
-        program.set(key, value).expect("a parameter");
-    }
-    program
-}
-
-fn worker(index: u32) -> Worker {
-    Worker {
-        index,
-        drive: 0,
-        medium: Medium::Directory,
-        folder: "",
-        other: Some(Other {
-            number: 1,
-            medium: Medium::Directory,
-        }),
-        size_bytes: SIZE_BYTES,
-        direct: false,
-        seed: 1,
-        think: Nanoseconds::ZERO,
-    }
-}
-
-/// What a worker does in a repetition, on either world.
-async fn work(system: &mut System, program: &Program, worker: &Worker) -> WorkerMeasure {
-    let mut program = program.clone();
-    let name = program.name();
-    let failed = |error| panic!("{name} {}: {error}", worker.index);
-    let mut buffer = program.buffer(worker);
-    let prepared = program.prepare(system, worker).await;
-    prepared.unwrap_or_else(failed);
-    system.barrier().await.expect("all come");
-    let surveyed = program.survey(system, worker).await;
-    surveyed.unwrap_or_else(failed);
-    let origin = system.barrier().await.expect("all come");
-    let start = origin + program.start_offset(worker);
-    system.sleep_until(start).await.expect("time passes");
-    system.start_measuring(origin).expect("it starts");
-    let run = program.run(system, worker, &mut buffer).await;
-    run.unwrap_or_else(failed);
-    let mut measure = system.finish_measuring().await.expect("it ends");
-    measure.payload_bytes = program.payload_bytes(worker, &measure);
-    system.close_all().await;
-    measure
-}
-
-/// A machine, and the number of its next process: no two share one.
-struct Bench {
-    machine: Machine,
-    next: Cell<usize>,
-}
-
-impl Deref for Bench {
-    type Target = Machine;
-    fn deref(&self) -> &Machine {
-        &self.machine
-    }
-}
-
-fn machine() -> Bench {
-    machine_with(TieBreak::Insertion)
-}
-
-fn machine_with(tie_break: TieBreak) -> Bench {
-    machine_set(tie_break, &[])
-}
-
-/// One with other settings than its own.
-fn machine_set(tie_break: TieBreak, settings: &[(&str, &str)]) -> Bench {
-    let room = ("drive.partition_sectors", "80640");
-    let settings = [room].into_iter().chain(settings.iter().copied());
-    let settings: Vec<Setting> = settings
-        .map(|(path, text)| Setting {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        })
-        .collect();
-    let resolved = Catalogue::embedded().resolve("vax780-sc780-eagle", &settings);
-    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
-    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
-    let circumstances = Circumstances {
-        volumes: 2,
-        tie_break,
-        ..Circumstances::default()
-    };
-    Bench {
-        machine: Machine::build(&read.0, circumstances),
-        next: Cell::new(0),
-    }
-}
-
-/// Runs one body for each of some workers on a machine, to their ends.
-fn run_workers<T: 'static>(
-    machine: &Bench,
-    workers: u32,
-    body: impl AsyncFn(&mut System, u32) -> T + Clone + 'static,
-) -> Vec<T> {
-    let meeting = Rendezvous::new(workers as usize);
-    let results: Rc<RefCell<BTreeMap<u32, T>>> = Rc::default();
-    let (read, write) = Pipe::ends();
-    let mut ends = [Some(write), Some(read)];
-    for index in 0..workers {
-        let end = ends.get_mut(index as usize).and_then(Option::take);
-        let ports = ModelPorts {
-            number: machine.next.replace(machine.next.get() + 1),
-            pipe_ends: end.into_iter().collect(),
-            meeting: Rc::clone(&meeting),
-            time_calls: false,
-            stop: Default::default(),
-            moved_bytes: Default::default(),
-        };
-        let kernel = machine.kernel().clone();
-        let (results, body) = (Rc::clone(&results), body.clone());
-        machine.spawn(&format!("worker {index}"), async move {
-            let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
-            let result = body(&mut system, index).await;
-            system.end().await;
-            results.borrow_mut().insert(index, result);
-        });
-    }
-    machine.run().expect("all workers end");
-    results.take().into_values().collect()
-}
-
-fn run_modelled(machine: &Bench, program: &Program) -> Vec<WorkerMeasure> {
-    let program = program.clone();
-    let workers = program.workers();
-    run_workers(machine, workers, async move |system: &mut System, index| {
-        work(system, &program, &worker(index)).await
-    })
-}
-
-fn layout(machine: &Bench, mount: u32) -> Layout {
-    let mut layouts = run_workers(machine, 1, async move |system: &mut System, _| {
-        system.layout(mount).expect("it is mounted")
-    });
-    layouts.remove(0)
-}
-
-/// The files under a directory of a modelled file system, with their contents.
-fn files_modelled(machine: &Bench, mount: u32, top: &'static str) -> BTreeMap<String, Vec<u8>> {
-    let inodes = layout(machine, mount).inodes();
-    let mut read = run_workers(machine, 1, async move |system: &mut System, _| {
-        let mut files = BTreeMap::new();
-        for inode in inodes.iter().filter(|inode| !inode.directory) {
-            let Some(name) = inode.path.strip_prefix(top) else {
-                continue;
-            };
-            let path = format!("/mnt{mount}/{}", inode.path);
-            let file = system.open(&path, Open::READ).await.expect("a file");
-            let mut bytes = vec![0; inode.size_bytes as usize];
-            let mut done = 0;
-            while done < bytes.len() {
-                done += system.read(file, &mut bytes[done..]).await.expect("read");
-            }
-            system.close(file).await.expect("closed");
-            files.insert(name.to_owned(), bytes);
-        }
-        files
-    });
-    read.remove(0)
-}
 
 fn total(files: &BTreeMap<String, Vec<u8>>) -> u64 {
     files.values().map(|bytes| bytes.len() as u64).sum()
-}
-
-fn assert_sound(machine: &Bench) {
-    for drive in 0..2 {
-        if let Err(problems) = machine.check(drive) {
-            panic!("drive {drive}: {problems:?}");
-        }
-    }
 }
 
 /// Takes what restore leaves for the next restore out of what was restored; how
@@ -351,7 +173,7 @@ fn of_the_two_processes_the_first_writes() {
 mod on_host {
     use super::*;
     use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
-    use diskperf_system::run_ready;
+    use diskperf_system::{System, run_ready};
     use std::os::fd::OwnedFd;
     use std::path::Path;
     use std::sync::Arc;
@@ -374,12 +196,8 @@ mod on_host {
                     ..Ports::default()
                 };
                 let control = Control {
-                    stop: Arc::default(),
-                    abandoned: Arc::default(),
-                    moved_bytes: Arc::default(),
                     rendezvous: Arc::clone(&rendezvous),
-                    time_calls: false,
-                    clock: Clock::calibrated(),
+                    ..Control::alone(false, Clock::calibrated())
                 };
                 scope.spawn(move || {
                     let mut system = System::Host(Box::new(Host::new(ports, control)));
@@ -451,84 +269,4 @@ mod on_host {
         assert_eq!(measures[0].read_bytes, measures[1].read_bytes);
         assert_eq!(std::fs::read_dir(here.path()).unwrap().count(), 1);
     }
-}
-
-/// Every phase does its operation to each file, makes it durable as it is told to, and
-/// leaves what it should; so does the next repetition.
-#[test]
-fn metadata_counts_each_kind_of_operation() {
-    let files = SIZE_BYTES / 4096;
-    for (fsync, phases, counts, left) in [
-        ("none", "create+stat+rename+unlink", [1, 1, 1, 1, 0], None),
-        ("file", "create+unlink", [1, 0, 0, 1, 1], None),
-        (
-            "file_and_directory",
-            "create+rename",
-            [1, 0, 1, 0, 3],
-            Some('r'),
-        ),
-        (
-            "file_and_directory",
-            "stat+rename",
-            [0, 1, 1, 0, 1],
-            Some('r'),
-        ),
-        ("file_and_directory", "stat", [0, 1, 0, 0, 0], Some('f')),
-        ("none", "unlink", [0, 0, 0, 1, 0], None),
-    ] {
-        let machine = machine();
-        let program = program("metadata", &[("fsync", fsync), ("phases", phases)]);
-        for _ in 0..2 {
-            let measures = run_modelled(&machine, &program);
-            let load = measures[0].load.as_ref().expect("its calls are counted");
-            let kinds = [
-                &load.create,
-                &load.stat,
-                &load.rename,
-                &load.unlink,
-                &load.sync,
-            ];
-            let found = kinds.map(|kind| kind.count());
-            assert_eq!(
-                found,
-                counts.map(|times| times * files),
-                "{fsync}, {phases}"
-            );
-            let spans: Nanoseconds = kinds[..4].iter().map(|kind| kind.span).sum();
-            assert!(
-                spans <= measures[0].elapsed,
-                "{fsync}, {phases}: one after the other"
-            );
-            let there = files_modelled(&machine, 0, "names0/");
-            let expected = left.map_or(0, |_| files);
-            assert_eq!(there.len() as u64, expected, "{fsync}, {phases}");
-            for (name, bytes) in there {
-                let (_, name) = name.split_once('/').expect("it is in a directory");
-                assert!(left.is_some_and(|first| name.starts_with(first)), "{name}");
-                assert_eq!(bytes.len(), 4096, "{name}");
-            }
-            assert_sound(&machine);
-        }
-    }
-}
-
-/// Files without bytes, by several workers, each with names of its own.
-#[test]
-fn metadata_of_empty_files_is_of_names_alone() {
-    let machine = machine();
-    let settings = [("file_bytes", "0"), ("workers", "2"), ("directories", "3")];
-    let program = program("metadata", &settings);
-    let measures = run_workers(&machine, 2, async move |system: &mut System, index| {
-        let worker = Worker {
-            size_bytes: 100,
-            ..worker(index)
-        };
-        work(system, &program, &worker).await
-    });
-    for measure in measures {
-        let load = measure.load.expect("its calls are counted");
-        assert_eq!((load.create.count(), load.create.bytes), (100, 0));
-        assert_eq!(measure.written_bytes, 0);
-    }
-    assert_sound(&machine);
 }

@@ -1,7 +1,7 @@
 //! A driver with no order of its own: the device is given as much as it takes, and the
 //! rest waits as it came.
 
-use super::hardware::Fixed;
+use super::hardware::Direct;
 use crate::hardware::{Hardware, RequestId};
 use crate::kernel::Unix;
 use crate::kernel::driver::Driver;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// The driver's costs.
 #[derive(Clone, Debug)]
-pub struct FixedDriverConfig {
+pub struct DirectDriverConfig {
     /// Queueing a request, and giving it to the device.
     pub start: Time,
     /// Seeing to a request that is done.
@@ -23,28 +23,28 @@ pub struct FixedDriverConfig {
 }
 
 /// The driver.
-pub(crate) struct FixedDriver {
-    config: FixedDriverConfig,
+pub(crate) struct DirectDriver {
+    config: DirectDriverConfig,
     units: Vec<Unit>,
 }
 
 /// A device, as its driver sees it.
 struct Unit {
     number: usize,
-    device: Id<Fixed>,
+    connection: Id<Direct>,
     /// What it has not been given.
     waiting: RefCell<VecDeque<RequestId>>,
     giving: Giving,
 }
 
-impl Driver for FixedDriver {
-    type Controller = Fixed;
+impl Driver for DirectDriver {
+    type Controller = Direct;
 
-    fn controllers(&self) -> Vec<Id<Fixed>> {
-        self.units.iter().map(|unit| unit.device).collect()
+    fn controllers(&self) -> Vec<Id<Direct>> {
+        self.units.iter().map(|unit| unit.connection).collect()
     }
 
-    fn queueing(&self) -> Option<Time> {
+    fn queueing(&self, _drive: usize) -> Option<Time> {
         None
     }
 
@@ -58,27 +58,27 @@ impl Driver for FixedDriver {
         self.give_to(kernel, context, unit).await;
     }
 
-    async fn interrupt(&self, kernel: &Unix, device: Id<Fixed>) {
-        while let Some(id) = kernel.ask(device, |fixed, _| fixed.take_done()) {
+    async fn interrupt(&self, kernel: &Unix, connection: Id<Direct>) {
+        while let Some(id) = kernel.ask(connection, |direct, parts| direct.take_done(parts)) {
             kernel
                 .spend(Context::Handler, Stage::Driver, self.config.complete)
                 .await;
             kernel.completed(id);
         }
-        let unit = self.unit(|unit| unit.device == device);
+        let unit = self.unit(|unit| unit.connection == connection);
         self.give_to(kernel, Context::Handler, unit).await;
     }
 }
 
-impl FixedDriver {
+impl DirectDriver {
     /// The driver of these devices, each with its number on the computer.
     pub(super) fn new(
-        config: FixedDriverConfig,
-        devices: impl Iterator<Item = (usize, Id<Fixed>)>,
+        config: DirectDriverConfig,
+        devices: impl Iterator<Item = (usize, Id<Direct>)>,
     ) -> Self {
-        let unit = |(number, device)| Unit {
+        let unit = |(number, connection)| Unit {
             number,
-            device,
+            connection,
             waiting: RefCell::default(),
             giving: Giving::default(),
         };
@@ -96,12 +96,18 @@ impl FixedDriver {
     /// Gives a device as many requests as it takes.
     async fn give_to(&self, kernel: &Unix, context: Context<'_>, unit: &Unit) {
         let next = || {
-            let takes = kernel.ask(unit.device, |fixed, _| fixed.takes_requests());
+            let takes = kernel.ask(unit.connection, |direct, parts| {
+                direct.takes_requests(parts)
+            });
             let next = || unit.waiting.borrow_mut().pop_front();
             takes.then(next).flatten()
         };
         let around = kernel.surroundings();
-        let give = |id| kernel.ask(unit.device, |fixed, parts| fixed.take(&around, parts, id));
+        let give = |id| {
+            kernel.ask(unit.connection, |direct, parts| {
+                direct.take(&around, parts, id)
+            })
+        };
         let place = (kernel, context);
         unit.giving.all(place, self.config.start, next, give).await;
     }

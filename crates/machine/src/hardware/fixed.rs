@@ -1,9 +1,10 @@
-//! The device: requests wait in one queue, in the order in which they came, for the
-//! first server that is free.
+//! A device without mechanics: a distribution of service times, servers, a queue, and
+//! stalls. Requests wait in one queue, in the order in which they came, for the first
+//! server that is free; what queueing theory says of it can be calculated.
 
-use crate::hardware::{Parts, RequestId, Surroundings, moment};
-use crate::parts::{Controller, Id};
-use diskperf_sim::{Stream, Streams, TaskId, Time};
+use super::mechanism::Busy;
+use super::{RequestId, Requests, moment};
+use diskperf_sim::{Stream, Time};
 use diskperf_timeline::Stage;
 use std::collections::VecDeque;
 
@@ -21,6 +22,8 @@ pub enum Service {
 /// How such a device is built.
 #[derive(Clone, Debug)]
 pub struct FixedConfig {
+    /// Bytes of a sector.
+    pub sector_bytes: u32,
     /// See [`Service`].
     pub service: Service,
     /// Requests that it works on at once.
@@ -32,71 +35,43 @@ pub struct FixedConfig {
 }
 
 /// The device's state.
+#[derive(Clone, Debug)]
 pub struct Fixed {
-    id: Id<Fixed>,
     config: FixedConfig,
     waiting: VecDeque<RequestId>,
-    /// Requests that are worked on.
-    served: u32,
+    /// Requests that are worked on, each with when that ends, in order.
+    served: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
     draws: Stream,
-    interrupt: Option<TaskId>,
-}
-
-/// What the device schedules for itself.
-#[derive(Clone, Copy, Debug)]
-pub enum FixedEvent {
-    /// A server has finished with a request.
-    Served(RequestId),
-}
-
-impl Controller for Fixed {
-    type Event = FixedEvent;
-
-    fn handle(
-        &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        FixedEvent::Served(id): FixedEvent,
-    ) {
-        self.served -= 1;
-        let request = &mut parts.requests[id];
-        request.mark(Stage::Command, moment(around.now()));
-        let sectors = parts.drives.sectors(request.device);
-        sectors.busy.bytes += u64::from(request.sectors) * u64::from(sectors.sector_bytes);
-        sectors.busy.transfers += 1;
-        self.done.push_back(id);
-        let task = self.interrupt.expect("its interrupt is connected");
-        around.sim.wake(task);
-        self.serve(around, parts);
-    }
-
-    fn connect(&mut self, interrupt: TaskId) {
-        self.interrupt = Some(interrupt);
-    }
-
-    fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.done.is_empty()
-    }
+    busy: Busy,
 }
 
 impl Fixed {
-    /// An idle device, of this number among all controllers.
-    pub fn new((id, number): (Id<Self>, usize), config: FixedConfig, streams: Streams) -> Self {
+    /// An idle device, which draws its times of service from this stream.
+    pub fn new(config: FixedConfig, draws: Stream) -> Self {
         Self {
-            id,
             config,
             waiting: VecDeque::new(),
-            served: 0,
+            served: VecDeque::new(),
             done: VecDeque::new(),
-            draws: streams.stream(&format!("controller.{number}.service")),
-            interrupt: None,
+            draws,
+            busy: Busy::default(),
         }
+    }
+
+    /// Bytes of a sector.
+    pub fn sector_bytes(&self) -> u32 {
+        self.config.sector_bytes
+    }
+
+    /// What it has done so far.
+    pub fn busy(&self) -> Busy {
+        self.busy
     }
 
     /// Whether it takes another request.
     pub fn takes_requests(&self) -> bool {
-        self.served + (self.waiting.len() as u32) < self.config.queue_depth
+        self.served.len() + self.waiting.len() < self.config.queue_depth as usize
     }
 
     /// Takes a request.
@@ -104,10 +79,41 @@ impl Fixed {
     /// # Panics
     ///
     /// When its queue is full.
-    pub fn take(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         assert!(self.takes_requests(), "a request for a queue that is full");
         self.waiting.push_back(id);
-        self.serve(around, parts);
+        self.serve(now, requests);
+    }
+
+    /// When a server finishes with a request next.
+    pub fn next_event(&self) -> Option<Time> {
+        self.served.front().map(|(ends, _)| *ends)
+    }
+
+    /// Servers finish with requests up to now, and begin with those that wait; whether
+    /// any is done by that.
+    pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
+        let before = self.done.len();
+        while let Some((ends, id)) = self
+            .served
+            .front()
+            .copied()
+            .filter(|(ends, _)| *ends <= now)
+        {
+            self.served.pop_front();
+            let request = &mut requests[id];
+            request.mark(Stage::Command, moment(ends));
+            self.busy.bytes += u64::from(request.sectors) * u64::from(self.config.sector_bytes);
+            self.busy.transfers += 1;
+            self.done.push_back(id);
+            self.serve(ends, requests);
+        }
+        self.done.len() > before
+    }
+
+    /// Whether a request is done that was not taken off.
+    pub fn has_done(&self) -> bool {
+        !self.done.is_empty()
     }
 
     /// The next request that is done, once.
@@ -116,17 +122,16 @@ impl Fixed {
     }
 
     /// Gives servers that are free the requests that wait.
-    fn serve(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let now = around.now();
-        while self.served < self.config.servers {
+    fn serve(&mut self, now: Time, requests: &mut Requests) {
+        while self.served.len() < self.config.servers as usize {
             let Some(id) = self.waiting.pop_front() else {
                 return;
             };
-            parts.requests[id].mark(Stage::ControllerQueue, moment(now));
-            self.served += 1;
+            requests[id].mark(Stage::ControllerQueue, moment(now));
             let work = self.draw();
             let ends = stalled(&self.config.stalls, now, work);
-            self.id.schedule(around, ends, FixedEvent::Served(id));
+            let place = self.served.partition_point(|(other, _)| *other <= ends);
+            self.served.insert(place, (ends, id));
         }
     }
 
@@ -161,3 +166,6 @@ fn stalled(stalls: &[(Time, Time)], begins: Time, work: Time) -> Time {
     }
     at + left
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! `steadystate`: a job that ends when it is steady, as fio looks at it: samples of a second
+//! in a window that slides.
+
+use diskperf_fio::Job;
+use diskperf_fio::job::{Criterion, Steady, SteadyLimit};
+use diskperf_timeline::{Nanoseconds, Window};
+use std::collections::VecDeque;
+
+/// What a clone has done, since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    /// The responses of all of them together.
+    pub(super) response_ns: u64,
+}
+
+/// The last samples of a clone.
+#[derive(Clone, Debug)]
+pub(super) struct Steadiness {
+    rule: Steady,
+    /// As it is written.
+    asked: String,
+    /// How many samples are looked at.
+    window: usize,
+    interval: Nanoseconds,
+    samples: VecDeque<f64>,
+    start: Nanoseconds,
+    /// When the next sample ends, or the first one begins.
+    due: Nanoseconds,
+    /// When this sample began, and what was done by then; nothing before the ramps end.
+    last: Option<(Nanoseconds, Done)>,
+    attained: Option<Nanoseconds>,
+}
+
+impl Steadiness {
+    /// Of a job that is to end so: samples are taken from the end of its ramps on, and
+    /// where it has a ramp of its own for this, from a second later, as in fio.
+    pub(super) fn of(job: &Job, start: Nanoseconds) -> Option<Self> {
+        let rule = job.steady;
+        if !rule.is_asked {
+            return None;
+        }
+        let interval = Nanoseconds(rule.interval_us.saturating_mul(1000));
+        let own_ramp_us = match rule.ramp_us {
+            0 => 0,
+            ramp_us => ramp_us.saturating_add(1_000_000),
+        };
+        let ramp_us = job.times.ramp_us.max(own_ramp_us);
+        let begin = start + Nanoseconds(ramp_us.saturating_mul(1000));
+        Some(Self {
+            rule,
+            asked: format!("{}:{}", criterion(&rule), limit(&rule)),
+            window: (rule.window_us / rule.interval_us) as usize,
+            interval,
+            samples: VecDeque::new(),
+            start,
+            due: match ramp_us {
+                0 => start + interval,
+                _ => begin,
+            },
+            last: (ramp_us == 0).then(|| (start, Done::default())),
+            attained: None,
+        })
+    }
+
+    /// When it is to be looked at next.
+    pub(super) fn due(&self) -> Nanoseconds {
+        self.due
+    }
+
+    /// Takes a sample where one is due; whether the job is steady.
+    pub(super) fn look(&mut self, now: Nanoseconds, done: Done) -> bool {
+        if now < self.due {
+            return self.attained.is_some();
+        }
+        self.due = now + self.interval;
+        let Some((since, before)) = self.last.replace((now, done)) else {
+            return false;
+        };
+        let seconds = now.since(since).seconds();
+        let ios = done.ios - before.ios;
+        let sample = match self.rule.criterion {
+            Criterion::Iops => ios as f64 / seconds,
+            Criterion::Bandwidth => (done.bytes - before.bytes) as f64 / seconds,
+            Criterion::Latency => {
+                (done.response_ns - before.response_ns) as f64 / ios.max(1) as f64
+            }
+        };
+        self.samples.push_back(sample);
+        if self.samples.len() > self.window {
+            self.samples.pop_front();
+        }
+        if self.samples.len() == self.window && self.distance() < self.most() {
+            self.attained = Some(now.since(self.start));
+        }
+        self.attained.is_some()
+    }
+
+    /// How far from steady the samples are, in the unit of the limit.
+    fn distance(&mut self) -> f64 {
+        let Some(window) = Window::of(self.samples.make_contiguous()) else {
+            return f64::INFINITY;
+        };
+        let distance = match self.rule.slope {
+            true => window.slope.abs(),
+            false => window.deviation,
+        };
+        match self.rule.limit {
+            SteadyLimit::Percent(_) if window.mean > 0.0 => 100.0 * distance / window.mean,
+            SteadyLimit::Percent(_) => f64::INFINITY,
+            SteadyLimit::Absolute(_) => distance,
+        }
+    }
+
+    fn most(&self) -> f64 {
+        match self.rule.limit {
+            SteadyLimit::Percent(most) | SteadyLimit::Absolute(most) => most,
+        }
+    }
+
+    /// What it came to, in words.
+    pub(super) fn outcome(&mut self) -> String {
+        let (asked, window) = (self.asked.clone(), self.window);
+        let unit = match self.rule.limit {
+            SteadyLimit::Percent(_) => " %",
+            SteadyLimit::Absolute(_) => "",
+        };
+        let what = match self.rule.slope {
+            true => "their slope per sample is",
+            false => "none is further from their mean than",
+        };
+        if let Some(after) = self.attained {
+            let distance = self.distance();
+            return format!(
+                "steadystate={asked} was attained after {:.1} s: of the last {window} samples {what} {distance:.3}{unit}",
+                after.seconds()
+            );
+        }
+        match self.samples.len() < window {
+            true => format!(
+                "steadystate={asked} was not attained: the job ended after {} of the {window} samples that it needs",
+                self.samples.len()
+            ),
+            false => format!(
+                "steadystate={asked} was not attained: of the last {window} samples {what} {:.3}{unit}",
+                self.distance()
+            ),
+        }
+    }
+}
+
+fn criterion(rule: &Steady) -> &'static str {
+    match (rule.criterion, rule.slope) {
+        (Criterion::Iops, false) => "iops",
+        (Criterion::Iops, true) => "iops_slope",
+        (Criterion::Bandwidth, false) => "bw",
+        (Criterion::Bandwidth, true) => "bw_slope",
+        (Criterion::Latency, false) => "lat",
+        (Criterion::Latency, true) => "lat_slope",
+    }
+}
+
+fn limit(rule: &Steady) -> String {
+    match rule.limit {
+        SteadyLimit::Percent(most) => format!("{most}%"),
+        SteadyLimit::Absolute(most) => most.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_fio::{JobFile, Surroundings};
+
+    fn steadiness(options: &str) -> Steadiness {
+        let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
+        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
+        Steadiness::of(&parsed.jobs[0], Nanoseconds::ZERO).expect("it is asked for")
+    }
+
+    /// After how many seconds a job is steady that does so many I/Os in each.
+    fn attained_after(options: &str, rates: &[u64]) -> Option<usize> {
+        let mut steady = steadiness(options);
+        let mut done = Done::default();
+        let seconds = rates.iter().enumerate();
+        let mut found = seconds.map(|(second, rate)| {
+            done.ios += rate;
+            done.bytes += 4096 * rate;
+            done.response_ns += 1_000_000_000;
+            steady.look(Nanoseconds::from_millis(1000 * (second as u64 + 1)), done)
+        });
+        found.position(|steady| steady).map(|second| second + 1)
+    }
+
+    #[test]
+    fn the_largest_distance_from_the_mean_counts_or_the_slope_of_a_sample() {
+        let rising = [100, 103, 106, 109, 112];
+        // The mean is 106: the ends are 5.7 % off, the slope is 2.8 % a sample.
+        for (limit, after) in [
+            ("iops:6%", Some(5)),
+            ("iops:5%", None),
+            ("iops_slope:3%", Some(5)),
+            ("iops_slope:2.8%", None),
+            ("iops:7", Some(5)),
+            ("iops:5", None),
+            ("bw:28k", Some(5)),
+            ("bw:24k", None),
+            ("bw_slope:13k", Some(5)),
+            ("bw_slope:12k", None),
+            ("lat:6%", Some(5)),
+            ("lat:600", Some(5)),
+            ("lat:600us", Some(5)),
+            ("lat:500us", None),
+        ] {
+            let options = format!("steadystate={limit} ss_dur=5");
+            assert_eq!(attained_after(&options, &rising), after, "{limit}");
+        }
+    }
+
+    #[test]
+    fn the_window_slides_and_a_ramp_is_in_no_sample() {
+        let bloom = [900, 500, 100, 101, 99, 100, 100];
+        assert_eq!(attained_after("ss=iops:2% ss_dur=3", &bloom), Some(5));
+        // From a second after the ramp: the samples are those of the seconds 4 to 6.
+        assert_eq!(
+            attained_after("ss=iops:2% ss_dur=3 ss_ramp=2", &bloom),
+            Some(6)
+        );
+        assert_eq!(attained_after("ss=iops:2% ss_dur=10", &bloom), None);
+        assert_eq!(attained_after("ss=iops:2% ss_dur=3", &[0; 9]), None);
+    }
+
+    #[test]
+    fn the_outcome_names_the_limit() {
+        let mut steady = steadiness("ss=iops_slope:3% ss_dur=2");
+        assert!(steady.outcome().contains("0 of the 2 samples"));
+        let second = Nanoseconds::from_millis(1000);
+        let done = |ios| Done {
+            ios,
+            ..Done::default()
+        };
+        assert!(!steady.look(second, done(100)));
+        assert!(!steady.look(second + second, done(250)));
+        assert!(steady.outcome().contains("not attained"));
+        assert!(steady.look(second + second + second, done(400)));
+        let outcome = steady.outcome();
+        assert!(
+            outcome.contains("iops_slope:3% was attained after 3.0 s"),
+            "{outcome}"
+        );
+    }
+}

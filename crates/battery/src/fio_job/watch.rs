@@ -1,0 +1,224 @@
+//! What is looked at while a clone works, and may end it: the latency that no I/O may
+//! exceed, the rate that it must have, and whether it is steady.
+
+use super::steadiness::{Done, Steadiness};
+use crate::program::ProgramError;
+use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_system::{Operation, Submission};
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::units::format_nanoseconds;
+
+/// So long after its start a clone need not have its rate yet, as in fio.
+const SETTLING: Nanoseconds = Nanoseconds::from_millis(2000);
+
+/// What a clone is held to.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    name: String,
+    /// `max_latency`.
+    most: Option<Nanoseconds>,
+    floors: PerDirection<Option<Floor>>,
+    steady: Option<Steadiness>,
+    done: PerDirection<Done>,
+}
+
+impl Watch {
+    pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
+        let settled = start + Nanoseconds(job.times.ramp_us.saturating_mul(1000)) + SETTLING;
+        let floor = |direction: Direction| {
+            let bytes_per_s = *job.rate.least_bytes_per_s.get(direction);
+            let iops = job.rate.least_iops.get(direction).map(u64::from);
+            let least = match (bytes_per_s, iops) {
+                (Some(least), _) => Least::BytesPerSecond(least),
+                (None, Some(least)) => Least::Iops(least),
+                (None, None) => return None,
+            };
+            Some(Floor {
+                least,
+                cycle: Nanoseconds::from_millis(job.rate.cycle_ms.into()),
+                settled,
+                last: None,
+            })
+        };
+        Self {
+            name: job.name.clone(),
+            most: (job.latency.most_us > 0)
+                .then(|| Nanoseconds(job.latency.most_us.saturating_mul(1000))),
+            floors: PerDirection {
+                read: floor(Direction::Read),
+                write: floor(Direction::Write),
+                trim: floor(Direction::Trim),
+            },
+            steady: Steadiness::of(job, start),
+            done: PerDirection::default(),
+        }
+    }
+
+    /// When the clone is to be looked at, whether or not something completes.
+    pub(super) fn due(&self) -> Option<Nanoseconds> {
+        self.steady.as_ref().map(Steadiness::due)
+    }
+
+    /// An I/O completed.
+    ///
+    /// # Errors
+    ///
+    /// If it took longer than any may.
+    pub(super) fn completed(
+        &mut self,
+        request: &Submission,
+        response: Nanoseconds,
+        path: impl FnOnce() -> String,
+    ) -> Result<(), ProgramError> {
+        let Some(direction) = direction(request.operation) else {
+            return Ok(());
+        };
+        let done = self.done.get_mut(direction);
+        done.ios += 1;
+        done.bytes += u64::from(request.bytes);
+        done.response_ns += response.0;
+        match self.most {
+            Some(most) if response > most => Err(ProgramError::Missed(format!(
+                "[{}]: a {} at byte {} of {} took {}, longer than its max_latency of {}",
+                self.name,
+                word(direction),
+                request.offset_bytes,
+                path(),
+                format_nanoseconds(response),
+                format_nanoseconds(most)
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Looks at what was done by now; whether the job is over because it is steady.
+    ///
+    /// # Errors
+    ///
+    /// If a rate was lower than it may be.
+    pub(super) fn look(&mut self, now: Nanoseconds) -> Result<bool, ProgramError> {
+        for direction in Direction::ALL {
+            let done = *self.done.get(direction);
+            if let Some(floor) = self.floors.get_mut(direction)
+                && let Some(missed) = floor.look(now, done)
+            {
+                let (name, word) = (&self.name, word(direction));
+                let text = format!("[{name}]: its {word}s {missed}");
+                return Err(ProgramError::Missed(text));
+            }
+        }
+        let Some(steady) = &mut self.steady else {
+            return Ok(false);
+        };
+        let mut all = Done::default();
+        for direction in Direction::ALL {
+            let done = self.done.get(direction);
+            all.ios += done.ios;
+            all.bytes += done.bytes;
+            all.response_ns += done.response_ns;
+        }
+        Ok(steady.look(now, all))
+    }
+
+    /// What is to be said of the end.
+    pub(super) fn outcome(&mut self) -> Option<String> {
+        self.steady.as_mut().map(Steadiness::outcome)
+    }
+}
+
+fn direction(operation: Operation) -> Option<Direction> {
+    match operation {
+        Operation::Read => Some(Direction::Read),
+        Operation::Write => Some(Direction::Write),
+        Operation::Discard => Some(Direction::Trim),
+        Operation::Fsync | Operation::Fdatasync => None,
+    }
+}
+
+fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Trim => "trim",
+    }
+}
+
+/// `rate_min` or `rate_iops_min`.
+#[derive(Clone, Copy, Debug)]
+enum Least {
+    BytesPerSecond(u64),
+    Iops(u64),
+}
+
+/// The least rate of a direction, over each cycle.
+#[derive(Clone, Debug)]
+struct Floor {
+    least: Least,
+    /// `rate_cycle`.
+    cycle: Nanoseconds,
+    /// Before this nothing is looked at.
+    settled: Nanoseconds,
+    /// When the cycle began, and what was done by then.
+    last: Option<(Nanoseconds, Done)>,
+}
+
+impl Floor {
+    /// What a cycle missed that ends now, in words.
+    fn look(&mut self, now: Nanoseconds, done: Done) -> Option<String> {
+        // As fio, a direction in which nothing was done yet is not looked at.
+        if now < self.settled || done.ios == 0 {
+            return None;
+        }
+        let Some((since, before)) = self.last else {
+            self.last = Some((now, done));
+            return None;
+        };
+        let spent = now.since(since);
+        if spent < self.cycle || spent.is_zero() {
+            return None;
+        }
+        self.last = Some((now, done));
+        let (key, unit, least, amount) = match self.least {
+            Least::BytesPerSecond(least) => ("rate_min", "B/s", least, done.bytes - before.bytes),
+            Least::Iops(least) => ("rate_iops_min", "IOPS", least, done.ios - before.ios),
+        };
+        let rate = amount as f64 / spent.seconds();
+        (rate < least as f64).then(|| {
+            format!(
+                "came to {rate:.0} {unit} over {:.1} s, less than the {least} of {key}",
+                spent.seconds()
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_that_is_too_slow_is_told_after_it_settled() {
+        let mut floor = Floor {
+            least: Least::Iops(100),
+            cycle: Nanoseconds::from_millis(1000),
+            settled: Nanoseconds::from_millis(2000),
+            last: None,
+        };
+        let mut look = |at_ms, ios| {
+            let done = Done {
+                ios,
+                ..Done::default()
+            };
+            floor.look(Nanoseconds::from_millis(at_ms), done)
+        };
+        assert_eq!(look(1000, 1), None);
+        assert_eq!(look(2000, 2), None);
+        assert_eq!(look(2500, 2), None);
+        assert_eq!(look(3000, 102), None);
+        let missed = look(4000, 201).expect("99 I/Os in a second");
+        assert!(
+            missed.contains("99 IOPS") && missed.contains("rate_iops_min"),
+            "{missed}"
+        );
+    }
+}

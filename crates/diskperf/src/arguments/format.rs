@@ -1,0 +1,76 @@
+//! How something is printed.
+
+use clap::ValueEnum;
+use diskperf_laboratory::analysis::report::{self, FioFormat, Format, NoRequests};
+use diskperf_laboratory::timeline::Run;
+use diskperf_laboratory::{LaboratoryError, Plan};
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+}
+
+/// How runs are printed: as all else, or as fio prints its results.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+    FioJson,
+    #[value(name = "fio-json+")]
+    FioJsonPlus,
+}
+
+impl RunFormat {
+    /// What is not fio's.
+    pub(crate) fn own(self) -> Option<OutputFormat> {
+        match self {
+            Self::Table => Some(OutputFormat::Table),
+            Self::Json => Some(OutputFormat::Json),
+            Self::Csv => Some(OutputFormat::Csv),
+            Self::Markdown => Some(OutputFormat::Markdown),
+            Self::FioJson | Self::FioJsonPlus => None,
+        }
+    }
+
+    /// Refuses plans of runs that it cannot print: before anything runs.
+    pub(crate) fn check(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
+        let mut plans = plans.iter().filter(|_| self.own().is_none());
+        match plans.find(|plan| !plan.keeps_requests()) {
+            None => Ok(()),
+            Some(plan) => Err(Self::refused(NoRequests(plan.title()))),
+        }
+    }
+
+    fn refused(error: NoRequests) -> LaboratoryError {
+        LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
+    }
+
+    /// Runs as text.
+    pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
+        let fio = |format| report::fio_json(runs, format).map_err(Self::refused);
+        match self {
+            Self::FioJson => fio(FioFormat::Json),
+            Self::FioJsonPlus => fio(FioFormat::JsonPlus),
+            Self::Table => Ok(report::runs(runs, Format::Table, width)),
+            Self::Json => Ok(report::runs(runs, Format::Json, width)),
+            Self::Csv => Ok(report::runs(runs, Format::Csv, width)),
+            Self::Markdown => Ok(report::runs(runs, Format::Markdown, width)),
+        }
+    }
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Table => Self::Table,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Csv => Self::Csv,
+            OutputFormat::Markdown => Self::Markdown,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which section makes the files that several sections of a job file use.
+
+use super::Ground;
+use diskperf_battery::MadeBy;
+use diskperf_fio::job::Allocation;
+use diskperf_fio::{Direction, Job, JobFile, plan};
+use std::collections::BTreeMap;
+
+/// Of each job, the files that other jobs make. As fio, which sets up one section after the
+/// other before any starts: a file that is long enough for the next one stays as it is.
+pub(super) fn made_by_others(
+    file: &JobFile,
+    places: &[usize],
+    ground: &Ground,
+) -> Vec<BTreeMap<String, MadeBy>> {
+    let needs: Vec<_> = file.jobs.iter().map(|job| needs(job, ground)).collect();
+    let mut made = vec![BTreeMap::new(); file.jobs.len()];
+    // Bytes of what the steps before have left.
+    let mut left: BTreeMap<&str, u64> = BTreeMap::new();
+    for step in 0..=places.iter().max().copied().unwrap_or(0) {
+        let here = || (0..places.len()).filter(|number| places[*number] == step);
+        let mut makers: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        for number in here() {
+            for (path, bytes) in &needs[number] {
+                let maker = makers.get(path.as_str()).map(|(_, length)| *length);
+                let length = maker.or_else(|| left.get(path.as_str()).copied());
+                if length.is_none_or(|length| length < *bytes) {
+                    let length = if has_length(&file.jobs[number]) {
+                        *bytes
+                    } else {
+                        0
+                    };
+                    makers.insert(path, (number, length));
+                }
+            }
+        }
+        for number in here() {
+            for path in needs[number].keys() {
+                match makers.get(path.as_str()) {
+                    Some((maker, _)) if *maker == number => continue,
+                    Some(_) => made[number].insert(path.clone(), MadeBy::OneBesideIt),
+                    None => made[number].insert(path.clone(), MadeBy::AnEarlierOne),
+                };
+            }
+        }
+        for number in here() {
+            for (path, bytes) in &needs[number] {
+                let length = left.entry(path).or_default();
+                *length = (*length).max(*bytes);
+            }
+        }
+        for number in here().filter(|number| file.jobs[*number].files.unlink) {
+            needs[number].keys().for_each(|path| {
+                left.remove(path.as_str());
+            });
+        }
+    }
+    made
+}
+
+/// The files of a job, and how long each must be.
+fn needs(job: &Job, ground: &Ground) -> BTreeMap<String, u64> {
+    let existing = ground.existing(job);
+    let mut needs: BTreeMap<String, u64> = BTreeMap::new();
+    let clones = 0..job.order.clones;
+    for file in clones.flat_map(|clone| plan::files(job, clone, &existing).unwrap_or_default()) {
+        let bytes = needs.entry(file.path).or_default();
+        *bytes = (*bytes).max(file.region.file_bytes);
+    }
+    needs
+}
+
+/// Whether a file that a job makes has its length before the job starts.
+fn has_length(job: &Job) -> bool {
+    let is_laid_out = job.pattern.access.does(Direction::Read) || job.files.overwrite;
+    is_laid_out
+        || match job.files.allocation {
+            Allocation::Native | Allocation::Posix | Allocation::Truncate => {
+                !job.files.create_on_open
+            }
+            Allocation::None | Allocation::Keep => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_file::{of_text, parse};
+    use diskperf_battery::Medium;
+
+    /// Who makes `x`, as each section sees it: itself, one before it, or one beside it.
+    fn makers(sections: &[&str]) -> String {
+        let mut text = "[global]\nfilename=x\nsize=1m\n".to_owned();
+        for (number, options) in sections.iter().enumerate() {
+            text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
+        }
+        let file = parse(&of_text("x.fio", &text).unwrap()).unwrap();
+        let places = super::super::places(&file);
+        let ground = Ground::modelled(Medium::Directory);
+        let made = made_by_others(&file, &places, &ground);
+        let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
+            None => 's',
+            Some(MadeBy::AnEarlierOne) => 'e',
+            Some(MadeBy::OneBesideIt) => 'b',
+        };
+        made.iter().map(letter).collect()
+    }
+
+    #[test]
+    fn a_file_is_made_once_where_it_is_long_enough() {
+        for (sections, expected) in [
+            (&["rw=randread", "rw=randwrite"][..], "sb"),
+            // What is not there yet when the reader is set up is laid out for it.
+            (&["rw=randwrite fallocate=none", "rw=randread"], "bs"),
+            (&["rw=randwrite", "rw=randread"], "sb"),
+            (&["rw=randread", "rw=randread size=2m"], "bs"),
+            (&["rw=write", "rw=randwrite stonewall"], "se"),
+            (&["rw=write", "rw=randwrite stonewall size=2m"], "ss"),
+            (&["rw=write unlink=1", "rw=read stonewall"], "ss"),
+            (&["rw=write filename=y", "rw=read stonewall"], "ss"),
+            (
+                &["rw=write", "rw=read stonewall", "rw=randread size=512k"],
+                "see",
+            ),
+        ] {
+            assert_eq!(makers(sections), expected, "{sections:?}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Programs that are repeated until they are steady.
+
+use crate::means;
+use diskperf_laboratory::execute::execute;
+use diskperf_laboratory::explain::{Subject, explain};
+use diskperf_laboratory::model::settings;
+use diskperf_laboratory::plan::{Plan, plan};
+use diskperf_laboratory::timeline::{Nanoseconds, Repetition, SteadyRule};
+use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload};
+use std::sync::Arc;
+
+/// What is explained, and what would become of it otherwise, is of the rounds that count:
+/// which these are is known after the last of them.
+#[test]
+fn a_round_that_counts_is_explained() {
+    let experiment = Experiment {
+        workload: Workload::Named("random".to_owned()),
+        targets: vec!["vax780-sc780-eagle".into()],
+        size: SizeChoice::Bytes(64 << 10),
+        settings: settings(&["program.area_bytes=1M".to_owned()]).unwrap(),
+        until_steady: Some(SteadyRule {
+            window: 3,
+            excursion_share: 0.02,
+            slope_share: 0.01,
+        }),
+        ..Experiment::default()
+    };
+    let planned = plan(&experiment).unwrap().remove(0);
+    let mut nothing = Recorder::of_nothing();
+    let done = execute(&planned, &Arc::default(), &mut Nobody, &mut nothing);
+    let result = &done.run.results[0];
+    assert!(result.repetitions[0].discarded, "some do not count");
+    let mut kept: Vec<Nanoseconds> = result.kept().map(Repetition::elapsed).collect();
+    kept.sort_unstable();
+    let Plan::Model(plan) = planned else {
+        panic!("a modelled system")
+    };
+    let subject = Subject {
+        name: "vax780-sc780-eagle".to_owned(),
+        plan: *plan,
+        run: Some(done.run),
+    };
+    let (found, _) = explain(&subject, &means(&Arc::default(), true)).unwrap();
+    assert_eq!(found.programs[0].account.elapsed, kept[1]);
+    assert!(!found.programs[0].counterfactuals.is_empty());
+}

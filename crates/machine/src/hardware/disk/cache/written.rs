@@ -1,0 +1,225 @@
+//! Sectors that were taken from the host and are not on the medium.
+
+use super::super::layout::Place;
+use super::super::queue::Waiting;
+use super::WriteCacheSpecification;
+use diskperf_sim::Time;
+use std::collections::BTreeMap;
+
+/// Neighbouring sectors, as the host counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The first one.
+    pub first: u64,
+    /// The one behind the last.
+    pub end: u64,
+}
+
+impl Extent {
+    /// How many there are.
+    pub fn sectors(self) -> u64 {
+        self.end - self.first
+    }
+
+    /// Whether both have a sector.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first < other.end && other.first < self.end
+    }
+
+    /// Whether it has all sectors of the other one.
+    pub fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.end <= self.end
+    }
+}
+
+/// What was written to the buffer and not to the medium: extents that neither overlap
+/// nor touch, and the one that is on its way.
+#[derive(Clone, Debug)]
+pub struct Written {
+    most_sectors: u64,
+    most_extents: usize,
+    high_water_share: f64,
+    /// By first sector: the end, and the number that the extent has in `waiting`.
+    extents: BTreeMap<u64, (u64, u64)>,
+    /// As policies see them, in no order.
+    waiting: Vec<Waiting>,
+    /// Of each of these, its first sector as the host counts.
+    firsts: Vec<u64>,
+    sectors: u64,
+    under_way: Option<Extent>,
+}
+
+impl Written {
+    /// Nothing.
+    pub fn new(specification: &WriteCacheSpecification) -> Self {
+        Self {
+            most_sectors: specification.most_sectors,
+            most_extents: specification.most_extents as usize,
+            high_water_share: specification.high_water_share,
+            extents: BTreeMap::new(),
+            waiting: Vec::new(),
+            firsts: Vec::new(),
+            sectors: 0,
+            under_way: None,
+        }
+    }
+
+    /// Whether all is on the medium.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_none()
+    }
+
+    /// Whether so much waits that reads have to share the arm with it.
+    pub fn is_high(&self) -> bool {
+        let high = |held: u64, most: u64| held as f64 >= self.high_water_share * most as f64;
+        high(self.sectors, self.most_sectors)
+            || high(self.waiting.len() as u64, self.most_extents as u64)
+    }
+
+    /// Extents that wait, as policies see them.
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.waiting
+    }
+
+    /// The number of the oldest of what is not on the medium; none if all is. What is on
+    /// its way counts as older than all.
+    pub fn oldest(&self) -> Option<u64> {
+        let waiting = self.waiting.iter().map(|of| of.number).min();
+        self.under_way.map(|_| 0).or(waiting)
+    }
+
+    /// Whether there is room for these sectors now. What is larger than all has it when
+    /// nothing else is there.
+    pub fn has_room(&self, extent: Extent) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let joins = || self.touching(extent).is_some();
+        self.sectors + extent.sectors() <= self.most_sectors
+            && (self.waiting.len() < self.most_extents || joins())
+    }
+
+    /// An extent that has some of these sectors, or a neighbour of theirs.
+    fn touching(&self, extent: Extent) -> Option<Extent> {
+        let (first, (end, _)) = self.extents.range(..=extent.end).next_back()?;
+        (*end >= extent.first).then_some(Extent {
+            first: *first,
+            end: *end,
+        })
+    }
+
+    /// Takes sectors, as the request of this number. `locate` says where a sector is.
+    pub fn write(
+        &mut self,
+        extent: Extent,
+        (came, number): (Time, u64),
+        locate: impl Fn(u64) -> (u64, Place),
+    ) {
+        let mut all = extent;
+        let (mut came, mut number) = (came, number);
+        while let Some(other) = self.touching(all) {
+            let waited = self.remove(other.first);
+            all.first = all.first.min(other.first);
+            all.end = all.end.max(other.end);
+            came = came.min(waited.came);
+            number = number.min(waited.number);
+        }
+        self.insert(all, (came, number), locate);
+    }
+
+    fn insert(
+        &mut self,
+        extent: Extent,
+        (came, number): (Time, u64),
+        locate: impl Fn(u64) -> (u64, Place),
+    ) {
+        let (sector, place) = locate(extent.first);
+        self.extents.insert(extent.first, (extent.end, number));
+        self.sectors += extent.sectors();
+        self.firsts.push(extent.first);
+        self.waiting.push(Waiting {
+            sector,
+            place,
+            write: true,
+            came,
+            number,
+        });
+    }
+
+    fn remove(&mut self, first: u64) -> Waiting {
+        let (end, _) = self
+            .extents
+            .remove(&first)
+            .expect("an extent that is there");
+        self.sectors -= end - first;
+        let index = self.firsts.iter().position(|of| *of == first);
+        let index = index.expect("each extent waits");
+        self.firsts.swap_remove(index);
+        self.waiting.swap_remove(index)
+    }
+
+    /// Begins to write one of those that wait, up to so many sectors of it.
+    ///
+    /// # Panics
+    ///
+    /// When one is on its way.
+    pub fn begin(
+        &mut self,
+        index: usize,
+        most_sectors: u64,
+        locate: impl Fn(u64) -> (u64, Place),
+    ) -> Extent {
+        assert!(self.under_way.is_none(), "one extent is written at a time");
+        let first = self.firsts[index];
+        let (end, _) = self.extents[&first];
+        let of = self.remove(first);
+        let extent = Extent {
+            first,
+            end: end.min(first + most_sectors),
+        };
+        if extent.end < end {
+            let rest = Extent {
+                first: extent.end,
+                end,
+            };
+            self.insert(rest, (of.came, of.number), locate);
+        }
+        self.sectors += extent.sectors();
+        self.under_way = Some(extent);
+        extent
+    }
+
+    /// What was begun is on the medium.
+    ///
+    /// # Panics
+    ///
+    /// When nothing was begun.
+    pub fn end(&mut self) {
+        let extent = self.under_way.take().expect("an extent is on its way");
+        self.sectors -= extent.sectors();
+    }
+
+    /// Forgets sectors: they are written past the buffer, or given up.
+    pub fn forget(&mut self, extent: Extent, locate: impl Fn(u64) -> (u64, Place)) {
+        let inner = Extent {
+            first: extent.first,
+            end: extent.end.saturating_sub(1),
+        };
+        while let Some(other) = self.touching(inner).filter(|other| other.overlaps(extent)) {
+            let of = self.remove(other.first);
+            for (first, end) in [(other.first, extent.first), (extent.end, other.end)] {
+                if first < end {
+                    self.insert(Extent { first, end }, (of.came, of.number), &locate);
+                }
+            }
+        }
+    }
+
+    /// Whether all of these sectors are here.
+    #[inline]
+    pub fn has(&self, extent: Extent) -> bool {
+        let under_way = self.under_way.is_some_and(|of| of.covers(extent));
+        let waits = || self.touching(extent).is_some_and(|of| of.covers(extent));
+        under_way || (!self.waiting.is_empty() && waits())
+    }
+}

@@ -1,0 +1,504 @@
+//! The disk as a device: firmware that takes commands, a buffer, a link, and the arm,
+//! which does one thing at a time.
+//!
+//! A command is decoded ([`super::overheads`]), answered from the buffer or queued for the
+//! arm, and its data cross the link. When the arm is free it gets what the policy chooses
+//! among the commands that wait and, when there is reason to, what waits in the buffer to
+//! be written; with neither, it reads on behind the last read.
+
+mod ahead;
+mod flushes;
+mod media;
+mod specification;
+mod writes;
+
+pub use specification::{DiskError, DiskSpecification, FlushOrder};
+
+use super::cache::{Extent, Segments, Written};
+use super::link::Link;
+use super::mechanism::{Access, Mechanism};
+use super::overheads::{CommandKind, Overheads};
+use super::queue::{QueueSpecification, Waiting};
+use super::spindle::Turn;
+use crate::hardware::mechanism::Busy;
+use crate::hardware::{Operation, RequestId, Requests, moment};
+use ahead::Ahead;
+use diskperf_sim::Time;
+use diskperf_timeline::Stage;
+use diskperf_timeline::trace::DiskPosition;
+use std::collections::VecDeque;
+
+/// A disk.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    specification: DiskSpecification,
+    order: QueueSpecification,
+    overheads: Overheads,
+    mechanism: Mechanism,
+    segments: Segments,
+    written: Option<Written>,
+    idle: Time,
+    link: Link,
+    /// Sectors of the host on one of the medium.
+    per_medium: u64,
+    /// Commands that were taken and are not done.
+    under_way: usize,
+    /// The number that the next command or extent has.
+    next_number: u64,
+    /// When the firmware has decoded all commands so far.
+    decoded: Time,
+    /// Commands that go on then, in order.
+    coming: VecDeque<(Time, RequestId)>,
+    /// Commands for the arm, as policies see them, in no order, and their ids.
+    queue: Vec<Waiting>,
+    queued: Vec<Queued>,
+    /// Writes that find no room in the buffer, in order.
+    crowded: VecDeque<RequestId>,
+    flushes: VecDeque<Flush>,
+    /// Commands behind a flush that drains.
+    held: VecDeque<RequestId>,
+    job: Option<Job>,
+    ahead: Option<Ahead>,
+    /// Since when the arm has had nothing to do.
+    still_since: Time,
+    rising: bool,
+    /// The sector behind the last that passed for a command, and when it had.
+    last_passed: (u64, Time),
+    /// Commands that are done then, in order.
+    ending: VecDeque<(Time, RequestId)>,
+    done: VecDeque<RequestId>,
+    after_write: bool,
+    busy: Busy,
+    /// Room for choices between commands and extents.
+    choice: Vec<Waiting>,
+}
+
+/// A command that waits for the arm.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    id: RequestId,
+    /// Sectors of the medium at its front that the buffer has.
+    held: u64,
+    /// When what the buffer has can cross the link.
+    ready: Time,
+}
+
+/// What the arm does, until some moment.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    ends: Time,
+    what: Work,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// Sectors of the medium for a command; `first` may be before what was asked for.
+    Read { first: u64, asked: (u64, u64) },
+    /// Of a command, which is written through.
+    Write,
+    /// Of the buffer.
+    Destage,
+}
+
+/// A flush.
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    id: RequestId,
+    /// What has this number or a later one is no concern of its.
+    before: u64,
+}
+
+impl Disk {
+    /// An idle disk, whose platters are at this angle at time zero.
+    ///
+    /// # Errors
+    ///
+    /// [`DiskError`] when the specification contradicts itself.
+    pub fn new(specification: &DiskSpecification, phase: Turn) -> Result<Self, DiskError> {
+        specification.check()?;
+        let mechanism = Mechanism::new(&specification.mechanism, phase)?;
+        let write = specification.write_cache.as_ref();
+        Ok(Self {
+            order: specification.queue,
+            overheads: Overheads::new(&specification.overheads),
+            segments: Segments::new(&specification.read_cache),
+            written: write.map(Written::new),
+            idle: Time(write.map_or(0.0, |write| write.idle_ms * 1e6 + 0.5) as u64),
+            link: Link::new(&specification.link, specification.sector_bytes),
+            per_medium: u64::from(specification.sectors_per_medium_sector),
+            under_way: 0,
+            next_number: 1,
+            decoded: Time::ZERO,
+            coming: VecDeque::new(),
+            queue: Vec::new(),
+            queued: Vec::new(),
+            crowded: VecDeque::new(),
+            flushes: VecDeque::new(),
+            held: VecDeque::new(),
+            job: None,
+            ahead: None,
+            still_since: Time::ZERO,
+            rising: true,
+            last_passed: (u64::MAX, Time::ZERO),
+            ending: VecDeque::new(),
+            done: VecDeque::new(),
+            after_write: false,
+            busy: Busy::default(),
+            choice: Vec::new(),
+            mechanism,
+            specification: specification.clone(),
+        })
+    }
+
+    /// Bytes of a sector, as the host counts them.
+    pub fn sector_bytes(&self) -> u32 {
+        self.specification.sector_bytes
+    }
+
+    /// Sectors, as the host counts them.
+    pub fn sectors(&self) -> u64 {
+        self.mechanism.layout().sectors() * self.per_medium
+    }
+
+    /// Arm and platters.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
+    }
+
+    /// Has it turn as another spindle does, from now on.
+    pub fn set_spindle(&mut self, spindle: super::spindle::Spindle) {
+        self.mechanism.set_spindle(spindle);
+    }
+
+    /// Where a sector is.
+    pub fn position(&self, sector: u64) -> DiskPosition {
+        let place = self.mechanism.layout().locate(sector / self.per_medium);
+        let slots = place.sectors_per_track;
+        DiskPosition {
+            cylinder: place.cylinder,
+            head: place.head,
+            slot: (place.start.revolutions() * f64::from(slots)) as u32 % slots,
+            slots,
+        }
+    }
+
+    /// Whether it takes writes into its buffer.
+    pub fn keeps_writes(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// What it has done so far.
+    pub fn busy(&self) -> Busy {
+        self.busy
+    }
+
+    /// Whether it takes another command.
+    pub fn takes_requests(&self) -> bool {
+        self.under_way < self.specification.queue_depth as usize
+    }
+
+    /// Takes a command.
+    ///
+    /// # Panics
+    ///
+    /// When it takes none now.
+    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        assert!(self.takes_requests(), "a command for a queue that is full");
+        self.under_way += 1;
+        let drains = self.specification.flush == FlushOrder::Drains;
+        if drains && !(self.flushes.is_empty() && self.held.is_empty()) {
+            self.held.push_back(id);
+            return;
+        }
+        if requests[id].operation == Operation::Flush {
+            let before = self.next_number;
+            self.flushes.push_back(Flush { id, before });
+            if drains {
+                self.drain(now, requests);
+                return;
+            }
+        }
+        self.decode(now, requests, id);
+    }
+
+    /// When something happens in it next, if nobody gives it a command.
+    pub fn next_event(&self) -> Option<Time> {
+        let coming = self.coming.front().map(|(at, _)| *at);
+        let ending = self.ending.front().map(|(at, _)| *at);
+        let arm = match (&self.job, &self.ahead) {
+            (Some(job), _) => Some(job.ends),
+            (None, Some(ahead)) => Some(ahead.ends).filter(|ends| *ends < Time::NEVER),
+            (None, None) => self.destages_at(),
+        };
+        [coming, ending, arm].into_iter().flatten().min()
+    }
+
+    /// Does what it had to do up to now; whether a command is done by that.
+    pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
+        let before = self.done.len();
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            if let Some(id) = take_due(&mut self.coming, at) {
+                self.decoded(at, requests, id);
+            } else if let Some(id) = take_due(&mut self.ending, at) {
+                self.end(at, requests, id);
+            } else if let Some(job) = self.job.take_if(|job| job.ends <= at) {
+                self.end_job(job, requests);
+            } else {
+                if let Some(ahead) = self.ahead.take_if(|ahead| ahead.ends <= at) {
+                    self.segments.extend(ahead.segment, ahead.limit);
+                    self.still_since = at;
+                }
+                self.start(at, requests);
+            }
+        }
+        self.done.len() > before
+    }
+
+    /// Whether a command is done that was not taken off.
+    pub fn has_done(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The next command that is done, once.
+    pub fn take_done(&mut self) -> Option<RequestId> {
+        self.done.pop_front()
+    }
+
+    /// The firmware works on a command when it is through with those before.
+    fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &mut requests[id];
+        let kind = match request.operation {
+            Operation::Read => {
+                let first = request.sector / self.per_medium;
+                let end = request.end().div_ceil(self.per_medium);
+                let extent = extent(request.sector, request.end());
+                match self.has_written(extent) || self.answers((first, end), now) {
+                    true => CommandKind::ReadHit,
+                    false => CommandKind::ReadMiss,
+                }
+            }
+            _ => CommandKind::Write,
+        };
+        let begins = now.max(self.decoded);
+        self.decoded = begins + self.overheads.command(kind, self.after_write);
+        request.mark(Stage::ControllerQueue, moment(begins));
+        request.mark(Stage::Command, moment(self.decoded));
+        self.coming.push_back((self.decoded, id));
+    }
+
+    /// Whether the buffer has sectors of the medium, or is being filled with them.
+    fn answers(&mut self, range: (u64, u64), now: Time) -> bool {
+        self.note_progress(range, now);
+        let held = self.segments.find(range);
+        held.is_some_and(|found| found.until == range.1) || self.joins(range)
+    }
+
+    /// Brings the segment that is being filled up to date, if that is what a request is of.
+    fn note_progress(&mut self, (first, _): (u64, u64), now: Time) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let (segment_first, _) = self.segments.run(ahead.segment);
+        if (segment_first..=ahead.limit).contains(&first) {
+            let came_to = ahead.progress(&mut self.mechanism, now);
+            self.segments.extend(ahead.segment, came_to);
+            if ahead.is_over(now) {
+                self.still_since = ahead.rest(&mut self.mechanism);
+                self.ahead = None;
+            }
+        }
+    }
+
+    /// Whether reading on comes by sectors soon, or goes on to them.
+    fn joins(&self, (first, _): (u64, u64)) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| {
+            let (segment_first, _) = self.segments.run(ahead.segment);
+            (segment_first..=ahead.limit).contains(&first)
+        })
+    }
+
+    fn has_written(&self, of: Extent) -> bool {
+        let hits = self.specification.write_cache.as_ref();
+        let hits = hits.is_some_and(|write| write.read_hits);
+        hits && self.written.as_ref().is_some_and(|written| written.has(of))
+    }
+
+    /// A command is decoded: it is answered, or goes on.
+    fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        let of = extent(request.sector, request.end());
+        match request.operation {
+            Operation::Read => self.read(now, requests, id),
+            Operation::Flush => self.flush(now, requests),
+            Operation::Discard => {
+                self.forget(of);
+                self.finish(now, requests, id);
+            }
+            Operation::Write { fua } => {
+                self.segments.write(self.medium_range(of));
+                match fua || self.written.is_none() {
+                    true => self.write_through(now, requests, id),
+                    false => self.buffer(now, requests, id),
+                }
+            }
+            Operation::WriteZeroes => {
+                self.segments.write(self.medium_range(of));
+                self.forget(of);
+                self.enqueue(
+                    now,
+                    requests,
+                    Queued {
+                        id,
+                        held: 0,
+                        ready: now,
+                    },
+                );
+            }
+        }
+    }
+
+    /// The sectors of the medium that these sectors of the host are on.
+    fn medium_range(&self, of: Extent) -> (u64, u64) {
+        (of.first / self.per_medium, of.end.div_ceil(self.per_medium))
+    }
+
+    fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        let of = extent(request.sector, request.end());
+        let range = self.medium_range(of);
+        if self.has_written(of) {
+            self.cross_from_buffer(now, requests, id);
+            return;
+        }
+        self.note_progress(range, now);
+        let found = self.segments.find(range);
+        if let Some(found) = found.filter(|found| found.until == range.1) {
+            self.segments.read(found.segment, range.1);
+            self.cross_from_buffer(now, requests, id);
+            self.read_further(now, found.segment, range);
+            return;
+        }
+        if self.joins(range) {
+            self.join(now, requests, id, range);
+            return;
+        }
+        let held = found.map_or(0, |found| found.until - range.0);
+        self.enqueue(
+            now,
+            requests,
+            Queued {
+                id,
+                held,
+                ready: now,
+            },
+        );
+    }
+
+    /// A read that the buffer answers has all its data there.
+    fn cross_from_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &mut requests[id];
+        let crossing = self.link.cross(now, request.sectors);
+        request.mark(Stage::BusWait, moment(crossing.begins));
+        request.mark(Stage::CacheHit, moment(crossing.ends));
+        self.finish(crossing.ends, requests, id);
+    }
+
+    /// A read gets its data from what is being read on.
+    fn join(&mut self, now: Time, requests: &mut Requests, id: RequestId, range: (u64, u64)) {
+        let Some(mut ahead) = self.ahead.take() else {
+            return;
+        };
+        let (segment_first, _) = self.segments.run(ahead.segment);
+        let cache = &self.specification.read_cache;
+        let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
+        let passed = ahead.join(&mut self.mechanism, (range.1, limit)).max(now);
+        self.segments.read(ahead.segment, range.0);
+        self.ahead = Some(ahead);
+        let request = &mut requests[id];
+        let crossing = self
+            .link
+            .cross_while_read(now, (now, passed), request.sectors);
+        request.mark(Stage::MediaTransfer, moment(passed));
+        request.mark(Stage::BusTransfer, moment(crossing.ends));
+        self.last_passed = (range.1, passed);
+        self.finish(crossing.ends, requests, id);
+    }
+
+    /// A read was answered: what is being read on may go further behind it.
+    fn read_further(&mut self, now: Time, segment: usize, range: (u64, u64)) {
+        let (segment_first, segment_end) = self.segments.run(segment);
+        let cache = &self.specification.read_cache;
+        let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
+        let idle = self.is_idle();
+        match &mut self.ahead {
+            Some(ahead) if ahead.segment == segment && limit > ahead.limit => {
+                ahead.join(&mut self.mechanism, (range.1, limit));
+            }
+            None if idle && limit > segment_end => {
+                let further = (segment_end, limit);
+                self.ahead = Some(Ahead::new(&mut self.mechanism, now, segment, further, 0));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.job.is_none() && self.queue.is_empty() && self.flushes.is_empty()
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// A command waits for the arm.
+    fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
+        let request = &requests[queued.id];
+        let sector = request.sector / self.per_medium + queued.held;
+        let number = self.number();
+        self.queue.push(Waiting {
+            sector,
+            place: self.mechanism.layout().locate(sector),
+            write: request.operation != Operation::Read,
+            came: now,
+            number,
+        });
+        self.queued.push(queued);
+        self.start(now, requests);
+    }
+
+    /// A command is done at a moment, but for telling the host.
+    fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
+        let request = &mut requests[id];
+        let write = request.operation != Operation::Read;
+        let ends = at + self.overheads.completion(write);
+        request.mark(Stage::Completion, moment(ends));
+        let place = self.ending.partition_point(|(other, _)| *other <= ends);
+        self.ending.insert(place, (ends, id));
+    }
+
+    /// The host knows that a command is done.
+    fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        self.after_write = request.operation != Operation::Read;
+        self.busy.bytes += u64::from(request.sectors) * u64::from(self.sector_bytes());
+        self.busy.transfers += 1;
+        self.under_way -= 1;
+        self.done.push_back(id);
+        if self.specification.flush == FlushOrder::Drains {
+            self.release(now, requests);
+        }
+    }
+}
+
+/// The first of a queue, if its moment has come.
+#[inline]
+fn take_due(queue: &mut VecDeque<(Time, RequestId)>, at: Time) -> Option<RequestId> {
+    let (due, id) = *queue.front()?;
+    (due <= at).then(|| {
+        queue.pop_front();
+        id
+    })
+}
+
+fn extent(first: u64, end: u64) -> Extent {
+    Extent { first, end }
+}

@@ -1,0 +1,134 @@
+//! Reading on behind a read: what the arm does until somebody wants it, and what
+//! requests for the next sectors wait for.
+
+use super::super::mechanism::Mechanism;
+use diskperf_sim::Time;
+
+/// Reading on, from some state of the arm on. How far it has come is worked out when
+/// somebody asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    /// The segment that it fills.
+    pub(super) segment: usize,
+    /// The sector that is next at `at`, and where the arm is then.
+    sector: u64,
+    at: Time,
+    cylinder: u32,
+    head: u32,
+    /// Where it stops.
+    pub(super) limit: u64,
+    /// When it is there; never, as long as nobody has asked.
+    pub(super) ends: Time,
+    /// Until when nothing else is done: somebody waits for what comes by then.
+    committed: Time,
+    /// What it is known to have read, up to this sector.
+    noted: u64,
+}
+
+impl Ahead {
+    /// Reads on from `at`, where the arm is; `committed` sectors of it in any case.
+    pub(super) fn new(
+        mechanism: &mut Mechanism,
+        at: Time,
+        segment: usize,
+        (sector, limit): (u64, u64),
+        committed: u64,
+    ) -> Self {
+        let mut ahead = Self {
+            segment,
+            sector,
+            at,
+            cylinder: mechanism.cylinder(),
+            head: mechanism.head(),
+            limit,
+            ends: Time::NEVER,
+            committed: at,
+            noted: sector,
+        };
+        if committed > 0 {
+            let until = limit.min(sector + committed);
+            ahead.committed = mechanism.read_on(at, (sector, until), Time::NEVER).1;
+            mechanism.place_arm(ahead.cylinder, ahead.head);
+        }
+        ahead
+    }
+
+    /// Works out when it ends, for somebody who waits for that; the arm is there
+    /// afterwards.
+    pub(super) fn watch(&mut self, mechanism: &mut Mechanism) {
+        if self.ends == Time::NEVER {
+            self.run_to_the_limit(mechanism);
+        }
+    }
+
+    /// Whether it has come to its end, as far as it is known to have come.
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        self.ends <= now || (self.sector == self.limit && self.at <= now)
+    }
+
+    /// Leaves the arm where it is at the end; since when it is there.
+    pub(super) fn rest(self, mechanism: &mut Mechanism) -> Time {
+        if self.ends < Time::NEVER {
+            return self.ends;
+        }
+        mechanism.place_arm(self.cylinder, self.head);
+        self.at
+    }
+
+    fn run_to_the_limit(&mut self, mechanism: &mut Mechanism) {
+        mechanism.place_arm(self.cylinder, self.head);
+        self.ends = mechanism
+            .read_on(self.at, (self.sector, self.limit), Time::NEVER)
+            .1;
+    }
+
+    /// The sector that it has come to.
+    pub(super) fn progress(&mut self, mechanism: &mut Mechanism, now: Time) -> u64 {
+        if now >= self.ends {
+            return self.limit;
+        }
+        if now >= self.at {
+            let arm = (mechanism.cylinder(), mechanism.head());
+            self.go_on(mechanism, now);
+            mechanism.place_arm(arm.0, arm.1);
+            // The last sector may still be passing.
+            let passing = u64::from(self.at > now);
+            self.noted = self.noted.max(self.sector.saturating_sub(passing));
+        }
+        self.noted
+    }
+
+    fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) {
+        mechanism.place_arm(self.cylinder, self.head);
+        (self.sector, self.at) = mechanism.read_on(self.at, (self.sector, self.limit), stop);
+        (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
+    }
+
+    /// Has it read up to `end` for somebody, and then on to `limit`; when it has.
+    pub(super) fn join(&mut self, mechanism: &mut Mechanism, (end, limit): (u64, u64)) -> Time {
+        self.limit = self.limit.max(limit).max(end);
+        if end > self.sector {
+            mechanism.place_arm(self.cylinder, self.head);
+            (self.sector, self.at) = mechanism.read_on(self.at, (self.sector, end), Time::NEVER);
+            (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
+        }
+        self.committed = self.committed.max(self.at);
+        if self.ends < Time::NEVER {
+            self.run_to_the_limit(mechanism);
+        }
+        self.at
+    }
+
+    /// Stops it as soon as it may be: the sector that it came to, and when the arm, which
+    /// is there, can be commanded.
+    pub(super) fn stop(mut self, mechanism: &mut Mechanism, now: Time) -> (u64, Time) {
+        let stop = now.max(self.committed);
+        if stop >= self.ends {
+            mechanism.place_arm(self.cylinder, self.head);
+            mechanism.read_on(self.at, (self.sector, self.limit), Time::NEVER);
+            return (self.limit, self.ends.max(now));
+        }
+        self.go_on(mechanism, stop);
+        (self.sector, self.at.max(now))
+    }
+}

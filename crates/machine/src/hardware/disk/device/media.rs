@@ -1,0 +1,362 @@
+//! What the arm is given to do, and where the time of it goes.
+
+use super::super::mechanism::Parts;
+use super::super::queue::View;
+use super::*;
+use diskperf_timeline::Deadline;
+
+/// What the arm may be given next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidates {
+    Commands,
+    Buffer,
+    Both,
+}
+
+/// What it is given: a place among the commands, or in the buffer.
+#[derive(Clone, Copy, Debug)]
+enum Chosen {
+    Command(usize),
+    Extent(usize),
+}
+
+impl Disk {
+    /// When the arm begins with what waits in the buffer, if nothing else comes.
+    pub(super) fn destages_at(&self) -> Option<Time> {
+        let written = self.written.as_ref()?;
+        (!written.waiting().is_empty()).then(|| self.still_since + self.idle)
+    }
+
+    /// Gives the arm something to do, if it is free or only reads on.
+    pub(super) fn start(&mut self, now: Time, requests: &mut Requests) {
+        if self.job.is_some() {
+            return;
+        }
+        self.watch(now);
+        let Some(candidates) = self.candidates(now) else {
+            return;
+        };
+        let free = match self.ahead.take() {
+            Some(ahead) => {
+                let segment = ahead.segment;
+                let (came_to, free) = ahead.stop(&mut self.mechanism, now);
+                self.segments.extend(segment, came_to);
+                free
+            }
+            None => now,
+        };
+        let job = match self.choose(free, candidates) {
+            Chosen::Command(index) => {
+                let of = self.queue.swap_remove(index);
+                let queued = self.queued.swap_remove(index);
+                match of.write {
+                    true => self.write_now(free, requests, queued),
+                    false => self.read_now((now, free), requests, (of.sector, queued)),
+                }
+            }
+            Chosen::Extent(index) => self.destage_now(free, index),
+        };
+        self.job = Some(job);
+    }
+
+    /// What waits in the buffer has to know when reading on ends.
+    fn watch(&mut self, now: Time) {
+        let waits = self
+            .written
+            .as_ref()
+            .is_some_and(|of| !of.waiting().is_empty());
+        let Some(ahead) = self.ahead.as_mut().filter(|_| waits) else {
+            return;
+        };
+        ahead.watch(&mut self.mechanism);
+        if ahead.ends <= now {
+            self.segments.extend(ahead.segment, ahead.limit);
+            self.still_since = ahead.ends;
+            self.ahead = None;
+        }
+    }
+
+    fn candidates(&self, now: Time) -> Option<Candidates> {
+        let extents = self.written.as_ref().filter(|of| !of.waiting().is_empty());
+        let urgent = extents.is_some_and(Written::is_high)
+            || !self.crowded.is_empty()
+            || !self.flushes.is_empty();
+        match (self.queue.is_empty(), extents.is_some()) {
+            (false, true) if urgent => Some(Candidates::Both),
+            (false, _) => Some(Candidates::Commands),
+            (true, true) => {
+                let still = self.ahead.is_none() && now >= self.still_since + self.idle;
+                (urgent || still).then_some(Candidates::Buffer)
+            }
+            (true, false) => None,
+        }
+    }
+
+    /// What the policy chooses.
+    fn choose(&mut self, now: Time, candidates: Candidates) -> Chosen {
+        let mut choice = std::mem::take(&mut self.choice);
+        choice.clear();
+        let extents = self.written.as_ref().map_or(&[][..], Written::waiting);
+        let from = match candidates {
+            Candidates::Commands => &self.queue[..],
+            Candidates::Buffer => extents,
+            Candidates::Both => {
+                choice.extend_from_slice(&self.queue);
+                // Nobody waits for these.
+                let of_now = |of: &Waiting| Waiting { came: now, ..*of };
+                choice.extend(extents.iter().map(of_now));
+                &choice[..]
+            }
+        };
+        let order = match candidates {
+            Candidates::Buffer => QueueSpecification {
+                age_limit_ms: None,
+                ..self.order
+            },
+            Candidates::Commands | Candidates::Both => self.order,
+        };
+        let chosen = match from {
+            [_] => None,
+            _ => {
+                let layout = self.mechanism.layout();
+                let of_cylinders = self.order.distance == super::super::queue::Distance::Cylinder;
+                let view = View {
+                    now,
+                    at: match of_cylinders {
+                        true => u64::from(self.mechanism.cylinder()),
+                        false => self.last_passed.0.min(layout.sectors()),
+                    },
+                    stroke: match of_cylinders {
+                        true => u64::from(layout.cylinders()),
+                        false => layout.sectors(),
+                    },
+                    rising: self.rising,
+                };
+                let positioning =
+                    |of: &Waiting| self.mechanism.positioning(now, &of.place, of.write);
+                order.choose(&view, from, positioning)
+            }
+        };
+        let index = chosen.map_or(0, |choice| choice.index);
+        self.rising = chosen.map_or(self.rising, |choice| choice.rising);
+        self.choice = choice;
+        match candidates {
+            Candidates::Buffer => Chosen::Extent(index),
+            _ if index < self.queue.len() => Chosen::Command(index),
+            _ => Chosen::Extent(index - self.queue.len()),
+        }
+    }
+
+    /// Sectors of the medium pass for a read, and cross the link while they do.
+    fn read_now(
+        &mut self,
+        (now, free): (Time, Time),
+        requests: &mut Requests,
+        (sector, queued): (u64, Queued),
+    ) -> Job {
+        let request = &mut requests[queued.id];
+        let begins = free.max(queued.ready);
+        let end = request.end().div_ceil(self.per_medium);
+        let access = Access {
+            sector,
+            sectors: (end - sector) as u32,
+            ..Access::default()
+        };
+        let mut first_at = None;
+        let missed = self.follows(sector);
+        let parts = self.mechanism.serve(begins, &access, |passing| {
+            let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
+            first_at.get_or_insert(passing.begins + Time(each));
+        });
+        let ends = begins + parts.total();
+        request.mark(Stage::ControllerQueue, moment(begins));
+        self.mark(request, parts, missed);
+        let there = match queued.held {
+            0 => first_at.unwrap_or(ends),
+            _ => queued.ready,
+        };
+        let crossing = self
+            .link
+            .cross_while_read(now, (there, ends), request.sectors);
+        request.mark(Stage::BusTransfer, moment(crossing.ends));
+        let asked = (sector - queued.held, end);
+        let first = self.passed_before(sector, parts.latency);
+        self.last_passed = (end, ends);
+        self.book(parts);
+        self.finish(crossing.ends, requests, queued.id);
+        Job {
+            ends,
+            what: Work::Read { first, asked },
+        }
+    }
+
+    /// The first of the sectors before this one, on its track, that passed while it was
+    /// waited for, where these are kept.
+    fn passed_before(&self, sector: u64, latency: Time) -> u64 {
+        if !self.specification.read_cache.keep_passing_sectors {
+            return sector;
+        }
+        let layout = self.mechanism.layout();
+        let place = layout.locate(sector);
+        let spindle = self.mechanism.spindle();
+        let each = spindle.turning(place.arc).0.max(1);
+        let count = (latency.0 / each).min(u64::from(place.sector)).min(sector);
+        let at = place.sector - count as u32;
+        let found = layout.find(place.cylinder, place.head, at);
+        match found == Some(sector - count) {
+            true => sector - count,
+            false => sector,
+        }
+    }
+
+    /// Sectors of a command are written.
+    fn write_now(&mut self, now: Time, requests: &mut Requests, queued: Queued) -> Job {
+        let request = &mut requests[queued.id];
+        let begins = now.max(queued.ready);
+        let of = extent(request.sector, request.end());
+        let access = self.writing(of);
+        let missed = self.follows(access.sector);
+        let parts = self.mechanism.serve(begins, &access, |_| ());
+        let ends = begins + parts.total();
+        request.mark(Stage::ControllerQueue, moment(begins));
+        self.mark(request, parts, missed);
+        self.last_passed = (self.medium_range(of).1, ends);
+        self.book(parts);
+        self.finish(ends, requests, queued.id);
+        Job {
+            ends,
+            what: Work::Write,
+        }
+    }
+
+    /// The access that writes sectors of the host: what they do not fill is read first.
+    fn writing(&self, of: Extent) -> Access {
+        let (first, end) = self.medium_range(of);
+        Access {
+            sector: first,
+            sectors: (end - first) as u32,
+            write: true,
+            overhead: Time::ZERO,
+            part_of_first: !of.first.is_multiple_of(self.per_medium),
+            part_of_last: !of.end.is_multiple_of(self.per_medium),
+        }
+    }
+
+    /// Sectors of the buffer are written.
+    fn destage_now(&mut self, now: Time, index: usize) -> Job {
+        let write = self.specification.write_cache.as_ref();
+        let most = write.map_or(1, |write| u64::from(write.most_destaged_sectors));
+        let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
+        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        let written = self.written.as_mut().expect("a disk with a write cache");
+        let of = written.begin(index, most, locate);
+        let access = self.writing(of);
+        let parts = self.mechanism.serve(now, &access, |_| ());
+        let ends = now + parts.total();
+        self.last_passed = (self.medium_range(of).1, ends);
+        self.book(parts);
+        Job {
+            ends,
+            what: Work::Destage,
+        }
+    }
+
+    /// Whether sectors follow those that passed last: if they do not pass at once, they
+    /// were asked for too late.
+    fn follows(&self, sector: u64) -> bool {
+        let (passed, _) = self.last_passed;
+        let at = (self.mechanism.cylinder(), self.mechanism.head());
+        let place = self.mechanism.layout().locate(sector);
+        sector == passed && (place.cylinder, place.head) == at
+    }
+
+    /// Books where the time of an access went.
+    fn mark(&self, request: &mut crate::hardware::Request, parts: Parts, follows: bool) {
+        let half = Time(self.mechanism.spindle().period().0 / 2);
+        let latency = match follows && parts.latency > half {
+            true => Stage::MissedRevolution(Deadline::ReadAhead),
+            false => Stage::RotationalLatency,
+        };
+        let mut at = Time(request.spans.marked().0);
+        for (stage, span) in [
+            (Stage::Command, parts.overhead),
+            (Stage::Seek, parts.seek),
+            (Stage::HeadSwitch, parts.head_switch),
+            (Stage::WriteSettle, parts.settle),
+            (latency, parts.latency),
+            (Stage::MediaTransfer, parts.transfer),
+            (
+                Stage::MissedRevolution(Deadline::PartOfSector),
+                parts.rewrite,
+            ),
+        ] {
+            at += span;
+            request.mark(stage, moment(at));
+        }
+    }
+
+    fn book(&mut self, parts: Parts) {
+        self.busy.positioning += parts.seek + parts.head_switch + parts.settle;
+        self.busy.latency += parts.latency + parts.rewrite;
+        self.busy.transfer += parts.transfer;
+    }
+
+    /// The arm is done with something.
+    pub(super) fn end_job(&mut self, job: Job, requests: &mut Requests) {
+        let now = job.ends;
+        self.still_since = now;
+        match job.what {
+            Work::Read { first, asked } => self.keep_read(now, first, asked),
+            Work::Write => {}
+            Work::Destage => {
+                self.written
+                    .as_mut()
+                    .expect("a disk with a write cache")
+                    .end();
+                self.admit(now, requests);
+            }
+        }
+        if self.flushes.is_empty() {
+            self.start(now, requests);
+        } else {
+            self.flush(now, requests);
+        }
+    }
+
+    /// Keeps what was read, and reads on if nothing else is to be done.
+    fn keep_read(&mut self, now: Time, first: u64, asked: (u64, u64)) {
+        let Some((segment, sequential)) = self.segments.keep(asked) else {
+            return;
+        };
+        self.segments.extend_front(segment, first);
+        self.segments.read(segment, asked.1);
+        let cache = &self.specification.read_cache;
+        let wanted = match cache.read_ahead_after {
+            super::super::cache::ReadAheadAfter::AnyRead => true,
+            super::super::cache::ReadAheadAfter::SequentialRead => sequential,
+        };
+        let least = u64::from(cache.least_ahead_sectors);
+        let (segment_first, _) = self.segments.run(segment);
+        let limit = cache.ahead_until(self.mechanism.layout(), asked, segment_first);
+        let others = !self.queue.is_empty() && least == 0;
+        if wanted && limit > asked.1 && !others {
+            let further = (asked.1, limit);
+            let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
+            self.ahead = Some(ahead);
+        }
+    }
+
+    /// Writes that waited for room come into the buffer as far as there is some.
+    fn admit(&mut self, now: Time, requests: &mut Requests) {
+        while let Some(id) = self.crowded.front().copied() {
+            let request = &requests[id];
+            let of = extent(request.sector, request.end());
+            let written = self.written.as_ref().expect("a disk with a write cache");
+            if !written.has_room(of) {
+                break;
+            }
+            self.crowded.pop_front();
+            self.take_into_buffer(now, requests, id);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A disk as a catalogue file or an importer describes it.
+
+use super::super::cache::{ReadCacheSpecification, WriteCacheSpecification};
+use super::super::link::LinkSpecification;
+use super::super::mechanism::{MechanismError, MechanismSpecification};
+use super::super::overheads::OverheadSpecification;
+use super::super::queue::QueueSpecification;
+use serde::Deserialize;
+
+/// A disk of 1990 to 2026.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskSpecification {
+    /// Arm and platters.
+    pub mechanism: MechanismSpecification,
+    /// Bytes of a sector, as the host counts them.
+    pub sector_bytes: u32,
+    /// Sectors of the host on a sector of the medium: 8 of 512e, else 1.
+    #[serde(default = "one")]
+    pub sectors_per_medium_sector: u32,
+    /// Commands that it takes at once.
+    pub queue_depth: u32,
+    /// How these, and what waits in the buffer, are ordered.
+    #[serde(default)]
+    pub queue: QueueSpecification,
+    /// What its firmware takes.
+    #[serde(default)]
+    pub overheads: OverheadSpecification,
+    /// The way to the host.
+    pub link: LinkSpecification,
+    /// How it keeps what it reads.
+    pub read_cache: ReadCacheSpecification,
+    /// How it keeps what is written; each write goes to the medium if absent.
+    #[serde(default)]
+    pub write_cache: Option<WriteCacheSpecification>,
+    /// What a flush is to the queue.
+    #[serde(default)]
+    pub flush: FlushOrder,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a flush is to the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlushOrder {
+    /// No command is under way beside it: FLUSH CACHE of SATA, for which the host waits
+    /// until the queue is empty.
+    #[default]
+    Drains,
+    /// A command like others, of what was acknowledged before it came: SYNCHRONIZE CACHE
+    /// of SAS.
+    Queues,
+}
+
+/// Why no disk is like that.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DiskError {
+    /// Of arm and platters.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+    /// A number that no disk has.
+    #[error("`{key}` is {value}, and must be {must}")]
+    Number {
+        /// The key.
+        key: &'static str,
+        /// Its number.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+}
+
+impl DiskSpecification {
+    /// Whether the numbers that are no mechanism's are a disk's.
+    ///
+    /// # Errors
+    ///
+    /// [`DiskError`] with the first that is not.
+    pub fn check(&self) -> Result<(), DiskError> {
+        let within = |key, value: f64, (least, most): (f64, f64), must| match (least..=most)
+            .contains(&value)
+        {
+            true => Ok(()),
+            false => Err(DiskError::Number { key, value, must }),
+        };
+        let count = (1.0, 4_294_967_295.0);
+        let ms = (0.0, 1000.0);
+        within(
+            "sector_bytes",
+            f64::from(self.sector_bytes),
+            (1.0, 65_536.0),
+            "1 to 65536",
+        )?;
+        let per_medium = f64::from(self.sectors_per_medium_sector);
+        within(
+            "sectors_per_medium_sector",
+            per_medium,
+            (1.0, 1024.0),
+            "1 to 1024",
+        )?;
+        within(
+            "queue_depth",
+            f64::from(self.queue_depth),
+            count,
+            "at least 1",
+        )?;
+        within(
+            "bytes_per_s",
+            self.link.bytes_per_s,
+            (1e3, 1e12),
+            "1000 to 10^12",
+        )?;
+        within("overhead_ms", self.link.overhead_ms, ms, MS)?;
+        let of = &self.overheads;
+        for after in [of.read_hit, of.read_miss, of.write] {
+            within("after_read_ms", after.after_read_ms, ms, MS)?;
+            within("after_write_ms", after.after_write_ms, ms, MS)?;
+        }
+        within("read_completion_ms", of.read_completion_ms, ms, MS)?;
+        within("write_completion_ms", of.write_completion_ms, ms, MS)?;
+        let segments = f64::from(self.read_cache.segments);
+        within("segments", segments, (0.0, 65_536.0), "up to 65536")?;
+        if let Some(write) = &self.write_cache {
+            within(
+                "most_sectors",
+                write.most_sectors as f64,
+                (1.0, 1e15),
+                "at least 1",
+            )?;
+            within(
+                "most_extents",
+                f64::from(write.most_extents),
+                count,
+                "at least 1",
+            )?;
+            let share = write.high_water_share;
+            within("high_water_share", share, (0.0, 1.0), "from 0 to 1")?;
+            within("idle_ms", write.idle_ms, (0.0, 1e6), "from 0 to 1000000")?;
+            let destaged = f64::from(write.most_destaged_sectors);
+            within("most_destaged_sectors", destaged, count, "at least 1")?;
+        }
+        Ok(())
+    }
+}
+
+const MS: &str = "from 0 to 1000";

@@ -1,0 +1,65 @@
+//! Writes: into the buffer, or past it.
+
+use super::*;
+
+impl Disk {
+    /// A write comes into the buffer, or waits for room there.
+    pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        let of = extent(request.sector, request.end());
+        let written = self.written.as_ref().expect("a disk with a write cache");
+        if !self.crowded.is_empty() || !written.has_room(of) {
+            self.crowded.push_back(id);
+            self.start(now, requests);
+            return;
+        }
+        self.take_into_buffer(now, requests, id);
+        self.start(now, requests);
+    }
+
+    pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &mut requests[id];
+        let crossing = self.link.cross(now, request.sectors);
+        request.mark(Stage::BufferWait, moment(now));
+        request.mark(Stage::BusWait, moment(crossing.begins));
+        request.mark(Stage::BusTransfer, moment(crossing.ends));
+        let of = extent(request.sector, request.end());
+        let number = self.number();
+        let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
+        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        if let Some(written) = &mut self.written {
+            written.write(of, (crossing.ends, number), locate);
+        }
+        self.finish(crossing.ends, requests, id);
+    }
+
+    /// Sectors that wait to be written are of no use any more.
+    pub(super) fn forget(&mut self, of: Extent) {
+        let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
+        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        if let Some(written) = &mut self.written {
+            written.forget(of, locate);
+        }
+    }
+
+    /// A write goes to the medium before it is done: the arm can be commanded as soon as
+    /// the link will be ahead of the platter.
+    pub(super) fn write_through(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &mut requests[id];
+        let of = extent(request.sector, request.end());
+        let crossing = self.link.cross(now, request.sectors);
+        let place = self.mechanism.layout().locate(of.first / self.per_medium);
+        let on_medium = of.sectors().div_ceil(self.per_medium).saturating_sub(1);
+        let passing = self.mechanism.spindle().turning(
+            place
+                .arc
+                .saturating_mul(on_medium.min(u64::from(place.sectors_per_track) - 1)),
+        );
+        let first = crossing.begins + self.link.crossing(1);
+        let ready = first.max(Time(crossing.ends.0.saturating_sub(passing.0)));
+        request.mark(Stage::BusWait, moment(crossing.begins));
+        request.mark(Stage::BusTransfer, moment(ready));
+        self.forget(of);
+        self.enqueue(now, requests, Queued { id, held: 0, ready });
+    }
+}

@@ -1,0 +1,255 @@
+//! The drives of a computer: bare mechanisms, which controllers command sector by sector,
+//! and devices, which serve requests themselves.
+//!
+//! Requests name a drive by its number. Mechanisms and devices are kept apart, under
+//! numbers that carry their kind, so that a controller cannot take the one for the other.
+
+use super::Request;
+use super::device::Device;
+use super::mechanism::{Busy, CIRCLE, Mechanism};
+use crate::parts::Id;
+use diskperf_sim::Time;
+use diskperf_timeline::trace::{DiskPosition, Position, TracedDrive};
+use std::ops::{Index, IndexMut};
+
+/// The drives of a computer.
+#[derive(Clone, Debug, Default)]
+pub struct Drives {
+    mechanisms: Vec<Mechanism>,
+    devices: Vec<Device>,
+    /// By the numbers that requests name them by.
+    numbered: Vec<Numbered>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Numbered {
+    Mechanism(Id<Mechanism>),
+    Device(Id<Device>),
+}
+
+/// What a request is of.
+#[derive(Clone, Copy, Debug)]
+pub enum Drive<'a> {
+    /// Platters and an arm.
+    Mechanism(&'a Mechanism),
+    /// Something that serves requests itself.
+    Device(&'a Device),
+}
+
+impl Drives {
+    /// Adds a mechanism, with the next number.
+    pub fn add_mechanism(&mut self, mechanism: Mechanism) {
+        let id = Id::of_place(self.mechanisms.len());
+        self.mechanisms.push(mechanism);
+        self.numbered.push(Numbered::Mechanism(id));
+    }
+
+    /// Adds a device, with the next number.
+    pub fn add_device(&mut self, device: Device) {
+        let id = Id::of_place(self.devices.len());
+        self.devices.push(device);
+        self.numbered.push(Numbered::Device(id));
+    }
+
+    /// The drive of this number.
+    #[inline]
+    pub fn get(&self, number: usize) -> Drive<'_> {
+        match self.numbered[number] {
+            Numbered::Mechanism(id) => Drive::Mechanism(&self[id]),
+            Numbered::Device(id) => Drive::Device(&self[id]),
+        }
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = Drive<'_>> {
+        (0..self.numbered.len()).map(|number| self.get(number))
+    }
+
+    /// Those of them that are mechanisms.
+    pub fn mechanisms(&self) -> &[Mechanism] {
+        &self.mechanisms
+    }
+
+    /// The mechanisms among these drives, for the controller that they hang on.
+    pub(crate) fn mechanisms_among(&self, drives: &[usize]) -> Mechanisms {
+        let mechanism = |drive: &usize| match self.numbered[*drive] {
+            Numbered::Mechanism(id) => Some((*drive, id)),
+            Numbered::Device(_) => None,
+        };
+        Mechanisms(drives.iter().filter_map(mechanism).collect())
+    }
+
+    /// The devices among these drives, each with its number.
+    pub(crate) fn devices_among(&self, drives: &[usize]) -> Vec<(usize, Id<Device>)> {
+        let device = |drive: &usize| match self.numbered[*drive] {
+            Numbered::Device(id) => Some((*drive, id)),
+            Numbered::Mechanism(_) => None,
+        };
+        drives.iter().filter_map(device).collect()
+    }
+}
+
+impl Drive<'_> {
+    /// Bytes of a sector.
+    pub fn sector_bytes(self) -> u32 {
+        match self {
+            Self::Mechanism(mechanism) => mechanism.geometry().sector_bytes(),
+            Self::Device(device) => device.sector_bytes(),
+        }
+    }
+
+    /// The cylinder of a sector, which drivers order their queues by: the sectors of a
+    /// device are on one, for it sees to their order itself.
+    pub fn cylinder(self, sector: u64) -> u32 {
+        match self {
+            Self::Mechanism(mechanism) => mechanism.geometry().locate(sector).cylinder,
+            Self::Device(_) => 0,
+        }
+    }
+
+    /// Where a sector is, if that is known.
+    pub fn position(self, sector: u64) -> Option<Position> {
+        match self {
+            Self::Mechanism(mechanism) => {
+                let place = mechanism.geometry().locate(sector);
+                Some(Position::Disk(DiskPosition {
+                    cylinder: place.cylinder,
+                    head: place.head,
+                    slot: place.slot,
+                    slots: place.slots,
+                }))
+            }
+            Self::Device(device) => device.position(sector),
+        }
+    }
+
+    /// The most bytes that one request moves, where the drive's commands say that.
+    pub(crate) fn most_bytes(self) -> Option<usize> {
+        match self {
+            Self::Mechanism(_) => None,
+            Self::Device(device) => device.most_bytes(),
+        }
+    }
+
+    /// Whether some of what was written to it may be in a cache that it loses.
+    pub(crate) fn keeps_writes(self) -> bool {
+        match self {
+            Self::Mechanism(_) => false,
+            Self::Device(device) => device.keeps_writes(),
+        }
+    }
+
+    /// What it has done so far.
+    pub fn busy(self) -> Busy {
+        match self {
+            Self::Mechanism(mechanism) => mechanism.busy(),
+            Self::Device(device) => device.busy(),
+        }
+    }
+
+    /// How it turned, if that is known.
+    pub(crate) fn traced(self) -> TracedDrive {
+        let (revolution_ns, phase) = match self {
+            Self::Mechanism(mechanism) => {
+                let rotation = mechanism.rotation();
+                let phase = rotation.angle(Time::ZERO).parts() as f64 / CIRCLE as f64;
+                (rotation.exact_period_ns(), phase)
+            }
+            Self::Device(Device::Disk(disk)) => {
+                let spindle = disk.mechanism().spindle();
+                let phase = spindle.angle(Time::ZERO).revolutions();
+                (spindle.exact_period_ns(), phase)
+            }
+            Self::Device(Device::Fixed(_)) => (0.0, 0.0),
+        };
+        TracedDrive {
+            revolution_ns,
+            phase,
+            sector_bytes: self.sector_bytes(),
+        }
+    }
+}
+
+/// The mechanisms that hang on a controller, by their places on it, each with the number
+/// of the drive that it is.
+#[derive(Clone, Debug)]
+pub struct Mechanisms(Vec<(usize, Id<Mechanism>)>);
+
+impl Mechanisms {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The place of a drive.
+    ///
+    /// # Panics
+    ///
+    /// When it hangs on another controller.
+    #[inline]
+    pub fn place(&self, drive: usize) -> usize {
+        let place = self.0.iter().position(|(number, _)| *number == drive);
+        place.expect("the drive hangs on this controller")
+    }
+
+    /// The drive at a place.
+    pub fn drive(&self, place: usize) -> usize {
+        self.0[place].0
+    }
+
+    /// The mechanism at a place.
+    #[inline]
+    pub fn at(&self, place: usize) -> Id<Mechanism> {
+        self.0[place].1
+    }
+
+    /// The mechanism that a request is of.
+    ///
+    /// # Panics
+    ///
+    /// When it hangs on another controller.
+    #[inline]
+    pub fn of(&self, request: &Request) -> Id<Mechanism> {
+        self.at(self.place(request.device))
+    }
+}
+
+impl FromIterator<Mechanism> for Drives {
+    fn from_iter<I: IntoIterator<Item = Mechanism>>(mechanisms: I) -> Self {
+        let mut drives = Self::default();
+        mechanisms
+            .into_iter()
+            .for_each(|mechanism| drives.add_mechanism(mechanism));
+        drives
+    }
+}
+
+impl Index<Id<Mechanism>> for Drives {
+    type Output = Mechanism;
+
+    #[inline]
+    fn index(&self, id: Id<Mechanism>) -> &Mechanism {
+        &self.mechanisms[id.place()]
+    }
+}
+
+impl IndexMut<Id<Mechanism>> for Drives {
+    #[inline]
+    fn index_mut(&mut self, id: Id<Mechanism>) -> &mut Mechanism {
+        &mut self.mechanisms[id.place()]
+    }
+}
+
+impl Index<Id<Device>> for Drives {
+    type Output = Device;
+
+    fn index(&self, id: Id<Device>) -> &Device {
+        &self.devices[id.place()]
+    }
+}
+
+impl IndexMut<Id<Device>> for Drives {
+    fn index_mut(&mut self, id: Id<Device>) -> &mut Device {
+        &mut self.devices[id.place()]
+    }
+}

@@ -1,0 +1,45 @@
+//! Devices by themselves and their driver, as the catalogue describes them.
+
+use super::driver::{DirectDriver, DirectDriverConfig};
+use super::hardware::Direct;
+use crate::catalogue::Reader;
+use crate::parts::{Attaching, Described, DriverReading};
+use crate::specification::{LONGEST_MS, scaled};
+
+/// A connection for each device, and their driver.
+#[derive(Clone, Debug)]
+pub struct Specification {
+    /// The driver's costs.
+    pub driver: DirectDriverConfig,
+}
+
+impl Described for Specification {
+    type Driver = DirectDriver;
+    const COMMANDS_MECHANISMS: bool = false;
+
+    fn read(_: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+        let mut costs = driver.reader();
+        let mut cost = |key, doc| {
+            let cost = costs.milliseconds(key, 0.0..=LONGEST_MS, doc);
+            scaled(cost, driver.speed)
+        };
+        let driver = DirectDriverConfig {
+            start: cost(
+                "start_ms",
+                "queueing a request, and giving it to the device",
+            ),
+            complete: cost("complete_ms", "seeing to a request that is done"),
+        };
+        costs.finish();
+        Self { driver }
+    }
+
+    fn attach(&self, to: &mut Attaching<'_>) -> DirectDriver {
+        let devices = to.devices().into_iter();
+        let connected = devices.map(|(drive, device)| {
+            let connection = to.add(|id, _| Direct::new(id, device));
+            (drive, connection)
+        });
+        DirectDriver::new(self.driver.clone(), connected)
+    }
+}

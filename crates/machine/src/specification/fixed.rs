@@ -1,0 +1,83 @@
+//! A device without mechanics, as the catalogue describes it.
+
+use super::LONGEST_MS;
+use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
+use crate::catalogue::Reader;
+use crate::hardware::fixed::{FixedConfig, Service};
+use crate::kernel::ffs;
+use diskperf_sim::Time;
+
+/// What the label of a device without tracks says.
+const LABEL_TRACK_SECTORS: u32 = 32;
+const LABEL_TRACKS: u32 = 16;
+
+/// Reads the device. Its label describes it as if it had tracks, for file systems that
+/// ask.
+pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
+    let sectors = 1..=u64::from(u32::MAX);
+    let partition_sectors = reader.integer("sectors", sectors, "how many it has") as u32;
+    let bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector");
+    let service = read_service(reader);
+    let servers = reader.integer("servers", 1..=4096, "requests that it works on at once");
+    let depth = reader.integer(
+        "queue_depth",
+        1..=65_536,
+        "requests that it takes: those that it works on, and those that wait in it",
+    );
+    DriveSpecification {
+        device: DeviceSpecification::Fixed(FixedConfig {
+            sector_bytes: bytes as u32,
+            service,
+            servers: servers as u32,
+            queue_depth: depth as u32,
+            stalls: read_stalls(reader),
+        }),
+        driver_type: String::new(),
+        partitions: vec![PartitionSpecification {
+            first_sector: 0,
+            label: ffs::Geometry {
+                sector_bytes: bytes as u32,
+                sectors_per_track: LABEL_TRACK_SECTORS,
+                tracks_per_cylinder: LABEL_TRACKS,
+                partition_sectors,
+                revolutions_per_second: 60,
+            },
+        }],
+    }
+}
+
+fn read_service(reader: &mut Reader<'_>) -> Service {
+    let kinds = [("constant", false), ("exponential", true)];
+    let exponential = reader.choice("service", &kinds, "how the times of service spread");
+    let mean =
+        Time(reader.milliseconds("service_ms", 0.000_001..=LONGEST_MS, "mean time of service"));
+    let quantiles = reader.integers(
+        "service_quantiles_ns",
+        0..=10_000_000_000,
+        "quantiles of the service time in nanoseconds: equal shares of the requests lie between them; replaces service_ms",
+    );
+    if quantiles.len() == 1 || !quantiles.is_sorted() {
+        let allowed = "two times or more, none less than the one before it";
+        reader.fail_allowing("service_quantiles_ns", "no distribution", allowed);
+    }
+    match (quantiles.len() > 1, exponential) {
+        (true, _) => Service::Quantiles(quantiles.into_iter().map(Time).collect()),
+        (false, true) => Service::Exponential(mean),
+        (false, false) => Service::Constant(mean),
+    }
+}
+
+fn read_stalls(reader: &mut Reader<'_>) -> Vec<(Time, Time)> {
+    let stalls = reader.pairs(
+        "stalls_ms",
+        [0..=1_000_000_000, 1..=1_000_000],
+        "[start, length] of each time in which nothing gets done, since the start of the machine",
+    );
+    let overlap = |pair: &[[u64; 2]]| pair[1][0] < pair[0][0] + pair[0][1];
+    if stalls.windows(2).any(overlap) {
+        let allowed = "in the order of time, each after the end of the one before it";
+        reader.fail_allowing("stalls_ms", "stalls overlap", allowed);
+    }
+    let time = |[from, length]: [u64; 2]| (Time::from_millis(from), Time::from_millis(length));
+    stalls.into_iter().map(time).collect()
+}

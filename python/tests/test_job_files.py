@@ -1,0 +1,49 @@
+"""fio job files from Python, and runs as fio prints its results."""
+
+import json
+
+import diskperf
+import pytest
+from conftest import VAX
+
+JOBS = "[global]\nbs=4k\nsize=256k\n[reads]\nrw=randread\n[log]\nstonewall\nrw=write\nfdatasync=8\n"
+
+
+def counts(run):
+    """Requests of each job: reads and writes."""
+    rows = {(row["program"], row["operation"]): row["count"] for row in run.latencies if row["part"] == "response"}
+    return {name: [rows.get((name, way), 0) for way in ("read", "write")] for name in ("reads", "log")}
+
+
+def test_a_job_file_runs_where_it_is_told_to(tmp_path):
+    path = tmp_path / "job.fio"
+    path.write_text(JOBS)
+    measured, modelled = diskperf.run(path, on=[tmp_path, VAX], store=False)
+    assert (measured.world, modelled.world) == ("host", "model")
+    for run in (measured, modelled, diskperf.run(JOBS, on=tmp_path, store=False)):
+        assert counts(run) == {"reads": [64, 0], "log": [0, 64]}
+    assert "[log]" in diskperf.describe(path, on=tmp_path)
+
+
+def test_one_that_names_its_place_needs_no_target(tmp_path):
+    jobs = JOBS.replace("[global]", f"[global]\ndirectory={tmp_path}")
+    run = diskperf.run(jobs, store=False)
+    assert run.target == str(tmp_path) and counts(run)["reads"] == [64, 0]
+    assert list(tmp_path.iterdir()) == []
+    both = diskperf.ab({}, {}, jobs, blocks=1, store=False)
+    assert {both.a.target, both.b.target} == {str(tmp_path)}
+    with pytest.raises(diskperf.RequestError, match="gone.fio"):
+        diskperf.run("gone.fio")
+
+
+def test_a_run_as_fio_prints_it(tmp_path):
+    run = diskperf.run(JOBS, on=tmp_path, store=False)
+    reads, log = json.loads(run.to_fio_json())["jobs"]
+    assert (reads["jobname"], log["jobname"]) == ("reads", "log")
+    assert (reads["read"]["total_ios"], log["write"]["total_ios"]) == (64, 64)
+    assert "bins" not in reads["read"]["lat_ns"]
+    bins = json.loads(run.to_fio_json(plus=True))["jobs"][0]["read"]["lat_ns"]["bins"]
+    assert sum(bins.values()) == 64
+    other = diskperf.run("write_8192", on=VAX, size="64K")
+    with pytest.raises(diskperf.RequestError, match=r"run \w+ has none; to_json"):
+        other.to_fio_json()
