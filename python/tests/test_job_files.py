@@ -26,12 +26,14 @@ def test_a_job_file_runs_where_it_is_told_to(tmp_path):
 
 
 def test_one_that_names_its_place_needs_no_target(tmp_path):
-    jobs = JOBS.replace("[global]", f"[global]\ndirectory={tmp_path}")
+    place = tmp_path / "place"
+    place.mkdir()
+    jobs = JOBS.replace("[global]", f"[global]\ndirectory={place}")
     run = diskperf.run(jobs, store=False)
-    assert run.target == str(tmp_path) and counts(run)["reads"] == [64, 0]
-    assert list(tmp_path.iterdir()) == []
+    assert run.target == str(place) and counts(run)["reads"] == [64, 0]
+    assert list(place.iterdir()) == []
     both = diskperf.ab({}, {}, jobs, blocks=1, store=False)
-    assert {both.a.target, both.b.target} == {str(tmp_path)}
+    assert {both.a.target, both.b.target} == {str(place)}
     with pytest.raises(diskperf.RequestError, match="gone.fio"):
         diskperf.run("gone.fio")
 
@@ -41,8 +43,8 @@ def test_a_run_as_fio_prints_it(tmp_path):
     reads, log = json.loads(run.to_fio_json())["jobs"]
     assert (reads["jobname"], log["jobname"]) == ("reads", "log")
     assert (reads["read"]["total_ios"], log["write"]["total_ios"]) == (64, 64)
-    assert "bins" not in reads["read"]["lat_ns"]
-    bins = json.loads(run.to_fio_json(plus=True))["jobs"][0]["read"]["lat_ns"]["bins"]
+    assert "bins" not in reads["read"]["clat_ns"]
+    bins = json.loads(run.to_fio_json(plus=True))["jobs"][0]["read"]["clat_ns"]["bins"]
     assert sum(bins.values()) == 64
     other = diskperf.run("write_8192", on=VAX, size="64K")
     with pytest.raises(diskperf.RequestError, match=r"run \w+ has none; to_json"):

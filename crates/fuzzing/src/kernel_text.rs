@@ -18,6 +18,8 @@ pub(crate) const EVENT_LINES: Target = Target {
         "block_rq_complete: ",
         "sched_switch: ",
         "sched_waking: ",
+        "sched_stat_runtime: ",
+        " runtime=",
         "prev_comm=dpio-1 prev_pid=",
         "next_comm=dpio-1 next_pid=",
         "comm=dpio-1 pid=",
@@ -64,7 +66,8 @@ fn usual_events() -> Vec<Vec<u8>> {
         "          dpio-1-22660   [001] ..... 69938.051718: block_rq_issue: 254,0 FF 0 () 0 + 0 none,0,0 [kworker]\n\
          \x20         dpio-1-22660   [001] ..... 69938.052718: block_rq_requeue: 254,0 FF () 0 + 0 none,0,0 [0]\n",
         "          dpio-1-22660   [000] d..2. 69938.051718: sched_switch: prev_comm=dpio-1 prev_pid=22660 prev_prio=120 prev_state=D ==> next_comm=b next_pid=8 next_prio=120\n\
-         \x20         <idle>-0       [000] d..2. 69938.061718: sched_waking: comm=dpio-1 pid=22660 prio=120 target_cpu=000\n",
+         \x20         <idle>-0       [000] d..2. 69938.061718: sched_waking: comm=dpio-1 pid=22660 prio=120 target_cpu=000\n\
+         \x20         dpio-1-22660   [000] d..2. 69938.061818: sched_stat_runtime: comm=dpio-1 pid=22660 runtime=99580 [ns]\n",
     ])
 }
 

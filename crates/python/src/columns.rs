@@ -16,8 +16,8 @@ use std::ffi::CStr;
 const SCHEMA: &CStr = c"arrow_schema";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Rows that are shown of a table in a notebook.
-const SHOWN: usize = 20;
+/// Rows that are shown of a table in a notebook, as many as pandas shows.
+const SHOWN: usize = 60;
 
 /// A table of results: named columns of one length.
 ///

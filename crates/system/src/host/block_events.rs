@@ -14,6 +14,7 @@
 mod instance;
 mod lines;
 mod requests;
+mod threads;
 
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
@@ -132,7 +133,9 @@ impl BlockEvents {
         let name = &self.threads;
         let switched = format!("prev_comm == \"{name}\" || next_comm == \"{name}\"");
         instance.enable("sched/sched_switch", &switched)?;
-        instance.enable("sched/sched_waking", &format!("comm == \"{name}\""))
+        let of_ours = format!("comm == \"{name}\"");
+        instance.enable("sched/sched_waking", &of_ours)?;
+        instance.enable("sched/sched_stat_runtime", &of_ours)
     }
 
     /// Removes the buffer. A drop does that too, and says nothing.
@@ -205,12 +208,17 @@ pub fn told(
     numbers: &BTreeMap<DeviceNumber, u32>,
     threads: &str,
 ) -> io::Result<(Vec<BlockRequest>, Vec<Switch>)> {
-    let mut switches = Vec::new();
+    let mut of_threads = threads::Threads::default();
     let mut requests = requests::Requests::default();
     for line in text.split(|byte| *byte == b'\n') {
         match lines::parse(line, threads)? {
             None => {}
-            Some(lines::Line::Switches(all)) => switches.extend(all.into_iter().flatten()),
+            Some(lines::Line::Switches(all)) => {
+                all.into_iter()
+                    .flatten()
+                    .for_each(|one| of_threads.switch(one));
+            }
+            Some(lines::Line::Accounted(accounted)) => of_threads.accounted(&accounted),
             Some(lines::Line::Block(event)) => {
                 if let Some(place) = numbers.get(&event.device) {
                     requests.event(*place, &event);
@@ -218,7 +226,7 @@ pub fn told(
             }
         }
     }
-    Ok((requests.completed(), switches))
+    Ok((requests.completed(), of_threads.into_switches()))
 }
 
 /// An instance of an owner that runs no more.

@@ -20,6 +20,16 @@ pub(super) enum Line {
     Block(BlockEvent),
     /// One of our threads lost its processor, another one got it.
     Switches([Option<Switch>; 2]),
+    /// One of our threads was charged for its processor.
+    Accounted(Accounted),
+}
+
+/// A time that a thread was charged for: the last one until now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accounted {
+    pub(super) at: Nanoseconds,
+    pub(super) thread: u32,
+    pub(super) time: Nanoseconds,
 }
 
 /// Where a piece of work is.
@@ -89,6 +99,7 @@ pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
         "block_rq_complete" => Step::Completed,
         "sched_switch" => return Ok(Some(Line::Switches(switches(at, told, threads)))),
         "sched_waking" => return Ok(Some(Line::Switches([waking(at, told, threads), None]))),
+        "sched_stat_runtime" => return Ok(accounted(at, told, threads).map(Line::Accounted)),
         _ => return Ok(None),
     };
     let event = block_event(at, step, told).ok_or_else(broken)?;
@@ -180,6 +191,17 @@ fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
         at,
         thread: rest.split(' ').next()?.parse().ok()?,
         to: Scheduled::Woken,
+    })
+}
+
+/// `comm=a pid=7 runtime=6580 [ns]`; before Linux 6.7 there is more behind it.
+fn accounted(at: Nanoseconds, told: &str, threads: &str) -> Option<Accounted> {
+    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+    let (thread, rest) = rest.split_once(" runtime=")?;
+    Some(Accounted {
+        at,
+        thread: thread.parse().ok()?,
+        time: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
     })
 }
 

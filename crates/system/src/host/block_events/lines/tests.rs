@@ -118,6 +118,22 @@ fn our_threads_are_followed_and_no_others() {
 }
 
 #[test]
+fn charges_are_of_our_threads() {
+    let line = "       dpio-4711-4713    [001] d..2. 7021.519545: sched_stat_runtime: comm=dpio-4711 pid=4713 runtime=6580 [ns]";
+    let expected = Accounted {
+        at: Nanoseconds(7_021_519_545_000),
+        thread: 4713,
+        time: Nanoseconds(6580),
+    };
+    // Linux 5.10 says the virtual time too.
+    for line in [line.to_owned(), format!("{line} vruntime=17 [ns]")] {
+        let read = parse(line.as_bytes(), THREADS).unwrap();
+        assert_eq!(read, Some(Line::Accounted(expected)));
+    }
+    assert_eq!(parse(line.as_bytes(), "dpio-47").unwrap(), None);
+}
+
+#[test]
 fn remarks_are_passed_over_and_what_is_not_understood_is_an_error() {
     for remark in ["", "# tracer: nop", "#"] {
         assert_eq!(parse(remark.as_bytes(), THREADS).unwrap(), None);

@@ -1,0 +1,196 @@
+//! What the scheduler did with our threads.
+//!
+//! The events of switches are not where the kernel's accounting of a thread begins and
+//! ends: the scheduler reads its clock, looks for the next thread, maybe on other
+//! processors, and only then says what it does (kernel/sched/core.c, `__schedule`). With
+//! short waits that is a tenth of the time and more. `sched_stat_runtime` tells what was
+//! accounted, and until when; so a thread has a processor here while it is charged for
+//! it. Classes of the scheduler without that event are taken by their switches.
+
+use super::lines::Accounted;
+use diskperf_timeline::Nanoseconds;
+use diskperf_timeline::block::{Scheduled, Switch};
+use std::collections::BTreeMap;
+
+/// The switches so far.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    switches: Vec<Switch>,
+    threads: BTreeMap<u32, Thread>,
+}
+
+/// A thread as of the latest event.
+#[derive(Debug, Default)]
+struct Thread {
+    /// Its latest switch, by its place among all.
+    latest: Option<usize>,
+    /// Until when it is charged, since it got its processor.
+    charged_until: Option<Nanoseconds>,
+}
+
+impl Threads {
+    /// Something that the scheduler said it did.
+    pub(super) fn switch(&mut self, mut switch: Switch) {
+        let thread = self.threads.entry(switch.thread).or_default();
+        let before = thread.latest.map(|place| self.switches[place]);
+        match switch.to {
+            // It is woken before it sleeps.
+            Scheduled::Woken if before.is_some_and(|one| one.to == Scheduled::Running) => return,
+            Scheduled::Woken => {}
+            Scheduled::Running => {
+                // Known already from what it was charged.
+                if before.is_some_and(|one| one.to == Scheduled::Running) {
+                    return;
+                }
+                thread.charged_until = None;
+            }
+            Scheduled::Preempted | Scheduled::Waiting => {
+                let charged = thread.charged_until.take();
+                switch.at = charged.map_or(switch.at, |until| until.min(switch.at));
+            }
+        }
+        thread.latest = Some(self.switches.len());
+        self.switches.push(switch);
+    }
+
+    /// A time that a thread was charged for.
+    pub(super) fn accounted(&mut self, accounted: &Accounted) {
+        let Accounted { at, thread, time } = *accounted;
+        let known = self.threads.entry(thread).or_default();
+        let is_first = known.charged_until.replace(at).is_none();
+        let from = Nanoseconds(at.0.saturating_sub(time.0));
+        let Some(latest) = known.latest else {
+            // It had its processor when recording began.
+            return;
+        };
+        let switch = &mut self.switches[latest];
+        match switch.to {
+            Scheduled::Running if is_first => {
+                let earliest = known_before(&self.switches, latest);
+                self.switches[latest].at = from.max(earliest).min(at);
+            }
+            Scheduled::Running => {}
+            // The event of its getting the processor is missing, as it sometimes is
+            // where a processor leaves its idle loop.
+            Scheduled::Preempted | Scheduled::Waiting | Scheduled::Woken => {
+                let at = from.max(switch.at);
+                known.latest = Some(self.switches.len());
+                let to = Scheduled::Running;
+                self.switches.push(Switch { at, thread, to });
+            }
+        }
+    }
+
+    /// All switches in the order of time.
+    pub(super) fn into_switches(mut self) -> Vec<Switch> {
+        self.switches.sort_by_key(|switch| switch.at);
+        self.switches
+    }
+}
+
+/// When the switch of the same thread was that is before the one at this place.
+fn known_before(switches: &[Switch], place: usize) -> Nanoseconds {
+    let thread = switches[place].thread;
+    let mut before = switches[..place].iter().rev();
+    let own = before.find(|switch| switch.thread == thread);
+    own.map_or(Nanoseconds::ZERO, |switch| switch.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Scheduled::{Preempted, Running, Waiting, Woken};
+
+    enum Event {
+        Switch(u64, Scheduled),
+        Charged(u64, u64),
+    }
+    use Event::{Charged, Switch as Switched};
+
+    fn told(events: &[Event]) -> Vec<(u64, Scheduled)> {
+        let mut threads = Threads::default();
+        for event in events {
+            match *event {
+                Switched(at, to) => threads.switch(Switch {
+                    at: Nanoseconds(at),
+                    thread: 7,
+                    to,
+                }),
+                Charged(at, time) => threads.accounted(&Accounted {
+                    at: Nanoseconds(at),
+                    thread: 7,
+                    time: Nanoseconds(time),
+                }),
+            }
+        }
+        let all = threads.into_switches();
+        all.iter().map(|switch| (switch.at.0, switch.to)).collect()
+    }
+
+    #[test]
+    fn a_thread_has_a_processor_while_it_is_charged() {
+        let found = told(&[
+            // It has one as recording begins.
+            Charged(90, 50),
+            Switched(94, Waiting),
+            Switched(150, Woken),
+            Switched(160, Running),
+            Charged(200, 42),
+            Charged(240, 40),
+            Switched(243, Preempted),
+            Switched(300, Running),
+            Charged(350, 55),
+            Switched(351, Waiting),
+        ]);
+        let expected = [
+            (90, Waiting),
+            (150, Woken),
+            (158, Running),
+            (240, Preempted),
+            (295, Running),
+            (350, Waiting),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_missing_event_is_known_by_the_charge() {
+        let found = told(&[
+            Switched(100, Waiting),
+            Switched(150, Woken),
+            Charged(200, 30),
+            // Late, and known by now.
+            Switched(201, Running),
+            Switched(210, Waiting),
+        ]);
+        let expected = [(100, Waiting), (150, Woken), (170, Running), (200, Waiting)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn no_charge_begins_before_the_wait_ends() {
+        let found = told(&[
+            Switched(100, Waiting),
+            Switched(150, Woken),
+            Switched(160, Running),
+            Charged(180, 90),
+            // Woken while it runs: it goes on.
+            Switched(190, Woken),
+            Switched(200, Waiting),
+        ]);
+        assert_eq!(found[2], (150, Running));
+        assert_eq!(found[3..], [(180, Waiting)]);
+    }
+
+    #[test]
+    fn without_charges_the_switches_count() {
+        let events = [
+            (100, Waiting),
+            (150, Woken),
+            (160, Running),
+            (190, Preempted),
+        ];
+        let switches = events.map(|(at, to)| Switched(at, to));
+        assert_eq!(told(&switches), events);
+    }
+}
