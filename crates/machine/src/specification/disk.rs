@@ -188,18 +188,42 @@ fn one_sector() -> LayoutSpecification {
 
 fn read_queue(reader: &mut Reader<'_>) -> QueueSpecification {
     let policies = [
-        ("fcfs", Policy::Fcfs),
-        ("sstf", Policy::Sstf),
-        ("look", Policy::Look),
-        ("c_look", Policy::CLook),
-        ("sptf", Policy::Sptf),
+        ("fcfs", Order::Plain(Policy::Fcfs)),
+        ("sstf", Order::Plain(Policy::Sstf)),
+        ("look", Order::Plain(Policy::Look)),
+        ("c_look", Order::Plain(Policy::CLook)),
+        ("v_scan", Order::VScan),
+        ("sptf", Order::Plain(Policy::Sptf)),
+        ("aged_sptf", Order::AgedSptf),
     ];
+    let order = reader.choice(
+        "queue_policy",
+        &policies,
+        "which command the arm goes to next",
+    );
+    let share = reader.optional_number(
+        V_SCAN_SHARE,
+        0.0..=1.0,
+        "with v_scan, the share of the stroke that is added against the arm's direction",
+    );
+    let ms_per_s = reader.optional_number(
+        AGED_SPTF_MS_PER_S,
+        0.0..=1e9,
+        "with aged_sptf, what each second of waiting is worth, in ms of positioning",
+    );
+    let policy = match (order, share, ms_per_s) {
+        (Order::Plain(policy), None, None) => policy,
+        (Order::VScan, Some(share), None) => Policy::VScan { share },
+        (Order::AgedSptf, None, Some(ms_per_s)) => Policy::AgedSptf { ms_per_s },
+        (Order::VScan, None, _) => lacking(reader, V_SCAN_SHARE),
+        (Order::AgedSptf, _, None) => lacking(reader, AGED_SPTF_MS_PER_S),
+        (Order::Plain(_) | Order::AgedSptf, Some(_), _) => refused(reader, V_SCAN_SHARE, "v_scan"),
+        (Order::Plain(_) | Order::VScan, _, Some(_)) => {
+            refused(reader, AGED_SPTF_MS_PER_S, "aged_sptf")
+        }
+    };
     QueueSpecification {
-        policy: reader.choice(
-            "queue_policy",
-            &policies,
-            "which command the arm goes to next",
-        ),
+        policy,
         distance: Distance::Cylinder,
         age_limit_ms: reader
             .optional_milliseconds(
@@ -209,6 +233,30 @@ fn read_queue(reader: &mut Reader<'_>) -> QueueSpecification {
             )
             .map(|ns| ns as f64 / 1e6),
     }
+}
+
+const V_SCAN_SHARE: &str = "v_scan_share";
+const AGED_SPTF_MS_PER_S: &str = "aged_sptf_ms_per_s";
+
+/// A policy, whose number is a key of its own.
+#[derive(Clone, Copy)]
+enum Order {
+    Plain(Policy),
+    VScan,
+    AgedSptf,
+}
+
+/// The chosen policy lacks its number.
+fn lacking(reader: &mut Reader<'_>, key: &str) -> Policy {
+    reader.fail("queue_policy", &format!("this policy needs `{key}`"));
+    Policy::Fcfs
+}
+
+/// A number of another policy.
+fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
+    let message = format!("only `queue_policy=\"{policy}\"` has it");
+    reader.fail_allowing(key, &message, "absent with other policies");
+    Policy::Fcfs
 }
 
 fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {

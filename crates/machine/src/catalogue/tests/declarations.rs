@@ -143,6 +143,9 @@ fn disk(reader: &mut Reader<'_>) -> Geometry {
         reader.milliseconds(key, 0.0..=1e6, "a time");
     }
     reader.number("spindle_rpm", 60.0..=100_000.0, "speed of rotation");
+    for key in ["v_scan_share", "aged_sptf_ms_per_s"] {
+        reader.optional_number(key, 0.0..=1e9, "what a policy goes by");
+    }
     for key in ["queue_policy", "read_ahead", "read_ahead_after", "flush"] {
         reader.text(key, "how it does something");
     }
