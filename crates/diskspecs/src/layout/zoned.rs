@@ -65,8 +65,24 @@ pub struct ZonedLayout {
     surfaces: u32,
     mapping: Mapping,
     sparing: Sparing,
+    range_cylinders: u32,
     zones: Vec<Zone>,
     blocks: Vec<Blocks>,
+}
+
+/// Where a block lies in its zone, before any skew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InZone {
+    /// Which zone.
+    pub zone: usize,
+    /// From the zone's first cylinder.
+    pub cylinder: u32,
+    /// The range of cylinders that share spares, from the zone's first; 0 if they do not.
+    pub range: u32,
+    /// The track, in the order in which the cylinder's are used.
+    pub order: u32,
+    /// From the track's first sector, in revolutions.
+    pub within: f64,
 }
 
 impl ZonedLayout {
@@ -114,6 +130,7 @@ impl ZonedLayout {
             surfaces,
             mapping,
             sparing,
+            range_cylinders,
             zones,
             blocks,
         })
@@ -152,6 +169,34 @@ impl ZonedLayout {
 
     /// Where a block lies.
     pub fn spot(&self, block: u64) -> Option<Spot> {
+        let (zone, physical) = self.physical(block)?;
+        Some(self.spot_of(zone, physical))
+    }
+
+    /// Where a block lies in its zone.
+    pub fn in_zone(&self, block: u64) -> Option<InZone> {
+        let (index, physical) = self.physical(block)?;
+        let zone = &self.zones[index];
+        let per_track = u64::from(zone.sectors_per_track);
+        let track = physical / per_track;
+        let blocks = &self.blocks[index];
+        let pushed = blocks.sectors.slips_before_track(track * per_track);
+        let cylinder = (track / u64::from(self.surfaces)) as u32;
+        let range = match self.sparing {
+            Sparing::RangeEnd => cylinder / self.range_cylinders.max(1),
+            _ => 0,
+        };
+        Some(InZone {
+            zone: index,
+            cylinder,
+            range,
+            order: (track % u64::from(self.surfaces)) as u32,
+            within: (physical % per_track + pushed) as f64 / per_track as f64,
+        })
+    }
+
+    /// A block's zone, and its physical sector there.
+    fn physical(&self, block: u64) -> Option<(usize, u64)> {
         // Empty zones begin where the next one does; the last to begin there has it.
         let index = self
             .blocks
@@ -173,7 +218,7 @@ impl ZonedLayout {
             Kind::Tracks => physical * per_track + within,
             _ => physical,
         };
-        Some(self.spot_of(index, physical))
+        Some((index, physical))
     }
 
     /// The place of a zone's physical sector.

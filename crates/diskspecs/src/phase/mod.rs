@@ -70,9 +70,24 @@ pub struct Phase {
     pub slope: f64,
 }
 
-/// Finds the pauses' place and the period; nothing if hardly two requests share a cylinder.
+/// Cylinders whose requests are paired. Over a few of them skews that are rounded to sectors
+/// are right enough; more than one are taken together only if a trace has few requests.
+const CYLINDERS_TOGETHER: [u32; 4] = [1, 2, 4, 8];
+
+/// Finds the pauses' place and the period; nothing if hardly two requests are near each
+/// other.
 pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<Phase> {
-    let references = References::new(layout, requests, assumed);
+    let mut widths = CYLINDERS_TOGETHER.into_iter();
+    widths.find_map(|cylinders| find_among(layout, requests, assumed, cylinders))
+}
+
+fn find_among(
+    layout: &Layout,
+    requests: &[Request],
+    assumed: &Assumed,
+    cylinders: u32,
+) -> Option<Phase> {
+    let references = References::new(layout, requests, assumed, cylinders);
     let locked = [Think::Before, Think::After].map(|think| {
         let completions_us = completions_us(requests, think);
         let scan = Scan::new(&references, &completions_us, assumed);

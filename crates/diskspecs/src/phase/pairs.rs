@@ -17,7 +17,7 @@ struct Reference {
     blocks: f64,
 }
 
-/// Requests that show the angle, by operation and cylinder: groups of two and more.
+/// Requests that show the angle, by operation and cylinders: groups of two and more.
 #[derive(Clone, Debug)]
 pub(super) struct References {
     groups: Vec<Vec<Reference>>,
@@ -39,7 +39,13 @@ pub(super) struct Pair {
 impl References {
     /// Requests that took more than half a revolution beside their transfer: those that did
     /// not wait for the platter were faster, nearly all.
-    pub(super) fn new(layout: &Layout, requests: &[Request], assumed: &Assumed) -> References {
+    /// So many cylinders are taken together.
+    pub(super) fn new(
+        layout: &Layout,
+        requests: &[Request],
+        assumed: &Assumed,
+        cylinders: u32,
+    ) -> References {
         let mut groups: BTreeMap<(bool, u32), Vec<Reference>> = BTreeMap::new();
         for (index, request) in requests.iter().enumerate() {
             let is_write = request.operation == Operation::Write;
@@ -65,7 +71,9 @@ impl References {
                 continue;
             };
             let angle = spot.angle + sectors / f64::from(spot.sectors_per_track);
-            let group = groups.entry((is_write, spot.cylinder)).or_default();
+            let group = groups
+                .entry((is_write, spot.cylinder / cylinders))
+                .or_default();
             group.push(Reference {
                 index,
                 angle,

@@ -1,0 +1,254 @@
+//! All angles and the period at once, by trimmed least squares.
+
+use super::scan::{Reference, mean_direction};
+use super::{Angles, Found, Skews, angle_parameter, wrapped};
+use crate::Parameter;
+use crate::linear::{Normal, Solution};
+use crate::parameter::Interval;
+
+/// Rounds of trimming and solving.
+const ROUNDS: usize = 12;
+/// Residuals beyond so many of their standard deviations are trimmed.
+const TRIM: f64 = 3.0;
+/// No residual beyond so much of a revolution counts.
+const WIDEST: f64 = 0.15;
+/// A zone whose origin is no farther than so many of its errors from the others', shares
+/// theirs.
+const SHARES: f64 = 3.0;
+
+/// What is solved for, and in which order.
+struct Unknowns {
+    zones: usize,
+    /// Zones with one origin: all, or none.
+    one_origin: bool,
+    has_ranges: bool,
+    has_skews: bool,
+}
+
+impl Unknowns {
+    const FREQUENCY: usize = 0;
+    const TRACK: usize = 1;
+    const CYLINDER: usize = 2;
+    const ORIGINS: usize = 3;
+
+    fn count(&self) -> usize {
+        Self::ORIGINS + 2 * self.zones.max(1)
+    }
+
+    fn range_step(&self, zone: usize) -> usize {
+        Self::ORIGINS + self.zones.max(1) + zone
+    }
+
+    fn origin(&self, zone: usize) -> usize {
+        if self.one_origin {
+            Self::ORIGINS
+        } else {
+            Self::ORIGINS + zone
+        }
+    }
+
+    /// How the model's angle less the platter's changes with each.
+    fn row(&self, reference: &Reference, period_us: f64) -> Vec<(usize, f64)> {
+        let mut row = vec![
+            // The frequency in parts of itself.
+            (Self::FREQUENCY, -reference.completion_us / period_us),
+        ];
+        match reference.place.in_zone.filter(|_| self.has_skews) {
+            Some(at) => {
+                row.push((Self::TRACK, at.order.into()));
+                row.push((Self::CYLINDER, at.cylinder.into()));
+                row.push((self.origin(at.zone), 1.0));
+                if self.has_ranges {
+                    row.push((self.range_step(at.zone), at.range.into()));
+                }
+            }
+            None => row.push((Self::ORIGINS, 1.0)),
+        }
+        row
+    }
+}
+
+/// What is solved for, at one time of the solving.
+struct State {
+    period_us: f64,
+    crossing_us: f64,
+    angles: Angles,
+    constant: f64,
+}
+
+impl State {
+    fn residual(&self, reference: &Reference) -> f64 {
+        let platter =
+            (reference.completion_us - reference.blocks * self.crossing_us) / self.period_us;
+        wrapped(platter - self.angles.of(&reference.place) - self.constant)
+    }
+
+    fn add(&mut self, unknowns: &Unknowns, solved: &[f64]) {
+        self.period_us /= 1.0 + solved[Unknowns::FREQUENCY];
+        match &mut self.angles {
+            Angles::Filed => self.constant += solved[Unknowns::ORIGINS],
+            Angles::Fitted(skews) => {
+                skews.track += solved[Unknowns::TRACK];
+                skews.cylinder += solved[Unknowns::CYLINDER];
+                for zone in 0..unknowns.zones {
+                    skews.origins[zone] += solved[unknowns.origin(zone)];
+                    skews.range_steps[zone] += solved[unknowns.range_step(zone)];
+                }
+            }
+        }
+    }
+}
+
+/// Refines angles that are nearly right; of the files' angles, the period.
+pub(super) fn refine(
+    references: &[Reference],
+    angles: &Angles,
+    (period_us, crossing_us): (f64, f64),
+) -> Found {
+    let turned = references.iter().map(|reference| {
+        let platter = (reference.completion_us - reference.blocks * crossing_us) / period_us;
+        platter - angles.of(&reference.place)
+    });
+    let constant = match angles {
+        Angles::Filed => mean_direction(turned).map_or(0.0, |mean| mean.0),
+        Angles::Fitted(_) => 0.0,
+    };
+    let zones = match angles {
+        Angles::Filed => 0,
+        Angles::Fitted(skews) => skews.origins.len(),
+    };
+    let mut unknowns = Unknowns {
+        zones,
+        one_origin: false,
+        has_skews: zones > 0,
+        has_ranges: references
+            .iter()
+            .any(|r| r.place.in_zone.is_some_and(|at| at.range > 0)),
+    };
+    let start = || State {
+        period_us,
+        crossing_us,
+        angles: angles.clone(),
+        constant,
+    };
+    let mut state = start();
+    let (mut solution, mut deviation) = solve(references, &unknowns, &mut state);
+    if let Some(origin) = shared_origin(&unknowns, &state, &solution, deviation) {
+        unknowns.one_origin = true;
+        if let Angles::Fitted(skews) = &mut state.angles {
+            skews.origins.fill(origin);
+        }
+        (solution, deviation) = solve(references, &unknowns, &mut state);
+    }
+    let left = references.iter().map(|reference| state.residual(reference));
+    let r = mean_direction(left).map_or(0.0, |mean| mean.1);
+    let parameters = parameters(&unknowns, &state, &solution, deviation);
+    Found {
+        angles: state.angles,
+        period_us: state.period_us,
+        parameters,
+        r,
+    }
+}
+
+/// Solves in rounds, and says the residuals' standard deviation.
+fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (Solution, f64) {
+    let mut limit = WIDEST;
+    let mut last = (
+        Solution {
+            values: vec![],
+            variances: vec![0.0; unknowns.count()],
+        },
+        0.0,
+    );
+    for _ in 0..ROUNDS {
+        let mut normal = Normal::new(unknowns.count());
+        let (mut squares, mut count) = (0.0, 0usize);
+        for reference in references {
+            let residual = state.residual(reference);
+            if residual.abs() <= limit {
+                normal.add(&unknowns.row(reference, state.period_us), residual, 1.0);
+                (squares, count) = (squares + residual * residual, count + 1);
+            }
+        }
+        let solution = normal.solve();
+        state.add(unknowns, &solution.values);
+        let deviation = (squares / count.max(1) as f64).sqrt();
+        limit = (TRIM * deviation).clamp(0.01, WIDEST);
+        last = (solution, deviation);
+    }
+    last
+}
+
+/// The one origin of all zones, if their own do not differ beyond their errors.
+fn shared_origin(
+    unknowns: &Unknowns,
+    state: &State,
+    solution: &Solution,
+    deviation: f64,
+) -> Option<f64> {
+    let Angles::Fitted(Skews { origins, .. }) = &state.angles else {
+        return None;
+    };
+    let (mean, _) = mean_direction(origins.iter().copied())?;
+    let near = |zone: usize| {
+        let error = deviation * solution.variances[unknowns.origin(zone)].sqrt();
+        wrapped(origins[zone] - mean).abs() <= SHARES * error + 0.01
+    };
+    (0..origins.len()).all(near).then_some(mean)
+}
+
+fn parameters(
+    unknowns: &Unknowns,
+    state: &State,
+    solution: &Solution,
+    deviation: f64,
+) -> Vec<Parameter> {
+    let error = |unknown: usize| deviation * solution.variances[unknown].sqrt();
+    let mut all = vec![Parameter {
+        name: "spindle.period_us".to_owned(),
+        value: state.period_us,
+        interval: Interval::around(
+            state.period_us,
+            state.period_us * error(Unknowns::FREQUENCY),
+        ),
+    }];
+    let Angles::Fitted(skews) = &state.angles else {
+        return all;
+    };
+    let mut angle = |name: String, value: f64, unknown: usize| {
+        all.push(angle_parameter(name, value, error(unknown)));
+    };
+    angle(
+        "angles.track_skew_rev".to_owned(),
+        skews.track,
+        Unknowns::TRACK,
+    );
+    angle(
+        "angles.cylinder_skew_rev".to_owned(),
+        skews.cylinder,
+        Unknowns::CYLINDER,
+    );
+    // The first origin is the time's, which a closed loop does not need.
+    let own_origins = if unknowns.one_origin {
+        0
+    } else {
+        unknowns.zones
+    };
+    for zone in 1..own_origins {
+        let origin = skews.origins[zone] - skews.origins[0];
+        angle(
+            format!("angles.zone_{zone}.origin_rev"),
+            origin,
+            unknowns.origin(zone),
+        );
+    }
+    for zone in (0..unknowns.zones).filter(|_| unknowns.has_ranges) {
+        angle(
+            format!("angles.zone_{zone}.range_step_rev"),
+            skews.range_steps[zone],
+            unknowns.range_step(zone),
+        );
+    }
+    all
+}

@@ -1,0 +1,272 @@
+//! When the head is over its track: overhead, seek and settling, from a request's start.
+//!
+//! It is seen by what it misses only: between an arrival and the first sector lies less
+//! than a revolution. The arrival is the one that makes the trace most likely.
+
+use crate::linear::{Normal, Solution};
+use libm::erf;
+use std::f64::consts::{PI, SQRT_2};
+
+/// Seek distances, in cylinders, between which what is added to the files' seek times is
+/// straight over the distance's logarithm.
+const KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
+const FIRST_KNOT: usize = 7;
+/// How many numbers an arrival has.
+pub(crate) const COUNT: usize = FIRST_KNOT + KNOTS.len();
+/// What they are.
+pub(crate) const NAMES: [&str; COUNT] = [
+    "constant_us",
+    "after_write_us",
+    "same_track_us",
+    "head_switch_us",
+    "inward_us",
+    "reading_ahead_us",
+    "block_us",
+    "seek_of_1_us",
+    "seek_of_4_us",
+    "seek_of_16_us",
+    "seek_of_64_us",
+    "seek_of_256_us",
+    "seek_of_1024_us",
+    "seek_of_4096_us",
+];
+
+/// What an arrival depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Circumstances {
+    /// Of the files: the seek, or the switch of heads.
+    pub(crate) filed_us: f64,
+    pub(crate) distance_cylinders: u32,
+    pub(crate) is_inward: bool,
+    pub(crate) switches_head: bool,
+    pub(crate) after_write: bool,
+    pub(crate) is_reading_ahead: bool,
+    /// Blocks that must be there first: those of a write.
+    pub(crate) blocks: u32,
+}
+
+impl Circumstances {
+    /// What each number is taken times.
+    fn factors(&self) -> [f64; COUNT] {
+        let mut factors = [0.0; COUNT];
+        factors[0] = 1.0;
+        factors[1] = f64::from(self.after_write);
+        let stays = self.distance_cylinders == 0;
+        factors[2] = f64::from(stays && !self.switches_head);
+        factors[3] = f64::from(stays && self.switches_head);
+        factors[4] = f64::from(!stays && self.is_inward);
+        factors[5] = f64::from(self.is_reading_ahead);
+        factors[6] = f64::from(self.blocks);
+        if !stays {
+            let distance = f64::from(self.distance_cylinders).min(KNOTS[KNOTS.len() - 1]);
+            let above = KNOTS
+                .partition_point(|&knot| knot <= distance)
+                .min(KNOTS.len() - 1);
+            let (low, high) = (KNOTS[above - 1].ln(), KNOTS[above].ln());
+            let share = ((distance.ln() - low) / (high - low)).clamp(0.0, 1.0);
+            factors[FIRST_KNOT + above - 1] = 1.0 - share;
+            factors[FIRST_KNOT + above] = share;
+        }
+        factors
+    }
+}
+
+/// Numbers that are added to the files' seek times, in microseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Arrival {
+    /// By what they are taken times.
+    pub(crate) weights_us: [f64; COUNT],
+}
+
+impl Arrival {
+    /// From a request's start to the head over its track, in microseconds.
+    pub(crate) fn at(&self, circumstances: &Circumstances) -> f64 {
+        let factors = circumstances.factors();
+        let added: f64 = factors
+            .iter()
+            .zip(&self.weights_us)
+            .map(|(factor, weight)| factor * weight)
+            .sum();
+        (circumstances.filed_us + added).max(0.0)
+    }
+}
+
+/// A request that waited for the platter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) circumstances: Circumstances,
+    /// From its start to its first sector under the head, in microseconds.
+    pub(crate) until_sector_us: f64,
+}
+
+/// Arrivals that were fitted.
+#[derive(Clone, Debug)]
+pub(crate) struct FittedArrival {
+    pub(crate) arrival: Arrival,
+    /// Standard errors, in microseconds; 0 of a number that no request shows.
+    pub(crate) errors_us: [f64; COUNT],
+    pub(crate) log_likelihood: f64,
+}
+
+/// Requests that no arrival explains: retries, recalibrations, a wrong guess of where the
+/// arm was.
+const OUTLIERS: f64 = 0.02;
+/// The arrival's jitter is narrowed so, in microseconds: a wide one finds the way.
+const JITTERS_US: [f64; 7] = [800.0, 500.0, 300.0, 200.0, 140.0, 100.0, 80.0];
+const STEPS: usize = 10;
+/// How far from the files' seeks a number goes, unless requests say so: in microseconds.
+const PRIOR_US: f64 = 1500.0;
+/// Constants that are tried first, in microseconds.
+const CONSTANTS_US: std::ops::Range<i32> = -20..80;
+const CONSTANT_STEP_US: f64 = 100.0;
+
+/// The most likely arrival.
+pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
+    let rows: Vec<Row<'_>> = seen
+        .iter()
+        .map(|seen| Row {
+            factors: seen.circumstances.factors(),
+            seen,
+        })
+        .collect();
+    let fit = Fit { rows, period_us };
+    let mut weights = fit.first_guess();
+    let mut errors_us = [0.0; COUNT];
+    let mut reached = f64::NEG_INFINITY;
+    for jitter_us in JITTERS_US {
+        reached = fit.log_likelihood(&weights, jitter_us);
+        for _ in 0..STEPS {
+            let solution = fit.step(&weights, jitter_us);
+            for (error, variance) in errors_us.iter_mut().zip(&solution.variances) {
+                *error = variance.sqrt();
+            }
+            let total = |weights: &[f64; COUNT]| fit.log_likelihood(weights, jitter_us);
+            match improved(&weights, &solution.values, reached, total) {
+                Some((next, value)) => (weights, reached) = (next, value),
+                None => break,
+            }
+        }
+    }
+    for (index, error) in errors_us.iter_mut().enumerate() {
+        // What is as uncertain as before the requests was not seen in them.
+        let is_seen = fit.rows.iter().any(|row| row.factors[index] != 0.0);
+        if !is_seen || *error > 0.95 * PRIOR_US {
+            (weights[index], *error) = (0.0, 0.0);
+        }
+    }
+    FittedArrival {
+        arrival: Arrival {
+            weights_us: weights,
+        },
+        errors_us,
+        log_likelihood: reached,
+    }
+}
+
+struct Row<'s> {
+    factors: [f64; COUNT],
+    seen: &'s Seen,
+}
+
+struct Fit<'s> {
+    rows: Vec<Row<'s>>,
+    period_us: f64,
+}
+
+impl Fit<'_> {
+    /// How long after the arrival the first sector came.
+    fn after_us(row: &Row<'_>, weights: &[f64; COUNT]) -> f64 {
+        let arrival_us = row.seen.circumstances.filed_us + dot(&row.factors, weights);
+        row.seen.until_sector_us - arrival_us
+    }
+
+    fn log_likelihood(&self, weights: &[f64; COUNT], jitter_us: f64) -> f64 {
+        let of_one = |row: &Row<'_>| {
+            let after_us = Self::after_us(row, weights);
+            likelihood(after_us, self.period_us, jitter_us).0.ln()
+        };
+        let prior = |weight: &f64| (weight / PRIOR_US).powi(2) / 2.0;
+        self.rows.iter().map(of_one).sum::<f64>() - weights[1..].iter().map(prior).sum::<f64>()
+    }
+
+    /// The constant that is likeliest by itself.
+    fn first_guess(&self) -> [f64; COUNT] {
+        let with_constant = |step: i32| {
+            let mut weights = [0.0; COUNT];
+            weights[0] = f64::from(step) * CONSTANT_STEP_US;
+            weights
+        };
+        let tried = CONSTANTS_US.map(with_constant);
+        let scored = tried.map(|weights| (self.log_likelihood(&weights, JITTERS_US[0]), weights));
+        let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+        best.map_or([0.0; COUNT], |best| best.1)
+    }
+
+    /// A step to where it is likeliest: the outer product of the gradients stands for the
+    /// curvature.
+    fn step(&self, weights: &[f64; COUNT], jitter_us: f64) -> Solution {
+        let mut normal = Normal::new(COUNT);
+        for row in &self.rows {
+            let after_us = Self::after_us(row, weights);
+            let (probability, slope) = likelihood(after_us, self.period_us, jitter_us);
+            let gradient = slope / probability;
+            if gradient != 0.0 {
+                let factors = row.factors.iter().enumerate();
+                let known = factors.filter(|(_, factor)| **factor != 0.0);
+                let row: Vec<(usize, f64)> =
+                    known.map(|(i, factor)| (i, factor * gradient)).collect();
+                normal.add(&row, 1.0, 1.0);
+            }
+        }
+        for (index, weight) in weights.iter().enumerate().skip(1) {
+            let share = PRIOR_US.recip();
+            normal.add(&[(index, share)], -weight * share, 1.0);
+        }
+        normal.solve()
+    }
+}
+
+/// A step that is halved until it makes things better.
+fn improved(
+    weights: &[f64; COUNT],
+    step: &[f64],
+    reached: f64,
+    total: impl Fn(&[f64; COUNT]) -> f64,
+) -> Option<([f64; COUNT], f64)> {
+    let mut share = 1.0;
+    while share > 0.01 {
+        let mut next = *weights;
+        for (weight, step) in next.iter_mut().zip(step) {
+            *weight += share * step;
+        }
+        let value = total(&next);
+        if value > reached + 1e-6 {
+            return Some((next, value));
+        }
+        share /= 2.0;
+    }
+    None
+}
+
+fn dot(a: &[f64; COUNT], b: &[f64; COUNT]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// How likely it is that the sector comes so long after the arrival, and how that grows
+/// with a later arrival.
+fn likelihood(after_us: f64, period_us: f64, jitter_us: f64) -> (f64, f64) {
+    let (near, far) = (after_us / jitter_us, (after_us - period_us) / jitter_us);
+    let within = cumulative(near) - cumulative(far);
+    let slope = (density(far) - density(near)) / jitter_us;
+    // An outlier may be anywhere among a few revolutions.
+    let likely = OUTLIERS / 4.0 + (1.0 - OUTLIERS) * within;
+    (likely, (1.0 - OUTLIERS) * slope)
+}
+
+fn cumulative(x: f64) -> f64 {
+    0.5 * (1.0 + erf(x / SQRT_2))
+}
+
+fn density(x: f64) -> f64 {
+    (-x * x / 2.0).exp() / (2.0 * PI).sqrt()
+}

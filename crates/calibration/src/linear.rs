@@ -1,0 +1,93 @@
+//! Weighted least squares by the normal equations: few unknowns, many rows.
+
+/// Sums of the normal equations.
+#[derive(Clone, Debug)]
+pub(crate) struct Normal {
+    unknowns: usize,
+    matrix: Vec<f64>,
+    right: Vec<f64>,
+}
+
+/// Unknowns and their variances, if a residual's variance is 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Solution {
+    pub(crate) values: Vec<f64>,
+    pub(crate) variances: Vec<f64>,
+}
+
+impl Normal {
+    pub(crate) fn new(unknowns: usize) -> Normal {
+        Normal {
+            unknowns,
+            matrix: vec![0.0; unknowns * unknowns],
+            right: vec![0.0; unknowns],
+        }
+    }
+
+    /// Adds a row: its coefficients, what they should sum to, and its weight.
+    pub(crate) fn add(&mut self, row: &[(usize, f64)], value: f64, weight: f64) {
+        for &(i, a) in row {
+            self.right[i] += weight * a * value;
+            for &(j, b) in row {
+                self.matrix[i * self.unknowns + j] += weight * a * b;
+            }
+        }
+    }
+
+    /// Solves them; an unknown that no row has is 0, with a variance of 0.
+    pub(crate) fn solve(&self) -> Solution {
+        let n = self.unknowns;
+        let at = |i: usize, j: usize| self.matrix[i * n + j];
+        // Columns of one length, and a trace of a ridge: collinear unknowns share.
+        let scale: Vec<f64> = (0..n)
+            .map(|i| {
+                if at(i, i) > 0.0 {
+                    at(i, i).sqrt().recip()
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        let mut lower = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..=i {
+                let ridge = if i == j {
+                    1e-9 + f64::from(scale[i] == 0.0)
+                } else {
+                    0.0
+                };
+                let known: f64 = (0..j).map(|k| lower[i * n + k] * lower[j * n + k]).sum();
+                let rest = at(i, j) * scale[i] * scale[j] + ridge - known;
+                lower[i * n + j] = match i == j {
+                    true => rest.max(1e-12).sqrt(),
+                    false => rest / lower[j * n + j],
+                };
+            }
+        }
+        let scaled: Vec<f64> = (0..n).map(|i| self.right[i] * scale[i]).collect();
+        let values = substitute(&lower, &scaled);
+        let variances = (0..n).map(|i| {
+            let unit: Vec<f64> = (0..n).map(|j| f64::from(i == j)).collect();
+            substitute(&lower, &unit)[i] * scale[i] * scale[i]
+        });
+        Solution {
+            variances: variances.collect(),
+            values: (0..n).map(|i| values[i] * scale[i]).collect(),
+        }
+    }
+}
+
+/// Solves L L' x = y.
+fn substitute(lower: &[f64], right: &[f64]) -> Vec<f64> {
+    let n = right.len();
+    let mut x = right.to_vec();
+    for i in 0..n {
+        let known: f64 = (0..i).map(|k| lower[i * n + k] * x[k]).sum();
+        x[i] = (x[i] - known) / lower[i * n + i];
+    }
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|k| lower[k * n + i] * x[k]).sum();
+        x[i] = (x[i] - known) / lower[i * n + i];
+    }
+    x
+}

@@ -1,0 +1,39 @@
+//! A number that was fitted.
+
+/// Where a fitted number lies, by what the requests say that it was fitted to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Two standard errors to both sides.
+    pub(crate) fn around(value: f64, error: f64) -> Interval {
+        Interval {
+            low: value - 2.0 * error,
+            high: value + 2.0 * error,
+        }
+    }
+
+    /// A choice among rules, without an error of its own.
+    pub(crate) fn exact(value: f64) -> Interval {
+        Interval {
+            low: value,
+            high: value,
+        }
+    }
+}
+
+/// A number that was fitted to a part of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// What it is, with its unit: `arrival.read.after_write_us`.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Two standard errors around it, or the values that fit as well.
+    pub interval: Interval,
+}

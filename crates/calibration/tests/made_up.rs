@@ -1,0 +1,169 @@
+//! A drive that was made up: what its files have wrong is found from its trace.
+
+use diskperf_calibration::{Beyond, Options, calibrate};
+use diskperf_diskspecs::phase::Think;
+use diskperf_diskspecs::trace::{Operation, Request};
+use diskperf_diskspecs::{Drive, Files, import};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const SEED: u64 = 1998;
+const SURFACES: u64 = 4;
+const CYLINDERS: u64 = 600;
+const SECTORS: u64 = 100;
+const BLOCKS: u64 = SURFACES * CYLINDERS * SECTORS;
+const REQUESTS: usize = 3000;
+/// The files say 6000 a minute: 10 ms.
+const PERIOD_US: f64 = 9_971.3;
+/// The files have them rounded to 19 and 33 sectors.
+const TRACK_SKEW: f64 = 4.0 / 21.0;
+const CYLINDER_STEP: f64 = 3.0 * TRACK_SKEW + 0.331;
+const CROSSING_US: f64 = 130.0;
+/// The files say nothing of it.
+const OVERHEAD_US: f64 = 731.0;
+const SEEK_US: f64 = 2_500.0;
+const HEAD_SWITCH_US: f64 = 900.0;
+
+fn drive() -> Drive {
+    let text = format!(
+        "dm_disk MADE_UP {{ Block count = {BLOCKS}, Number of data surfaces = {SURFACES},
+        Number of cylinders = {CYLINDERS},
+        Mechanical Model = dm_mech_g1 {{ Access time type = trackSwitchPlusRotation,
+            Seek type = constant, Constant seek time = 2.5, Head switch time = 0.9,
+            Add. write settling delay = 0.0, Rotation speed (in rpms) = 6000 }},
+        Layout Model = dm_layout_g1 {{ LBN-to-PBN mapping scheme = 0,
+            Sparing scheme used = 0, Zones = [ dm_layout_g1_zone {{
+                First cylinder number = 0, Last cylinder number = {},
+                Blocks per track = {SECTORS}, Offset of first block = 0.0,
+                Empty space at zone front = 0, Skew for track switch = 19,
+                Skew for cylinder switch = 33, Number of spares = 0,
+                slips = [], defects = [] }} ] }} }}",
+        CYLINDERS - 1
+    );
+    let files = Files::Memory([("made-up.model".to_owned(), text)].into());
+    let import = import("made-up.model", &files).unwrap_or_else(|errors| panic!("{errors}"));
+    import.drives.into_iter().next().expect("a drive")
+}
+
+/// What a host would have measured: random reads, each after a pause.
+fn trace() -> Vec<Request> {
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut below = |limit: u64| random.next_u64() % limit;
+    let (mut now_us, mut at) = (0.0, (0, 0));
+    let mut requests = Vec::new();
+    for _ in 0..REQUESTS {
+        let blocks = 1 + below(8) as u32;
+        let track = below(SURFACES * CYLINDERS);
+        let sector = below(SECTORS - u64::from(blocks));
+        let (cylinder, head) = (track / SURFACES, track % SURFACES);
+        let think_us = (5_000 + below(60_000)) as f64;
+        let moved_us = match at {
+            same if same == (cylinder, head) => 0.0,
+            (same, _) if same == cylinder => HEAD_SWITCH_US,
+            _ => SEEK_US,
+        };
+        let issue_us: f64 = now_us + think_us;
+        let arrival_us = issue_us + OVERHEAD_US + moved_us;
+        let angle = head as f64 * TRACK_SKEW
+            + cylinder as f64 * CYLINDER_STEP
+            + sector as f64 / SECTORS as f64;
+        let turns = (arrival_us / PERIOD_US - angle).ceil();
+        let sector_us = (turns + angle) * PERIOD_US;
+        now_us = sector_us + f64::from(blocks) * CROSSING_US;
+        at = (cylinder, head);
+        requests.push(Request {
+            operation: Operation::Read,
+            first_block: track * SECTORS + sector,
+            blocks,
+            service_us: (now_us - issue_us).round(),
+            think_us,
+        });
+    }
+    requests
+}
+
+#[test]
+fn what_the_files_have_wrong_is_found() {
+    println!("seed {SEED}");
+    let found = calibrate(&drive(), &trace(), Options::default()).expect("all on the drive");
+    println!("{:?} {:?} {:?}", found.score, found.unfitted, found.phase);
+    let value = |name: &str| {
+        let mut parameters = found.parameters.iter();
+        let one = parameters.find(|parameter| parameter.name == name);
+        one.unwrap_or_else(|| panic!("no {name}")).value
+    };
+    assert_eq!(found.think, Think::Before);
+    assert!((value("spindle.period_us") / PERIOD_US - 1.0).abs() < 5e-6);
+    assert!((value("angles.track_skew_rev") - TRACK_SKEW).abs() < 5e-4);
+    assert!((value("angles.cylinder_skew_rev") - CYLINDER_STEP.fract()).abs() < 5e-4);
+    assert!(
+        found.score.within_half_ms_percent > 97.0,
+        "{:?}",
+        found.score
+    );
+    assert!(
+        found.unfitted.within_half_ms_percent < 85.0,
+        "{:?}",
+        found.unfitted
+    );
+    assert_eq!(found.buffer_reads, (0, 0));
+    assert!(found.r > 0.99, "{}", found.r);
+}
+
+/// The second half is scored as the model's own times: what was measured there is not used.
+#[test]
+fn the_second_half_is_not_looked_at() {
+    let requests = trace();
+    let found = calibrate(&drive(), &requests, Options::default()).expect("all on the drive");
+    let mut slower = requests;
+    for request in &mut slower[REQUESTS / 2..] {
+        request.service_us += 5_000.0;
+    }
+    let again = calibrate(&drive(), &slower, Options::default()).expect("all on the drive");
+    assert_eq!(found.replayed, again.replayed);
+    assert_eq!(found.parameters, again.parameters);
+    assert!(
+        again.score.within_half_ms_percent < 5.0,
+        "{:?}",
+        again.score
+    );
+}
+
+#[test]
+fn a_trace_without_phase_is_scored_all_the_same() {
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut requests = trace();
+    for request in &mut requests {
+        request.service_us = (4_000 + random.next_u64() % 10_000) as f64;
+    }
+    let found = calibrate(&drive(), &requests, Options::default()).expect("all on the drive");
+    assert_eq!(found.phase.and_then(|phase| phase.think), None);
+    assert_eq!(found.score.requests, REQUESTS / 2);
+    assert!(found.score.rms_per_request_ms.is_finite());
+}
+
+#[test]
+fn a_request_beyond_the_drive_is_named() {
+    let mut requests = trace();
+    requests[7].first_block = BLOCKS - 1;
+    requests[7].blocks = 4;
+    let error = calibrate(&drive(), &requests, Options::default()).expect_err("beyond");
+    let beyond = Beyond {
+        request: 8,
+        first_block: BLOCKS - 1,
+        blocks: BLOCKS,
+    };
+    assert_eq!(error, beyond);
+    assert!(error.to_string().contains("request 8"), "{error}");
+}
+
+#[test]
+fn few_requests_or_none_are_no_trouble() {
+    let requests = trace();
+    for count in [0, 1, 2, 3, 10, 50] {
+        let found = calibrate(&drive(), &requests[..count], Options::default());
+        let found = found.expect("all on the drive");
+        assert_eq!(found.replayed.len(), count);
+        assert_eq!(found.score.requests, count - count / 2);
+    }
+}
