@@ -19,6 +19,7 @@ pub mod interleave;
 pub mod layers;
 pub mod perfetto;
 pub mod quantity;
+pub mod real_drives;
 pub mod report;
 pub mod statistics;
 pub mod summary;

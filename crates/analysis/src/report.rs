@@ -15,6 +15,7 @@ mod interleave;
 mod json;
 mod load_table;
 mod pivot;
+mod real_drives;
 mod run_table;
 mod series;
 mod targets;
@@ -27,6 +28,7 @@ use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
+use crate::real_drives::RealDrives;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
 use view::View;
@@ -118,6 +120,16 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&formatting::blocks(times)),
         Format::Json => formatting::json(times),
         Format::Csv => formatting::csv(times),
+    }
+}
+
+/// Real drives and their replays. `width` as in [`runs`].
+pub fn real_drives(found: &RealDrives, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&real_drives::blocks(found), width),
+        Format::Markdown => document::markdown(&real_drives::blocks(found)),
+        Format::Json => real_drives::json(found),
+        Format::Csv => real_drives::csv(found),
     }
 }
 

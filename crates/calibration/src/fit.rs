@@ -46,6 +46,8 @@ pub struct Calibration {
     pub phase: Option<Phase>,
     /// Where the pauses are.
     pub think: Think,
+    /// A revolution at the speed that the files have.
+    pub nominal_period_us: f64,
     /// What was fitted.
     pub parameters: Vec<Parameter>,
     /// Of the second half, with what was fitted.
@@ -130,6 +132,7 @@ pub fn calibrate(
     let is_fast = |placed: &Placed| work.is_fast(placed);
     let before = half.checked_sub(1).map(|last| &all[last]);
     Ok(Calibration {
+        nominal_period_us: nominal_us,
         r: work.r,
         buffer_reads: (held.count(), modelled.count()),
         remaining: remaining(

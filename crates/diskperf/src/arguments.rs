@@ -300,9 +300,13 @@ impl GateArguments {
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
-    /// Documents: kridle-mckusick-1983, speck-bass-1984, piziali-zam-1991 [default: all that have models]
+    /// Documents: kridle-mckusick-1983, speck-bass-1984, piziali-zam-1991 [default: all that have models];
+    /// or real-drives, with --data
     #[arg(value_name = "PUBLISHED")]
     pub(crate) documents: Vec<String>,
+    /// For real-drives: a directory with measured drives, NAME.trace and NAME.diskspecs of each
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
     /// Only cells whose id matches this pattern: * matches any characters, ? one character
     #[arg(long, value_name = "GLOB")]
     pub(crate) cell: Option<String>,

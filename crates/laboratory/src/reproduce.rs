@@ -18,6 +18,7 @@ mod interleave;
 pub(crate) mod jobs;
 mod kirkendall;
 mod notes;
+pub mod real_drives;
 mod setups;
 mod speck;
 mod statements;

@@ -35,6 +35,7 @@ use super::run_table;
 use super::view::{Row, View};
 use crate::accuracy::Card;
 use crate::comparison::compare;
+use crate::real_drives::RealDrives;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
 use diskperf_timeline::{ProgramResult, Run, Stage, World};
@@ -292,6 +293,13 @@ pub fn tuned(tuned: &Tuned) -> String {
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
     page.blocks(untitled(&super::tuning::blocks(tuned)));
+    page.finish()
+}
+
+/// Real drives and their replays.
+pub fn real_drives(found: &RealDrives) -> String {
+    let mut page = Page::new("Real drives: modelled against measured");
+    page.blocks(untitled(&super::real_drives::blocks(found)));
     page.finish()
 }
 

@@ -5,15 +5,32 @@ use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::Output;
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::machine::Budget;
 use diskperf_laboratory::model::load_catalogue;
-use diskperf_laboratory::reproduce::{Options, reproduce_with};
+use diskperf_laboratory::reproduce::{Options, real_drives, reproduce_with};
+use diskperf_laboratory::{LaboratoryError, Output};
 use std::path::Path;
+
+/// What stands in a document's place for drives that were measured by others.
+const REAL_DRIVES: &str = "real-drives";
 
 /// The accuracy card.
 pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) -> Outcome {
+    let asks_for_drives = arguments.documents.iter().any(|one| one == REAL_DRIVES);
+    match (&arguments.data, asks_for_drives) {
+        (Some(data), true) => return real_drives(arguments, data, store),
+        (None, true) => {
+            return Err(refused(
+                "real-drives are those of a directory: name it with --data",
+            ));
+        }
+        (Some(_), false) => {
+            let error = "--data is a directory of measured drives: give it as `reproduce real-drives --data DIR`";
+            return Err(refused(error));
+        }
+        (None, false) => {}
+    }
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [""; 0])?),
         None => None,
@@ -43,4 +60,51 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments, store: Option<&Path>) ->
     }
     printed?;
     Ok(DONE)
+}
+
+/// Drives of a directory, each fitted to half of its trace and replayed against the other.
+fn real_drives(arguments: &ReproduceArguments, data: &Path, store: Option<&Path>) -> Outcome {
+    refuse_others(arguments)?;
+    let page = match &arguments.report {
+        Some(path) => Some(Output::open_beside_table("--report", path)?.sparing(store, [data])?),
+        None => None,
+    };
+    let stop = stop_on_signals()?;
+    let progress = MachinesProgress::new(arguments.machines.quiet);
+    let found = real_drives::reproduce(data, &stop, &|done, of| progress.show(done, of))?;
+    drop(progress);
+    let printed = print(&report::real_drives(
+        &found,
+        arguments.machines.format.into(),
+        width(),
+    ));
+    if let Some(page) = page {
+        page.write(report::html::real_drives(&found).as_bytes())?;
+    }
+    printed?;
+    Ok(DONE)
+}
+
+/// What is said of modelled machines says nothing of real drives.
+fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> {
+    let machines = &arguments.machines;
+    let given = [
+        (arguments.documents.len() > 1, "another document"),
+        (arguments.cell.is_some(), "--cell"),
+        (arguments.table.is_some(), "--table"),
+        (!arguments.settings.is_empty(), "--set"),
+        (machines.catalogue.is_some(), "--catalogue"),
+        (machines.threads.is_some(), "--threads"),
+        (machines.no_budget, "--no-budget"),
+    ];
+    match given.iter().find(|one| one.0) {
+        Some((_, what)) => Err(refused(&format!(
+            "real-drives are fitted to their own files and traces: {what} has no effect on them"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn refused(why: &str) -> LaboratoryError {
+    LaboratoryError::Request(why.to_owned())
 }

@@ -141,6 +141,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         Read("explain vax780-sc780-eagle --suite read_8192 --size 64K --catalogue {}"),
     ),
     ("reproduce", "documents", Nothing),
+    ("reproduce", "data", Read("reproduce real-drives --data {}")),
     ("reproduce", "cell", Nothing),
     ("reproduce", "table", Nothing),
     ("reproduce", "settings", Nothing),

@@ -6,6 +6,7 @@ mod catalogue;
 mod errors;
 mod explain;
 mod perfetto;
+mod real_drives;
 mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,225 @@
+//! Real drives: a table, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::real_drives::{Outcome, Phase, RealDrive, RealDrives, Replayed, Score, Think};
+
+const HEADING: &str = "Real drives: modelled against measured, request by request";
+
+pub(super) fn json(found: &RealDrives) -> String {
+    pretty(found)
+}
+
+fn replayed(drive: &RealDrive) -> Option<(&str, &Replayed)> {
+    match &drive.outcome {
+        Outcome::Replayed(replayed) => Some((drive.name.as_str(), replayed)),
+        Outcome::Refused { .. } => None,
+    }
+}
+
+pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(HEADING.to_owned())];
+    let drives: Vec<(&str, &Replayed)> = found.drives.iter().filter_map(replayed).collect();
+    if !drives.is_empty() {
+        blocks.push(Block::Text(
+            "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the drive's files, with the pauses' place and the period of revolution alone.".to_owned(),
+        ));
+        blocks.push(errors(&drives));
+        blocks.push(Block::Section("Service times, ms".to_owned()));
+        blocks.push(times(&drives));
+        blocks.push(Block::Section(
+            "Spindle, and reads from the buffer".to_owned(),
+        ));
+        blocks.push(spindles(&drives));
+        blocks.push(Block::Section("What is off by more than 0.5 ms".to_owned()));
+        blocks.push(Block::List(drives.iter().map(remaining).collect()));
+    }
+    let refused = found
+        .drives
+        .iter()
+        .filter_map(|drive| match &drive.outcome {
+            Outcome::Refused { error } => Some(format!("{}: {error}", drive.name)),
+            Outcome::Replayed(_) => None,
+        });
+    let refused: Vec<String> = refused.collect();
+    if !refused.is_empty() {
+        blocks.push(Block::Section("Not replayed".to_owned()));
+        blocks.push(Block::List(refused));
+    }
+    blocks
+}
+
+type Drives<'d> = [(&'d str, &'d Replayed)];
+
+fn names(drives: &Drives<'_>) -> Column {
+    Column::words(
+        "drive",
+        drives.iter().map(|drive| drive.0.to_owned()).collect(),
+    )
+}
+
+fn figures(drives: &Drives<'_>, heading: &str, of: impl Fn(&Replayed) -> String) -> Column {
+    Column::figures(heading, drives.iter().map(|drive| of(drive.1)).collect())
+}
+
+fn errors(drives: &Drives<'_>) -> Block {
+    let group = |title: &str, of: &dyn Fn(&Replayed) -> Score| {
+        let column = |heading: &str, figure: &dyn Fn(Score) -> String| {
+            figures(drives, heading, |replayed| figure(of(replayed)))
+        };
+        Group::of(
+            title,
+            vec![
+                column("RMS ms", &|score| {
+                    format!("{:.2}", score.rms_per_request_ms)
+                }),
+                column("in 0.5 ms", &|score| {
+                    format!("{:.1} %", score.within_half_ms_percent)
+                }),
+                column("demerit ms", &|score| format!("{:.3}", score.demerit_ms)),
+                column("of mean", &|score| {
+                    format!("{:.1} %", score.demerit_percent)
+                }),
+                column("bias ms", &|score| format!("{:+.3}", score.bias_ms)),
+            ],
+        )
+    };
+    Block::Grid(Grid {
+        key: names(drives),
+        groups: vec![
+            group("fitted", &|replayed| replayed.score),
+            group("unfitted", &|replayed| replayed.unfitted),
+        ],
+    })
+}
+
+fn times(drives: &Drives<'_>) -> Block {
+    let pairs = |heading: &str, of: &dyn Fn(&Replayed) -> (f64, f64)| {
+        figures(drives, heading, |replayed| {
+            let (measured, modelled) = of(replayed);
+            format!("{measured:.2} {modelled:.2}")
+        })
+    };
+    Block::Grid(Grid {
+        key: names(drives),
+        groups: vec![Group::of(
+            "measured, modelled",
+            vec![
+                figures(drives, "requests", |replayed| {
+                    replayed.scored_requests.to_string()
+                }),
+                pairs("mean", &|one| {
+                    (one.mean_ms, one.mean_ms + one.score.bias_ms)
+                }),
+                pairs("p50", &|one| {
+                    (one.measured.p50_ms, one.score.modelled.p50_ms)
+                }),
+                pairs("p90", &|one| {
+                    (one.measured.p90_ms, one.score.modelled.p90_ms)
+                }),
+                pairs("p99", &|one| {
+                    (one.measured.p99_ms, one.score.modelled.p99_ms)
+                }),
+            ],
+        )],
+    })
+}
+
+fn think(phase: &Phase) -> &'static str {
+    match phase.think {
+        Think::Before => "before",
+        Think::After => "after",
+        Think::Unknown => "no phase",
+    }
+}
+
+fn spindles(drives: &Drives<'_>) -> Block {
+    Block::Grid(Grid {
+        key: names(drives),
+        groups: vec![
+            Group::of(
+                "spindle",
+                vec![
+                    figures(drives, "R", |one| format!("{:.3}", one.phase.r)),
+                    figures(drives, "period us", |one| {
+                        format!("{:.3}", one.phase.period_us)
+                    }),
+                    figures(drives, "ppm", |one| format!("{:+.0}", one.phase.ppm)),
+                    figures(drives, "pauses", |one| think(&one.phase).to_owned()),
+                ],
+            ),
+            Group::of(
+                "buffer reads",
+                vec![
+                    figures(drives, "measured", |one| {
+                        one.buffer_reads.measured.to_string()
+                    }),
+                    figures(drives, "modelled", |one| {
+                        one.buffer_reads.modelled.to_string()
+                    }),
+                ],
+            ),
+            Group::of(
+                "",
+                vec![figures(drives, "numbers fitted", |one| {
+                    one.fitted.len().to_string()
+                })],
+            ),
+        ],
+    })
+}
+
+fn remaining((name, replayed): &(&str, &Replayed)) -> String {
+    let parts: Vec<String> = replayed
+        .remaining
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} ({:.0} % of the squared error)",
+                one.requests, one.cause, one.squared_error_percent
+            )
+        })
+        .collect();
+    match parts.is_empty() {
+        true => format!("{name}: nothing"),
+        false => format!("{name}: {}", parts.join("; ")),
+    }
+}
+
+/// One line for each drive and set of figures, and one for each number that was fitted.
+pub(super) fn csv(found: &RealDrives) -> String {
+    let mut records: Vec<Vec<Field>> = Vec::new();
+    for drive in &found.drives {
+        let record = |set: &str, figure: &str, value: String| -> Vec<Field> {
+            vec![
+                ("drive", drive.name.clone()),
+                ("set", set.to_owned()),
+                ("figure", figure.to_owned()),
+                ("value", value),
+            ]
+        };
+        let one = match &drive.outcome {
+            Outcome::Refused { error } => {
+                records.push(record("error", "error", error.clone()));
+                continue;
+            }
+            Outcome::Replayed(one) => one,
+        };
+        for (set, score) in [("fitted", one.score), ("unfitted", one.unfitted)] {
+            let figures = [
+                ("rms_per_request_ms", score.rms_per_request_ms),
+                ("within_half_ms_percent", score.within_half_ms_percent),
+                ("demerit_ms", score.demerit_ms),
+                ("demerit_percent", score.demerit_percent),
+                ("bias_ms", score.bias_ms),
+            ];
+            records.extend(figures.map(|(figure, value)| record(set, figure, number(value))));
+        }
+        let fitted = one.fitted.iter();
+        records.extend(
+            fitted.map(|number_| record("parameter", &number_.parameter, number(number_.value))),
+        );
+    }
+    written(&records)
+}

@@ -1,0 +1,186 @@
+//! Real drives: those of a directory, with their files and traces.
+
+use crate::error::LaboratoryError;
+use diskperf_analysis::real_drives::{
+    BufferReads, FittedNumber, Outcome, Phase, Quantiles, RealDrive, RealDrives, Remaining,
+    Replayed, Score, Think,
+};
+use diskperf_calibration::{self as calibration, Calibration, Options, calibrate};
+use diskperf_diskspecs::phase::Think as Pauses;
+use diskperf_diskspecs::{Drive, Files, import, trace};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Calibrates each drive of a directory on the first half of its trace, and replays it.
+/// `shown` is called with how many are done, of how many.
+///
+/// # Errors
+///
+/// A directory that cannot be read or has no trace; an end that the user asked for. What
+/// is wrong with one drive's files is said in its row.
+pub fn reproduce(
+    data: &Path,
+    stop: &AtomicBool,
+    shown: &dyn Fn(usize, usize),
+) -> Result<RealDrives, LaboratoryError> {
+    let names = names(data)?;
+    let of = names.len();
+    let mut drives = Vec::new();
+    for name in names {
+        shown(drives.len(), of);
+        if stop.load(Ordering::Relaxed) {
+            return Err(LaboratoryError::Interrupted);
+        }
+        drives.push(drive(data, name));
+    }
+    shown(of, of);
+    Ok(RealDrives { drives })
+}
+
+/// The drives with a trace, in order.
+fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
+    let refused = |error: std::io::Error| {
+        LaboratoryError::Request(format!("--data {}: {error}", data.display()))
+    };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(data).map_err(refused)? {
+        let path = entry.map_err(refused)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "trace")
+            && let Some(name) = path.file_stem().and_then(|name| name.to_str())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    match names.is_empty() {
+        true => Err(LaboratoryError::Request(format!(
+            "--data {}: it has no traces; a drive is NAME.trace with NAME.diskspecs",
+            data.display()
+        ))),
+        false => Ok(names),
+    }
+}
+
+fn drive(data: &Path, name: String) -> RealDrive {
+    match calibrated(data, &name) {
+        Ok((parameters, found)) => RealDrive {
+            name,
+            parameters: Some(parameters),
+            outcome: Outcome::Replayed(Box::new(replayed(&found))),
+        },
+        Err(error) => RealDrive {
+            name,
+            parameters: None,
+            outcome: Outcome::Refused { error },
+        },
+    }
+}
+
+/// The file of parameters that was read, and what was found with it.
+fn calibrated(data: &Path, name: &str) -> Result<(String, Calibration), String> {
+    let (file, drive) = imported(data, name)?;
+    let trace_name = format!("{name}.trace");
+    let content = std::fs::read_to_string(data.join(&trace_name))
+        .map_err(|error| format!("{trace_name}: {error}"))?;
+    let requests = trace::parse(&trace_name, &content).map_err(|errors| errors.to_string())?;
+    let found = calibrate(&drive, &requests, Options::default());
+    let found = found.map_err(|error| format!("{trace_name}: {error}"))?;
+    Ok((file, found))
+}
+
+/// A drive by the run's file, which has its bus, if there is one of this drive; else by its
+/// own.
+fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
+    let read = |file: &str| {
+        let search = vec![data.to_owned()];
+        let found = import(file, &Files::Disk { search }).map_err(|errors| errors.to_string())?;
+        let drives = found.drives.len();
+        let mut all = found.drives.into_iter();
+        match (all.next(), drives) {
+            (Some(drive), 1) => Ok(drive),
+            (_, drives) => Err(format!(
+                "{file}: it has {drives} drives, where one is wanted"
+            )),
+        }
+    };
+    let run = format!("{name}.parv");
+    if data.join(&run).is_file()
+        && let Ok(drive) = read(&run)
+    {
+        return Ok((run, drive));
+    }
+    let own = format!("{name}.diskspecs");
+    read(&own).map(|drive| (own, drive))
+}
+
+fn replayed(found: &Calibration) -> Replayed {
+    let period = found
+        .parameters
+        .iter()
+        .find(|one| one.name == "spindle.period_us");
+    let nominal_us = found.nominal_period_us;
+    let period_us = period.map_or(nominal_us, |period| period.value);
+    let shows = found.phase.and_then(|phase| phase.think);
+    Replayed {
+        requests: found.requests,
+        scored_requests: found.score.requests,
+        mean_ms: found.score.mean_ms,
+        score: score(&found.score),
+        phase: Phase {
+            r: found.r,
+            period_us,
+            ppm: (period_us / nominal_us - 1.0) * 1e6,
+            think: match shows {
+                Some(Pauses::Before) => Think::Before,
+                Some(Pauses::After) => Think::After,
+                None => Think::Unknown,
+            },
+        },
+        fitted: found.parameters.iter().map(fitted).collect(),
+        unfitted: score(&found.unfitted),
+        measured: quantiles(found.score.measured_ms),
+        buffer_reads: BufferReads {
+            measured: found.buffer_reads.0,
+            modelled: found.buffer_reads.1,
+        },
+        remaining: found.remaining.iter().map(remaining).collect(),
+    }
+}
+
+fn score(score: &calibration::Score) -> Score {
+    Score {
+        demerit_ms: score.demerit_ms,
+        demerit_percent: score.demerit_percent(),
+        bias_ms: score.bias_ms,
+        rms_per_request_ms: score.rms_per_request_ms,
+        within_half_ms_percent: score.within_half_ms_percent,
+        modelled: quantiles(score.modelled_ms),
+    }
+}
+
+fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> Quantiles {
+    Quantiles {
+        p50_ms,
+        p90_ms,
+        p99_ms,
+    }
+}
+
+fn fitted(parameter: &calibration::Parameter) -> FittedNumber {
+    FittedNumber {
+        parameter: parameter.name.clone(),
+        value: parameter.value,
+        low: parameter.interval.low,
+        high: parameter.interval.high,
+    }
+}
+
+fn remaining(one: &calibration::Remaining) -> Remaining {
+    Remaining {
+        cause: one.cause.name().to_owned(),
+        requests: one.requests,
+        squared_error_percent: one.squared_error_percent,
+    }
+}
