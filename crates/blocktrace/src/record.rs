@@ -1,0 +1,46 @@
+//! One request of a trace.
+
+/// What a request asks of storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Bytes are read.
+    Read,
+    /// Bytes are written.
+    Write,
+    /// What was acknowledged before is made durable. Has no range.
+    Flush,
+    /// The range is no longer needed.
+    Discard,
+    /// Zeroes are written without data crossing the link.
+    WriteZeroes,
+}
+
+/// Which of the trace's devices, as they are numbered by first appearance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct DeviceIndex(pub u32);
+
+/// A request, with all that any form says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Nanoseconds from the trace's beginning to the issue. A closed form that says no
+    /// times has the sum of what went before.
+    pub issued_ns: u64,
+    /// Nanoseconds from the trace's beginning to the completion, where the form has it.
+    pub completed_ns: Option<u64>,
+    /// Nanoseconds of pause before this request, in the forms that replay in closed loop.
+    pub think_ns: Option<u64>,
+    /// What was asked.
+    pub operation: Operation,
+    /// The write is durable when it completes (forced unit access).
+    pub fua: bool,
+    /// The issuer waited for it (REQ_SYNC of the block layer).
+    pub sync: bool,
+    /// The device.
+    pub device: DeviceIndex,
+    /// The first byte of the range, from the device's beginning.
+    pub offset_bytes: u64,
+    /// Bytes of the range; 0 for a flush.
+    pub length_bytes: u64,
+    /// 0, or the errno that the request completed with.
+    pub errno: u16,
+}
