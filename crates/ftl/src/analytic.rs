@@ -1,0 +1,164 @@
+//! Write amplification by formula: units programmed per unit that the host wrote, in
+//! the long run. A spare is the share of the physical units of closed superblocks
+//! that holds no mapped unit, in (0, 1).
+
+/// Where `f`, which is negative at `low` and positive at `high`, is zero.
+fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if f(middle) < 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// The share of a victim that is valid under uniform random writes when the oldest
+/// superblock is collected: x = exp(-alpha (1 - x)) (Desnoyers, SYSTOR 2012).
+pub fn fifo_victim_share(spare: f64) -> f64 {
+    let alpha = 1.0 / (1.0 - spare);
+    // Between 0 and the function's summit lies the root below 1.
+    bisect(0.0, 1.0 - libm::log(alpha) / alpha, |x| {
+        x - libm::exp(-alpha * (1.0 - x))
+    })
+}
+
+/// Uniform random writes, the oldest superblock collected first.
+pub fn fifo(spare: f64) -> f64 {
+    1.0 / (1.0 - fifo_victim_share(spare))
+}
+
+/// The greedy policy's steady state: shares of blocks by valid count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Greedy {
+    /// Blocks hold at least this many valid units: the victims' count.
+    pub victim_valid: u32,
+    /// The share of blocks with k valid units is this over k.
+    pub c: f64,
+    /// The share of blocks at `victim_valid`.
+    pub at_victim: f64,
+}
+
+/// The state of uniform random writes under greedy collection of blocks of `units`.
+///
+/// # Panics
+/// If `units` is 0 or the spare is not in (0, 1).
+pub fn greedy_state(spare: f64, units: u32) -> Greedy {
+    assert!(units > 0 && spare > 0.0 && spare < 1.0);
+    let (b, rho) = (f64::from(units), 1.0 - spare);
+    // H_b - H_j, from j = b down.
+    let mut tail = 0.0;
+    let mut best = None;
+    for j in (0..units).rev() {
+        tail += 1.0 / f64::from(j + 1);
+        let full = f64::from(j);
+        let c = (rho * b - full) / ((b - full) - full * tail);
+        let at_victim = 1.0 - c * tail;
+        if c > 0.0 && at_victim >= -1e-12 && at_victim * full <= c * (1.0 + 1e-9) {
+            best = Some(Greedy {
+                victim_valid: j,
+                c,
+                at_victim: at_victim.max(0.0),
+            });
+            break;
+        }
+    }
+    best.expect("some count balances what is written with what is collected")
+}
+
+/// Uniform random writes, greedy collection of blocks of `units`.
+///
+/// # Panics
+/// If `units` is 0 or the spare is not in (0, 1).
+pub fn greedy(spare: f64, units: u32) -> f64 {
+    greedy_state(spare, units).c / (1.0 - spare)
+}
+
+/// For each count k of 0 to `units`, the share of blocks with at least k valid units.
+fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
+    let mut shares = vec![0.0; units as usize + 2];
+    for k in (1..=units as usize).rev() {
+        let above = shares[k + 1];
+        let rate = c / k as f64;
+        shares[k] = bisect(above, 1.0, |w| {
+            w - above - rate * (1.0 - libm::pow(w, f64::from(choices)))
+        });
+    }
+    shares[0] = 1.0;
+    shares
+}
+
+/// For each k, the share of blocks with at least k valid units, and the constant c, when
+/// the victim is the best of `choices` blocks drawn at random (Van Houdt's mean field).
+pub fn choices_state(spare: f64, units: u32, choices: u32) -> (Vec<f64>, f64) {
+    let mapped = (1.0 - spare) * f64::from(units);
+    let sum = |c: f64| at_least(c, units, choices)[1..].iter().sum::<f64>();
+    let c = bisect(0.0, 2.0 / spare, |c| sum(c) - mapped);
+    (at_least(c, units, choices), c)
+}
+
+/// Uniform random writes, the best of `choices` random blocks of `units` collected.
+pub fn choices(spare: f64, units: u32, choices: u32) -> f64 {
+    choices_state(spare, units, choices).1 / (1.0 - spare)
+}
+
+/// The share of units that a hot and cold past programs for the host when the oldest
+/// superblock is collected: share `writes` of the writes go to share `space` of the units.
+pub fn hot_cold_fresh_share(spare: f64, writes: f64, space: f64) -> f64 {
+    let alpha = 1.0 / (1.0 - spare);
+    let class = |y: f64, r: f64, f: f64| r / (1.0 - libm::exp(-r * alpha * y / f));
+    bisect(1e-9, 1.0, |y| {
+        y * (class(y, writes, space) + class(y, 1.0 - writes, 1.0 - space)) - 1.0
+    })
+}
+
+/// Hot and cold writes in one frontier, the oldest superblock collected first.
+pub fn hot_cold_fifo(spare: f64, writes: f64, space: f64) -> f64 {
+    1.0 / hot_cold_fresh_share(spare, writes, space)
+}
+
+/// Hot and cold data in pools of their own, with the best split of the spare.
+pub fn hot_cold_split(spare: f64, writes: f64, space: f64) -> f64 {
+    let mapped = 1.0 - spare;
+    let pool = |share: f64, extra: f64| fifo(extra / (share * mapped + extra));
+    (1..1000)
+        .map(|i| f64::from(i) / 1000.0 * spare)
+        .map(|hot| writes * pool(space, hot) + (1.0 - writes) * pool(1.0 - space, spare - hot))
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// The spare when share `trimmed` of the mapped units is unmapped at random.
+pub fn spare_after_trim(spare: f64, trimmed: f64) -> f64 {
+    1.0 - (1.0 - spare) * (1.0 - trimmed)
+}
+
+/// The spare when share `trims` of all requests unmap a random mapped unit.
+pub fn spare_with_trims(spare: f64, trims: f64) -> f64 {
+    1.0 - (1.0 - spare) * (1.0 - 2.0 * trims) / (1.0 - trims)
+}
+
+/// The utilisation of many dies with `outstanding` random reads per die, of one service
+/// time whose coefficient of variation is `variation` (0: constant).
+pub fn utilisation(outstanding: f64, variation: f64) -> f64 {
+    let queue = 0.5 * (1.0 + variation * variation);
+    bisect(0.0, 1.0, |u| {
+        u * (1.0 - u) + queue * u * u - outstanding * (1.0 - u)
+    })
+}
+
+/// The utilisation of `dies` with exponential service times and `outstanding` reads.
+pub fn utilisation_exponential(dies: f64, outstanding: f64) -> f64 {
+    outstanding / (outstanding + dies - 1.0)
+}
+
+/// Seconds until a buffer is full that fills and drains at these rates; none if it never is.
+pub fn buffer_full_s(buffer_bytes: f64, arrival_bytes_s: f64, drain_bytes_s: f64) -> Option<f64> {
+    (arrival_bytes_s > drain_bytes_s).then(|| buffer_bytes / (arrival_bytes_s - drain_bytes_s))
+}
+
+/// Full drive writes per day over `years` that `cycles` erases of each block allow.
+pub fn drive_writes_per_day(cycles: f64, amplification: f64, years: f64) -> f64 {
+    cycles / amplification / (365.0 * years)
+}

@@ -1,0 +1,307 @@
+//! Garbage collection as a process: choose a victim, copy what is valid, erase.
+
+use rand_core::Rng as _;
+
+use crate::ftl::{Ftl, Placement, State};
+use crate::specification::Policy;
+use crate::traffic::Cause;
+
+/// A superblock that is being emptied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Collection {
+    pub(crate) superblock: u32,
+    cause: Cause,
+    /// Units of the victim that were looked at.
+    looked_at: u32,
+    /// Copies handed out and not yet programmed.
+    under_way: u32,
+    /// Copies that one host write pays for.
+    copies_per_write: f64,
+}
+
+/// A valid unit of the victim, to be read and then placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copy {
+    /// The logical unit.
+    pub logical: u32,
+    /// Where it is read.
+    pub from: u32,
+}
+
+/// What a copy came to when it was programmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// The map now gives the new place.
+    Switched,
+    /// The unit was overwritten or trimmed meanwhile: dead on arrival.
+    Dead,
+}
+
+/// What is next in a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// No victim was chosen.
+    Idle,
+    /// There are units to copy.
+    Copies,
+    /// Copies are under way.
+    Waiting,
+    /// This superblock is to be erased.
+    Erase(u32),
+}
+
+impl Ftl {
+    /// Whether collection should go on in the background: few superblocks are free.
+    pub fn wants_collection(&self) -> bool {
+        self.free_superblocks() < self.specification.soft_free
+    }
+
+    /// Whether the host should wait for collection: very few superblocks are free.
+    pub fn must_collect(&self) -> bool {
+        self.free_superblocks() < self.specification.hard_free
+    }
+
+    /// Copies that the host's writes have paid for: a paced drive makes no more.
+    pub fn copies_due(&self) -> u32 {
+        self.tokens as u32
+    }
+
+    /// Chooses a victim; gives its superblock and why, or none when there is nothing to
+    /// collect or a collection is under way.
+    pub fn begin_collection(&mut self) -> Option<(u32, Cause)> {
+        if self.collection.is_some() {
+            return None;
+        }
+        let (superblock, cause) = match self.worn_apart() {
+            Some(coldest) => (coldest, Cause::WearLevelling),
+            None => (self.choose()?, Cause::Collection),
+        };
+        let block = &mut self.superblocks[superblock as usize];
+        self.buckets.remove(superblock, block.valid);
+        block.state = State::Victim;
+        let share = f64::from(block.valid) / f64::from(self.units);
+        // A victim with no invalid unit would ask for endless copies per write.
+        let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.units));
+        self.tokens = 0.0;
+        self.collection = Some(Collection {
+            superblock,
+            cause,
+            looked_at: 0,
+            under_way: 0,
+            copies_per_write,
+        });
+        Some((superblock, cause))
+    }
+
+    pub(crate) fn pay_for_copies(&mut self) {
+        if let Some(collection) = &self.collection {
+            self.tokens += collection.copies_per_write;
+        }
+    }
+
+    /// The least erased closed superblock, when erase counts are too far apart.
+    fn worn_apart(&self) -> Option<u32> {
+        let threshold = self.specification.wear_threshold?;
+        if self.must_collect() || self.wear_spread() < threshold {
+            return None;
+        }
+        let least = self.superblocks.iter().map(|block| block.erases).min()?;
+        let cold = |index: &usize| {
+            self.superblocks[*index].state == State::Closed
+                && self.superblocks[*index].erases == least
+        };
+        (0..self.superblocks.len())
+            .find(cold)
+            .map(|index| index as u32)
+    }
+
+    fn choose(&mut self) -> Option<u32> {
+        match self.specification.policy {
+            Policy::Greedy => self.buckets.fewest(),
+            Policy::Choices(choices) => self.best_of(choices),
+            Policy::Fifo => self.first_closed(),
+            Policy::CostBenefit => self.greatest_benefit(),
+        }
+    }
+
+    fn best_of(&mut self, choices: u32) -> Option<u32> {
+        // With none closed, drawing would never end.
+        self.buckets.fewest()?;
+        let mut best: Option<u32> = None;
+        for _ in 0..choices {
+            let drawn = self.any_closed();
+            let valid = |index: u32| self.superblocks[index as usize].valid;
+            if best.is_none_or(|best| valid(drawn) < valid(best)) {
+                best = Some(drawn);
+            }
+        }
+        best
+    }
+
+    fn any_closed(&mut self) -> u32 {
+        loop {
+            let drawn = below(&mut self.random, self.superblocks.len() as u32);
+            if self.superblocks[drawn as usize].state == State::Closed {
+                return drawn;
+            }
+        }
+    }
+
+    fn first_closed(&mut self) -> Option<u32> {
+        while let Some((superblock, closed_at)) = self.closing_order.pop_front() {
+            let block = &self.superblocks[superblock as usize];
+            // Wear levelling may have taken it, and it may have been closed again.
+            if block.state == State::Closed && block.closed_at == closed_at {
+                return Some(superblock);
+            }
+        }
+        None
+    }
+
+    fn greatest_benefit(&self) -> Option<u32> {
+        let mut best = (f64::NEG_INFINITY, None);
+        for (index, block) in self.superblocks.iter().enumerate() {
+            if block.state == State::Closed {
+                let share = f64::from(block.valid) / f64::from(self.units);
+                let benefit = (1.0 - share) * (self.clock - block.closed_at) as f64 / (2.0 * share);
+                if block.valid == 0 {
+                    return Some(index as u32);
+                }
+                if benefit > best.0 {
+                    best = (benefit, Some(index as u32));
+                }
+            }
+        }
+        best.1
+    }
+
+    /// What the collection's next step is.
+    pub fn progress(&self) -> Progress {
+        let Some(collection) = &self.collection else {
+            return Progress::Idle;
+        };
+        let block = &self.superblocks[collection.superblock as usize];
+        if collection.under_way > 0 && collection.looked_at == self.units {
+            Progress::Waiting
+        } else if block.valid == 0 && collection.under_way == 0 {
+            Progress::Erase(collection.superblock)
+        } else {
+            Progress::Copies
+        }
+    }
+
+    /// Adds to `copies` the next valid units of the victim, at most `most`. Each is to
+    /// be read, then [placed](Self::place_copy), programmed and [told](Self::copied).
+    pub fn next_copies(&mut self, most: u32, copies: &mut Vec<Copy>) {
+        let Some(mut collection) = self.collection else {
+            return;
+        };
+        let mut found = 0;
+        while found < most && collection.looked_at < self.units {
+            let offset = collection.looked_at;
+            let word = self.valid[(collection.superblock * self.words + offset / 64) as usize]
+                >> (offset % 64);
+            if word == 0 {
+                collection.looked_at = ((offset / 64 + 1) * 64).min(self.units);
+                continue;
+            }
+            let from = collection.superblock * self.units + offset + word.trailing_zeros();
+            copies.push(Copy {
+                logical: self.reverse[from as usize] - 1,
+                from,
+            });
+            collection.looked_at = offset + word.trailing_zeros() + 1;
+            found += 1;
+        }
+        collection.under_way += found;
+        self.tokens = (self.tokens - f64::from(found)).max(0.0);
+        self.collection = Some(collection);
+    }
+
+    /// The place where a copy that was read is to be programmed; none if the unit was
+    /// overwritten meanwhile, and the copy is at its end.
+    ///
+    /// # Panics
+    /// If no collection is under way, or no superblock is left to move data to, which
+    /// the specification's checks rule out.
+    pub fn place_copy(&mut self, copy: Copy) -> Option<Placement> {
+        let mut collection = self.collection.expect("copies belong to a collection");
+        if self.map[copy.logical as usize] != copy.from + 1 {
+            collection.under_way -= 1;
+            self.collection = Some(collection);
+            return None;
+        }
+        let stream = self.superblocks[collection.superblock as usize].stream;
+        let frontier = self.moving_frontier(stream, collection.cause);
+        let placement = self
+            .place(frontier, stream, collection.cause)
+            .expect("the reserve takes what is moved");
+        self.reverse[placement.physical as usize] = copy.logical + 1;
+        self.superblocks[placement.superblock as usize].pending += 1;
+        Some(placement)
+    }
+
+    /// A copy has been programmed at its place: the map is switched to it, unless the
+    /// unit was overwritten meanwhile.
+    ///
+    /// # Panics
+    /// If no collection is under way, or the copy was not placed there.
+    pub fn copied(&mut self, copy: Copy, placement: Placement) -> Copied {
+        let collection = self
+            .collection
+            .as_mut()
+            .expect("copies belong to a collection");
+        collection.under_way -= 1;
+        assert_eq!(
+            self.reverse[placement.physical as usize],
+            copy.logical + 1,
+            "a copy at another's place"
+        );
+        self.superblocks[placement.superblock as usize].pending -= 1;
+        let alive = self.map[copy.logical as usize] == copy.from + 1;
+        if alive {
+            self.invalidate(copy.from);
+            self.switch(copy.logical, placement);
+        }
+        self.close_if_full(placement.superblock);
+        if alive {
+            Copied::Switched
+        } else {
+            Copied::Dead
+        }
+    }
+
+    /// The victim has been erased: it is free, and the collection ends.
+    ///
+    /// # Panics
+    /// If the victim's erase was not due.
+    pub fn erased(&mut self) {
+        let Progress::Erase(superblock) = self.progress() else {
+            panic!("an erase that is not due: {:?}", self.progress());
+        };
+        let words = superblock as usize * self.words as usize;
+        let valid = &self.valid[words..words + self.words as usize];
+        assert!(
+            valid.iter().all(|&word| word == 0),
+            "superblock {superblock} erased with valid units"
+        );
+        let first = superblock as usize * self.units as usize;
+        self.reverse[first..first + self.units as usize].fill(0);
+        let block = &mut self.superblocks[superblock as usize];
+        assert!(
+            block.written == self.units && block.pending == 0,
+            "superblock {superblock} erased while open"
+        );
+        block.state = State::Free;
+        block.written = 0;
+        block.erases += 1;
+        self.free.insert((block.erases, superblock));
+        self.traffic.erases += 1;
+        self.collection = None;
+    }
+}
+
+/// A number in 0 .. `bound`, each as likely (to 2^-32).
+pub(crate) fn below(random: &mut rand_pcg::Pcg64Mcg, bound: u32) -> u32 {
+    ((u64::from(random.next_u64() as u32) * u64::from(bound)) >> 32) as u32
+}

@@ -1,0 +1,83 @@
+//! What is always true of a translation layer.
+
+use thiserror::Error;
+
+use crate::ftl::Ftl;
+
+/// A law that the layer's arrays break.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Broken {
+    /// A logical unit's physical one is not its own, or not valid.
+    #[error("logical unit {0}: its physical unit is another's, or invalid")]
+    Inverse(u32),
+    /// A superblock's count is not that of its bits.
+    #[error("superblock {superblock}: {counted} units counted valid, {bits} bits set")]
+    Count {
+        /// The superblock.
+        superblock: u32,
+        /// Its count.
+        counted: u32,
+        /// Its bits.
+        bits: u32,
+    },
+    /// Valid units are not the mapped ones.
+    #[error("{valid} valid units, {mapped} mapped")]
+    Mapped {
+        /// Units counted valid.
+        valid: u64,
+        /// Units mapped.
+        mapped: u64,
+    },
+}
+
+impl Ftl {
+    /// Looks at every unit: map and reverse map are inverse, counts are those of the
+    /// bitmap, and valid units are the mapped ones.
+    ///
+    /// # Errors
+    /// With the first law that is broken.
+    pub fn check(&self) -> Result<(), Broken> {
+        for (logical, &entry) in (0..).zip(&self.map) {
+            let Some(physical) = entry.checked_sub(1) else {
+                continue;
+            };
+            let (superblock, offset) = (physical / self.units, physical % self.units);
+            let word = self.valid[(superblock * self.words + offset / 64) as usize];
+            if self.reverse[physical as usize] != logical + 1 || word >> (offset % 64) & 1 == 0 {
+                return Err(Broken::Inverse(logical));
+            }
+        }
+        let mut valid = 0;
+        for (superblock, words) in (0..).zip(self.valid.chunks(self.words as usize)) {
+            let bits = words.iter().map(|word| word.count_ones()).sum();
+            let counted = self.superblocks[superblock as usize].valid;
+            if bits != counted {
+                return Err(Broken::Count {
+                    superblock,
+                    counted,
+                    bits,
+                });
+            }
+            valid += u64::from(bits);
+        }
+        let mapped = self.map.iter().filter(|&&entry| entry != 0).count() as u64;
+        if valid != mapped || mapped != self.mapped {
+            return Err(Broken::Mapped {
+                valid,
+                mapped: self.mapped,
+            });
+        }
+        Ok(())
+    }
+
+    /// For each count, the closed superblocks with so many valid units.
+    pub fn valid_histogram(&self) -> Vec<u32> {
+        let mut histogram = vec![0; self.units as usize + 1];
+        for block in &self.superblocks {
+            if block.state == crate::ftl::State::Closed {
+                histogram[block.valid as usize] += 1;
+            }
+        }
+        histogram
+    }
+}

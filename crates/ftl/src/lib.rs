@@ -1,0 +1,24 @@
+//! A flash drive's translation layer, without time.
+//!
+//! The [`Ftl`] maps logical units (4 KiB) to physical ones and decides what is to be
+//! programmed, copied and erased. It hands out *work* and is told when the work is
+//! done: how long a die takes is its caller's matter. [`Instant`] does all work in a
+//! blink. [`analytic`] has the published formulas of write amplification.
+
+pub mod analytic;
+mod buckets;
+mod collection;
+mod conservation;
+mod ftl;
+mod instant;
+mod past;
+mod specification;
+mod traffic;
+
+pub use collection::{Copied, Copy, Progress};
+pub use conservation::Broken;
+pub use ftl::{Ftl, Full, Placement};
+pub use instant::Instant;
+pub use past::Past;
+pub use specification::{Geometry, Impossible, Policy, Separation, Specification};
+pub use traffic::{Cause, Traffic};

@@ -1,0 +1,61 @@
+//! What was programmed, by its cause.
+
+/// Why a unit was programmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The host wrote it.
+    Host,
+    /// Garbage collection moved it.
+    Collection,
+    /// Static wear levelling moved it.
+    WearLevelling,
+    /// It fills a program unit that had to be programmed.
+    Padding,
+}
+
+/// Units programmed by cause, and superblocks erased.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Units that the host wrote.
+    pub host: u64,
+    /// Units that garbage collection moved.
+    pub collection: u64,
+    /// Units that static wear levelling moved.
+    pub wear_levelling: u64,
+    /// Units that padded a program unit.
+    pub padding: u64,
+    /// Superblocks erased.
+    pub erases: u64,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, cause: Cause) {
+        match cause {
+            Cause::Host => self.host += 1,
+            Cause::Collection => self.collection += 1,
+            Cause::WearLevelling => self.wear_levelling += 1,
+            Cause::Padding => self.padding += 1,
+        }
+    }
+
+    /// All units programmed.
+    pub fn programmed(&self) -> u64 {
+        self.host + self.collection + self.wear_levelling + self.padding
+    }
+
+    /// Units programmed per unit that the host wrote; NaN if it wrote none.
+    pub fn amplification(&self) -> f64 {
+        self.programmed() as f64 / self.host as f64
+    }
+
+    /// What was programmed and erased since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            host: self.host - earlier.host,
+            collection: self.collection - earlier.collection,
+            wear_levelling: self.wear_levelling - earlier.wear_levelling,
+            padding: self.padding - earlier.padding,
+            erases: self.erases - earlier.erases,
+        }
+    }
+}
