@@ -11,6 +11,8 @@ use crate::traffic::Cause;
 pub(crate) struct Collection {
     pub(crate) superblock: u32,
     cause: Cause,
+    /// The frontier that takes its copies.
+    frontier: usize,
     /// Units of the victim that were looked at.
     looked_at: u32,
     /// Copies handed out and not yet programmed.
@@ -76,16 +78,17 @@ impl Ftl {
             Some(coldest) => (coldest, Cause::WearLevelling),
             None => (self.choose()?, Cause::Collection),
         };
+        let frontier = self.destination(self.superblocks[superblock as usize].stream, cause);
         let block = &mut self.superblocks[superblock as usize];
         self.buckets.remove(superblock, block.valid);
         block.state = State::Victim;
         let share = f64::from(block.valid) / f64::from(self.units);
         // A victim with no invalid unit would ask for endless copies per write.
         let copies_per_write = share / (1.0 - share).max(1.0 / f64::from(self.units));
-        self.tokens = 0.0;
         self.collection = Some(Collection {
             superblock,
             cause,
+            frontier,
             looked_at: 0,
             under_way: 0,
             copies_per_write,
@@ -93,9 +96,14 @@ impl Ftl {
         Some((superblock, cause))
     }
 
+    /// A host write pays for x / (1 - x) copies, x the victim's valid share, and for up to
+    /// twice that as free superblocks fall below the soft threshold.
     pub(crate) fn pay_for_copies(&mut self) {
         if let Some(collection) = &self.collection {
-            self.tokens += collection.copies_per_write;
+            let soft = self.specification.soft_free;
+            let short = soft.saturating_sub(self.free_superblocks());
+            let haste = 1.0 + f64::from(short) / f64::from(soft);
+            self.tokens += collection.copies_per_write * haste;
         }
     }
 
@@ -105,14 +113,33 @@ impl Ftl {
         if self.must_collect() || self.wear_spread() < threshold {
             return None;
         }
-        let least = self.superblocks.iter().map(|block| block.erases).min()?;
-        let cold = |index: &usize| {
-            self.superblocks[*index].state == State::Closed
-                && self.superblocks[*index].erases == least
+        let closed = (0..)
+            .zip(&self.superblocks)
+            .filter(|(_, block)| block.state == State::Closed);
+        closed
+            .min_by_key(|(_, block)| block.erases)
+            .map(|(index, _)| index)
+    }
+
+    /// Where data of `stream` is moved to. An open superblock that hardly anything is
+    /// moved to falls behind in erases too: wear levelling fills it first.
+    fn destination(&self, stream: u32, cause: Cause) -> usize {
+        let threshold = self.specification.wear_threshold.unwrap_or(u32::MAX);
+        if cause != Cause::WearLevelling {
+            return self.moving_frontier(stream);
+        }
+        let most = self
+            .superblocks
+            .iter()
+            .map(|block| block.erases)
+            .max()
+            .unwrap_or(0);
+        let behind = |frontier: &usize| {
+            self.frontiers[*frontier]
+                .is_some_and(|open| most - self.superblocks[open as usize].erases >= threshold)
         };
-        (0..self.superblocks.len())
-            .find(cold)
-            .map(|index| index as u32)
+        let moving = self.specification.streams as usize..self.frontiers.len();
+        moving.clone().find(behind).unwrap_or(moving.end - 1)
     }
 
     fn choose(&mut self) -> Option<u32> {
@@ -232,9 +259,8 @@ impl Ftl {
             return None;
         }
         let stream = self.superblocks[collection.superblock as usize].stream;
-        let frontier = self.moving_frontier(stream, collection.cause);
         let placement = self
-            .place(frontier, stream, collection.cause)
+            .place(collection.frontier, stream, collection.cause)
             .expect("the reserve takes what is moved");
         self.reverse[placement.physical as usize] = copy.logical + 1;
         self.superblocks[placement.superblock as usize].pending += 1;

@@ -331,11 +331,8 @@ impl Ftl {
         }
     }
 
-    /// The frontier that takes what is moved from a superblock of `stream`.
-    pub(crate) fn moving_frontier(&self, stream: u32, cause: Cause) -> usize {
-        if cause == Cause::WearLevelling {
-            return self.frontiers.len() - 1;
-        }
+    /// The frontier that takes what is collected from a superblock of `stream`.
+    pub(crate) fn moving_frontier(&self, stream: u32) -> usize {
         match self.specification.separation {
             Separation::Mixed => stream as usize,
             Separation::Apart => self.specification.streams as usize,

@@ -1,0 +1,294 @@
+//! What holds at every step: conservation, copies that race with writes, pacing, wear,
+//! and the specifications that are refused.
+
+use diskperf_ftl::{
+    Cause, Copied, Copy, Ftl, Geometry, Impossible, Instant, Past, Policy, Progress, Separation,
+    Specification,
+};
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+
+const SEED: u64 = 27;
+
+fn small() -> Specification {
+    Specification {
+        geometry: Geometry {
+            superblocks: 40,
+            dies: 2,
+            program_units: 3,
+            rows: 4,
+        },
+        logical_units: 660,
+        policy: Policy::Greedy,
+        separation: Separation::Apart,
+        streams: 1,
+        soft_free: 4,
+        hard_free: 3,
+        wear_threshold: None,
+        seed: SEED,
+    }
+}
+
+#[test]
+fn units_go_die_by_die_and_row_by_row() {
+    let mut ftl = Ftl::fresh(small()).unwrap();
+    for logical in 0..24 {
+        let place = ftl.write(logical, 0).unwrap();
+        let is = (place.die, place.row, place.full);
+        assert_eq!(is, (logical / 3 % 2, logical / 6, logical % 3 == 2));
+    }
+    ftl.write(24, 0).unwrap();
+    assert!(ftl.pad(0).unwrap().full);
+    assert_eq!(ftl.pad(0), None);
+    assert_eq!(ftl.traffic().padding, 2);
+}
+
+/// A collection with all its copies placed and none programmed yet.
+fn copies_under_way() -> (Ftl, Vec<Copy>) {
+    let mut ftl = Ftl::fresh(small()).unwrap();
+    for logical in (0..48).chain(0..4) {
+        ftl.write(logical, 0).unwrap();
+    }
+    let (_, cause) = ftl.begin_collection().unwrap();
+    assert_eq!(cause, Cause::Collection);
+    let mut copies = Vec::new();
+    ftl.next_copies(100, &mut copies);
+    assert_eq!(copies.len(), 20);
+    (ftl, copies)
+}
+
+#[test]
+fn a_unit_is_read_at_its_old_place_until_the_map_is_switched() {
+    let (mut ftl, copies) = copies_under_way();
+    let copy = copies[0];
+    let placement = ftl.place_copy(copy).unwrap();
+    assert_eq!(ftl.read(copy.logical), Some(copy.from));
+    assert_eq!(ftl.copied(copy, placement), Copied::Switched);
+    assert_eq!(ftl.read(copy.logical), Some(placement.physical));
+    ftl.check().unwrap();
+}
+
+#[test]
+fn a_copy_of_what_was_overwritten_is_dead() {
+    let (mut ftl, copies) = copies_under_way();
+    let placement = ftl.place_copy(copies[0]).unwrap();
+    let newer = ftl.write(copies[0].logical, 0).unwrap();
+    assert_eq!(ftl.copied(copies[0], placement), Copied::Dead);
+    assert_eq!(ftl.read(copies[0].logical), Some(newer.physical));
+    assert!(ftl.trim(copies[1].logical));
+    assert_eq!(ftl.place_copy(copies[1]), None);
+    for &copy in &copies[2..] {
+        assert_eq!(ftl.progress(), Progress::Waiting);
+        let placement = ftl.place_copy(copy).unwrap();
+        ftl.copied(copy, placement);
+        ftl.check().unwrap();
+    }
+    assert!(matches!(ftl.progress(), Progress::Erase(_)));
+    ftl.erased();
+    ftl.check().unwrap();
+}
+
+#[test]
+fn laws_hold_after_every_request_of_every_policy() {
+    for policy in [
+        Policy::Greedy,
+        Policy::Choices(3),
+        Policy::Fifo,
+        Policy::CostBenefit,
+    ] {
+        for separation in [Separation::Mixed, Separation::Apart, Separation::ByStream] {
+            let specification = Specification {
+                policy,
+                separation,
+                ..small()
+            };
+            let mut drive = Instant::new(Ftl::fresh(specification).unwrap());
+            let mut random = Pcg64Mcg::seed_from_u64(SEED);
+            for _ in 0..5000 {
+                let logical = (random.next_u64() % 660) as u32;
+                match random.next_u64() % 8 {
+                    0 => drop(drive.trim(logical)),
+                    1..=3 => drive.write(logical, 0),
+                    _ => drive.write_paced(logical, 0),
+                }
+                drive.ftl().check().unwrap_or_else(|broken| {
+                    panic!("{policy:?} {separation:?} seed {SEED}: {broken}")
+                });
+                assert!(drive.ftl().free_superblocks() > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn paced_copies_keep_superblocks_free() {
+    let specification = Specification {
+        geometry: Geometry {
+            superblocks: 1010,
+            dies: 4,
+            program_units: 8,
+            rows: 8,
+        },
+        logical_units: 230_400,
+        soft_free: 8,
+        hard_free: 3,
+        ..small()
+    };
+    let mut drive = Instant::new(Ftl::with_past(specification, Past::Random).unwrap());
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let (mut most, mut fewest_free) = (0, u32::MAX);
+    for _ in 0..specification.logical_units {
+        let before = drive.ftl().traffic().collection;
+        drive.write_paced((random.next_u64() % 230_400) as u32, 0);
+        most = most.max(drive.ftl().traffic().collection - before);
+        fewest_free = fewest_free.min(drive.ftl().free_superblocks());
+    }
+    println!("at most {most} copies for one write, {fewest_free} free, seed {SEED}");
+    assert!(
+        fewest_free >= specification.hard_free,
+        "{fewest_free} superblocks free"
+    );
+    assert!(most < 256 / 10, "{most} copies for one write");
+}
+
+#[test]
+fn static_wear_levelling_moves_what_is_never_written() {
+    let threshold = 10;
+    for (wear_threshold, levelled) in [(Some(threshold), true), (None, false)] {
+        let specification = Specification {
+            wear_threshold,
+            ..small()
+        };
+        let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+        let mut random = Pcg64Mcg::seed_from_u64(SEED);
+        let mut spread = 0;
+        for _ in 0..60_000 {
+            drive.write((random.next_u64() % 66) as u32, 0);
+            spread = spread.max(drive.ftl().wear_spread());
+        }
+        drive.ftl().check().unwrap();
+        println!(
+            "spread {spread} with {wear_threshold:?}: {:?}",
+            drive.ftl().traffic()
+        );
+        assert_eq!(spread <= threshold + 1, levelled);
+        assert_eq!(drive.ftl().traffic().wear_levelling > 0, levelled);
+    }
+}
+
+/// Superblocks with k valid units are c/k of all: k w_k is level above the victims' k.
+#[test]
+fn valid_counts_are_spread_as_one_over_k() {
+    let specification = Specification {
+        geometry: Geometry {
+            superblocks: 20_005,
+            dies: 1,
+            program_units: 1,
+            rows: 16,
+        },
+        logical_units: 272_000,
+        ..small()
+    };
+    let state = diskperf_ftl::analytic::greedy_state(0.15, 16);
+    let mut drive = Instant::new(Ftl::with_past(specification, Past::Sequential).unwrap());
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    for _ in 0..specification.logical_units * 6 {
+        drive.write((random.next_u64() % 272_000) as u32, 0);
+    }
+    let histogram = drive.ftl().valid_histogram();
+    let closed = f64::from(histogram.iter().sum::<u32>());
+    let (mut chi_square, mut counts) = (0.0, 0.0);
+    for k in state.victim_valid + 1..=16 {
+        let should_be = closed * state.c / f64::from(k);
+        chi_square += (f64::from(histogram[k as usize]) - should_be).powi(2) / should_be;
+        counts += 1.0;
+    }
+    println!("chi-square {chi_square:.1} of {counts} counts: {histogram:?}, seed {SEED}");
+    // Four standard deviations above the mean of the distribution.
+    assert!(
+        chi_square < counts + 4.0 * f64::sqrt(2.0 * counts),
+        "{chi_square}"
+    );
+    let lower: u32 = histogram[..state.victim_valid as usize].iter().sum();
+    assert!(
+        f64::from(lower) < 0.01 * closed,
+        "{lower} superblocks below the victims"
+    );
+}
+
+#[test]
+fn impossible_specifications_are_refused_with_the_reason() {
+    let geometry = small().geometry;
+    let with = |superblocks, dies| Geometry {
+        superblocks,
+        dies,
+        ..geometry
+    };
+    let logical = |logical_units| Specification {
+        logical_units,
+        ..small()
+    };
+    for (specification, should_be) in [
+        (
+            Specification {
+                geometry: with(0, 2),
+                ..small()
+            },
+            Impossible::Zero("superblocks"),
+        ),
+        (
+            Specification {
+                geometry: with(40, 0),
+                ..small()
+            },
+            Impossible::Zero("dies"),
+        ),
+        (logical(0), Impossible::Zero("logical units (a spare of 1)")),
+        (
+            Specification {
+                policy: Policy::Choices(0),
+                ..small()
+            },
+            Impossible::Zero("choices"),
+        ),
+        (
+            logical(960),
+            Impossible::NoSpare {
+                logical: 960,
+                physical: 960,
+            },
+        ),
+        (
+            Specification {
+                geometry: with(1 << 31, 2),
+                ..small()
+            },
+            Impossible::TooLarge(24 << 31),
+        ),
+        (
+            logical(830),
+            Impossible::Deadlock {
+                free: 4,
+                open: 2,
+                closed: 816,
+                logical: 830,
+            },
+        ),
+        (
+            Specification {
+                hard_free: 1,
+                ..small()
+            },
+            Impossible::HardTooLow { hard: 1, needed: 2 },
+        ),
+        (
+            Specification {
+                soft_free: 3,
+                ..small()
+            },
+            Impossible::SoftBelowHard { soft: 3, hard: 3 },
+        ),
+    ] {
+        assert_eq!(Ftl::fresh(specification).unwrap_err(), should_be);
+    }
+}
