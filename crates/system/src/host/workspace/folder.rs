@@ -26,7 +26,7 @@ const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
 
 /// How often, and how long apart, a folder is tried again that is not empty
 /// yet, because a file that was removed from it is still being closed.
-const REMOVE_ATTEMPTS: u32 = 50;
+const REMOVE_ATTEMPTS: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
 /// The name of a new folder.
@@ -120,12 +120,17 @@ impl Folder {
     }
 
     /// Whether it was removed since it was opened. A file system behind a
-    /// server may have forgotten it.
+    /// server may have forgotten it, or may still say what was true before: an
+    /// answer that was under way during the removal counts links again. The
+    /// kernel's own name of the folder does not come from the server.
     pub(super) fn is_gone(&self) -> bool {
-        match rustix::fs::fstat(&self.directory) {
-            Ok(status) => status.st_nlink == 0,
-            Err(error) => matches!(error, Errno::NOENT | Errno::STALE),
-        }
+        let has_no_name = std::fs::read_link(path_through(self.directory()))
+            .is_ok_and(|name| name.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"));
+        has_no_name
+            || match rustix::fs::fstat(&self.directory) {
+                Ok(status) => status.st_nlink == 0,
+                Err(error) => matches!(error, Errno::NOENT | Errno::STALE),
+            }
     }
 
     /// Frees the lock and closes the marker.
