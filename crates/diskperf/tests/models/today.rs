@@ -61,3 +61,27 @@ fn today26_runs_on_every_system_or_says_why_not() {
         }
     }
 }
+
+/// A stream that fits in the drive's cache tells how fast the link is.
+#[test]
+fn a_stream_is_as_fast_as_the_medium_and_no_faster() {
+    let user = User::new();
+    let line = "run today26 --on bare-sata-7200 --runs 2 --quiet --format json";
+    let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
+    let notes = run["notes"].to_string();
+    assert!(
+        notes.contains("4 times what the drive's cache of"),
+        "{notes}"
+    );
+    // Data sheet: at most 249 MB/s from the medium.
+    let streams = run["results"].as_array().expect("a run has results");
+    let streams = streams.iter().filter(|one| one["program"] == "sequential");
+    let mb_per_s: Vec<f64> = streams
+        .map(|one| one["mb_per_s"].as_f64().expect("has moved bytes"))
+        .collect();
+    assert_eq!(mb_per_s.len(), 2);
+    assert!(
+        mb_per_s.iter().all(|rate| (150.0..300.0).contains(rate)),
+        "{mb_per_s:?}"
+    );
+}

@@ -100,11 +100,45 @@ pub(super) fn fit_computer(
         "requests fall into {} of the drive",
         format_size(area_bytes)
     )];
+    notes.extend(stream_past_cache(suite, computer, experiment));
     if with_files {
         notes
             .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
     }
     notes
+}
+
+/// How many times the drive's cache a stream moves: else the cache holds from one
+/// repetition to the next what the medium is to give.
+const TIMES_CACHE: u64 = 4;
+
+/// Has streams move several times what the drive's cache holds, where nobody says how much
+/// they are to move; what a reader must know.
+fn stream_past_cache(
+    suite: &mut Suite,
+    computer: &Computer,
+    experiment: &Experiment,
+) -> Option<String> {
+    let cache_bytes = computer.specification.drives[0].cache_bytes();
+    if cache_bytes == 0 || experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty() {
+        return None;
+    }
+    let streams = suite
+        .jobs_mut()
+        .filter(|job| job.program.name() == "sequential" && job.own_bytes().is_none());
+    let moved_bytes = TIMES_CACHE * cache_bytes.next_multiple_of(MIB);
+    let mut changed = 0;
+    for job in streams {
+        job.size_bytes = Some(moved_bytes / u64::from(job.program.workers()));
+        changed += 1;
+    }
+    (changed > 0).then(|| {
+        format!(
+            "sequential moves {}, {TIMES_CACHE} times what the drive's cache of {} holds",
+            format_size(moved_bytes),
+            format_size(cache_bytes)
+        )
+    })
 }
 
 /// All of a drive with a buffer of its own, as of a real one; else a part of the drive.

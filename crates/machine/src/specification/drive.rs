@@ -80,6 +80,11 @@ impl DriveSpecification {
         }
     }
 
+    /// What it keeps of reads and writes together, in bytes; 0 of one without a buffer.
+    pub fn cache_bytes(&self) -> u64 {
+        self.disk().map_or(0, DiskSpecification::cache_bytes)
+    }
+
     /// All that it holds.
     pub fn capacity_bytes(&self) -> u64 {
         let partitions = || self.partitions.iter().map(PartitionSpecification::bytes);
