@@ -11,6 +11,7 @@ pub mod accuracy;
 pub mod cache;
 pub mod comparison;
 pub mod diagnosis;
+pub mod disk_queue;
 pub mod explanation;
 pub mod fio_jobs;
 pub mod formatting;

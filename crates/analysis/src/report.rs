@@ -5,6 +5,7 @@ mod comparison_table;
 mod csv;
 mod details;
 mod difference;
+mod disk_queue;
 mod document;
 mod explanation;
 mod figures;
@@ -24,6 +25,7 @@ mod view;
 
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
+use crate::disk_queue::DiskQueue;
 use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
@@ -120,6 +122,16 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&formatting::blocks(times)),
         Format::Json => formatting::json(times),
         Format::Csv => formatting::csv(times),
+    }
+}
+
+/// What orders of service gain. `width` as in [`runs`].
+pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&disk_queue::blocks(found), width),
+        Format::Markdown => document::markdown(&disk_queue::blocks(found)),
+        Format::Json => disk_queue::json(found),
+        Format::Csv => disk_queue::csv(found),
     }
 }
 

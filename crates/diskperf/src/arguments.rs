@@ -1,16 +1,20 @@
 //! The command line.
 
 mod ab;
+mod disk_queue;
 mod explain;
 mod format;
 mod formatting;
+mod import;
 mod interleave;
 mod list;
 
 pub(crate) use ab::{AbArguments, with_arms};
+pub(crate) use disk_queue::DiskQueueArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use format::{OutputFormat, RunFormat};
 pub(crate) use formatting::FormatArguments;
+pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
 
@@ -55,11 +59,13 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
+    /// Import drives from DiskSim's parameter files as entries of a catalogue
+    Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and how near a cliff is
     Tune(TuneArguments),
     /// Write runs as one HTML file with tables, charts, and the commands that repeat them
     Report(ReportArguments),
-    /// Calculate an interleave factor from service times, or the time to format a drive
+    /// Calculate what a disk's queue gains, an interleave factor, or the time to format a drive
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, or catalogue entries
     List(ListArguments),
@@ -457,6 +463,11 @@ pub(crate) enum Calculation {
     /// After a sector is read, the processor works for the service time before it can request the
     /// next one. Give the measured parts of that time, and the interrupts that extend it.
     Interleave(InterleaveArguments),
+    /// What the order of service gains at the arm of a disk, by the depth of its queue
+    ///
+    /// A closed queue of random reads is served by the modelled arm in every order, and each
+    /// depth has the mean service that no order comes below.
+    Disk(DiskQueueArguments),
     /// The time that a modelled controller takes to format and verify a drive, track by track
     Format(FormatArguments),
 }
@@ -560,6 +571,10 @@ fn cache_mode(direct: bool, cache: Cache) -> CacheMode {
 fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 fn size(text: &str) -> Result<SizeChoice, String> {

@@ -7,9 +7,10 @@ use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
 use diskperf_machine::catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_machine::hardware::disk::device::{Disk, DiskSpecification};
-use diskperf_machine::hardware::disk::layout::ZoneSpecification;
+use diskperf_machine::hardware::disk::layout::{Layout, ZoneSpecification};
 use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::specification::MechanismSpecification;
+use serde::Serialize;
 
 /// Entries of one kind, each with its description.
 ///
@@ -132,6 +133,29 @@ pub struct DriveFigures {
     pub figures: Vec<(&'static str, f64, &'static str)>,
     /// The seek curve: cylinders, and milliseconds for that distance.
     pub seek: Vec<(u32, f64)>,
+    /// Of a disk with firmware, its zones from the outermost inwards.
+    pub zones: Vec<ZoneFigures>,
+}
+
+/// Neighbouring cylinders with tracks of the same number of sectors.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ZoneFigures {
+    /// The outermost cylinder.
+    pub first_cylinder: u32,
+    /// The innermost one.
+    pub last_cylinder: u32,
+    /// Sectors of the medium on a track.
+    pub sectors_per_track: u32,
+    /// While tracks pass one after the other, with their skew, in MB/s.
+    pub mb_per_s: f64,
+    /// What hosts see of it, in GB.
+    pub gb: f64,
+    /// The angle at which its first track begins, in revolutions.
+    pub origin_rev: f64,
+    /// From a track to the next one, in revolutions.
+    pub track_skew_rev: f64,
+    /// Across the end of a cylinder, or a change of the surface, in revolutions.
+    pub cylinder_skew_rev: f64,
 }
 
 /// What an entry of this name is: a drive and a driver may share one.
@@ -267,35 +291,63 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek());
     let revolution_ms = of.mechanism.period_ns / 1e6;
     let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
-    let zones = &of.mechanism.layout.zones;
-    let rate = |zone: Option<&ZoneSpecification>| {
-        let zone = zone.expect("a disk has zones");
-        let track_bytes = f64::from(zone.sectors_per_track) * medium_bytes;
-        track_bytes / (revolution_ms * (1.0 + zone.track_skew_rev)) / 1e3
-    };
     let capacity = layout.sectors() as f64 * medium_bytes;
+    let zones = zones_of(of, layout);
+    // Sectors that were measured one by one have no skew.
+    let rate = |zone: Option<&ZoneFigures>, sector: u64| {
+        let on_track = f64::from(layout.locate(sector).sectors_per_track);
+        let alone = on_track * medium_bytes / revolution_ms / 1e3;
+        zone.map_or(alone, |zone| zone.mb_per_s)
+    };
     let tracks = layout.cylinders();
     DriveFigures {
         figures: vec![
             ("capacity", capacity / 1e9, "GB"),
             ("revolution", revolution_ms, "ms"),
-            ("zones", zones.len() as f64, "zones"),
+            ("zones", layout.zones() as f64, "zones"),
             ("tracks of a surface", f64::from(tracks), "tracks"),
             (
                 "sequential rate, outermost zone",
-                rate(zones.first()),
+                rate(zones.first(), 0),
                 "MB/s",
             ),
             (
                 "sequential rate, innermost zone",
-                rate(zones.last()),
+                rate(zones.last(), layout.sectors() - 1),
                 "MB/s",
             ),
             ("mean seek of the curve", seek.average().millis(), "ms"),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
         seek: points_of(tracks, |distance| seek.time(distance).millis()),
+        zones,
     }
+}
+
+/// The zones of a disk; none of one whose sectors were measured one by one.
+fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
+    let medium_bytes = f64::from(of.sector_bytes) * f64::from(of.sectors_per_medium_sector);
+    let revolution_ms = of.mechanism.period_ns / 1e6;
+    let zones = &of.mechanism.layout.zones;
+    let first = |number: usize| match number < zones.len() {
+        true => layout.first_of_zone(number).min(layout.sectors()),
+        false => layout.sectors(),
+    };
+    let zone = |(number, zone): (usize, &ZoneSpecification)| {
+        let track_bytes = f64::from(zone.sectors_per_track) * medium_bytes;
+        let sectors = first(number + 1) - first(number);
+        ZoneFigures {
+            first_cylinder: zone.first_cylinder,
+            last_cylinder: zone.last_cylinder,
+            sectors_per_track: zone.sectors_per_track,
+            mb_per_s: track_bytes / (revolution_ms * (1.0 + zone.track_skew_rev)) / 1e3,
+            gb: sectors as f64 * medium_bytes / 1e9,
+            origin_rev: zone.origin_rev,
+            track_skew_rev: zone.track_skew_rev,
+            cylinder_skew_rev: zone.cylinder_skew_rev,
+        }
+    };
+    zones.iter().enumerate().map(zone).collect()
 }
 
 /// Points of a seek curve over so many cylinders.
@@ -329,5 +381,6 @@ fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigu
         seek: points_of(geometry.cylinders(), |distance| {
             seek.time(distance).millis()
         }),
+        zones: Vec::new(),
     }
 }

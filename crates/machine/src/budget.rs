@@ -203,6 +203,7 @@ fn parameters_of(stage: Stage) -> Option<&'static str> {
         Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer => {
             Some("drive.spindle_rpm, drive.interleave")
         }
+        Stage::Cleaning => Some("drive.band_bytes"),
         Stage::CpuWait
         | Stage::BufferWait
         | Stage::DriverQueue

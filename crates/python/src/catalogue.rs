@@ -93,9 +93,9 @@ impl Catalogue {
     fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<Entry> {
         let found = laboratory::component(&self.catalogue, component(py, kind)?, name);
         let found = found.map_err(|error| exception(py, &error))?;
-        let DriveFigures { figures, seek } = found.drive.unwrap_or(DriveFigures {
-            figures: Vec::new(),
-            seek: Vec::new(),
+        let (figures, seek) = found.drive.map_or_else(Default::default, |drive| {
+            let DriveFigures { figures, seek, .. } = drive;
+            (figures, seek)
         });
         let of = found.component.name();
         Ok((

@@ -65,6 +65,8 @@ pub enum Stage {
     FlashProgram,
     /// Flash being erased.
     FlashErase,
+    /// A drive making room: a band of shingled tracks being written anew.
+    Cleaning,
     /// From the end of the transfer until the one who waits knows.
     Completion,
     /// Asleep of its own will.
@@ -111,7 +113,7 @@ impl Deadline {
 impl Stage {
     /// How many stages there are, a missed revolution counted once for each
     /// deadline.
-    pub const COUNT: usize = 39;
+    pub const COUNT: usize = 40;
 
     /// All of them, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -150,6 +152,7 @@ impl Stage {
         Self::FlashRead,
         Self::FlashProgram,
         Self::FlashErase,
+        Self::Cleaning,
         Self::Completion,
         Self::Think,
         Self::Device,
@@ -196,10 +199,11 @@ impl Stage {
             Self::FlashRead => 32,
             Self::FlashProgram => 33,
             Self::FlashErase => 34,
-            Self::Completion => 35,
-            Self::Think => 36,
-            Self::Device => 37,
-            Self::Unattributed => 38,
+            Self::Cleaning => 35,
+            Self::Completion => 36,
+            Self::Think => 37,
+            Self::Device => 38,
+            Self::Unattributed => 39,
         };
         stage + deadline
     }
@@ -244,6 +248,7 @@ impl Stage {
             Self::FlashRead => "flash_read",
             Self::FlashProgram => "flash_program",
             Self::FlashErase => "flash_erase",
+            Self::Cleaning => "cleaning",
             Self::Completion => "completion",
             Self::Think => "think",
             Self::Device => "device",

@@ -36,6 +36,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::FlashRead => "flash read".to_owned(),
         Stage::FlashProgram => "flash program".to_owned(),
         Stage::FlashErase => "flash erase".to_owned(),
+        Stage::Cleaning => "cleaning of bands".to_owned(),
         Stage::Completion => "completion".to_owned(),
         Stage::Think => "asleep".to_owned(),
         Stage::Device => "device".to_owned(),

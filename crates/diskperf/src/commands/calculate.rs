@@ -1,7 +1,9 @@
 //! `diskperf calculate`.
 
 use super::{DONE, Outcome};
-use crate::arguments::{CalculateArguments, Calculation, FormatArguments, InterleaveArguments};
+use crate::arguments::{
+    CalculateArguments, Calculation, DiskQueueArguments, FormatArguments, InterleaveArguments,
+};
 use crate::output::{print, say, width};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::analysis::interleave::{
@@ -9,6 +11,7 @@ use diskperf_laboratory::analysis::interleave::{
 };
 use diskperf_laboratory::analysis::report;
 use diskperf_laboratory::catalogue;
+use diskperf_laboratory::disk_queue::{Asked, disk_queue};
 use diskperf_laboratory::formatting::formatting;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
 use diskperf_laboratory::machine::Budget;
@@ -19,9 +22,35 @@ use std::sync::Arc;
 /// What can be said without running a program.
 pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     match &arguments.calculation {
+        Calculation::Disk(arguments) => disk(arguments),
         Calculation::Interleave(arguments) => interleave(arguments),
         Calculation::Format(arguments) => format(arguments),
     }
+}
+
+/// What the order of service gains.
+fn disk(arguments: &DiskQueueArguments) -> Outcome {
+    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let mut depths = arguments.depth.clone();
+    depths.sort_unstable();
+    depths.dedup();
+    let asked = Asked {
+        target: &arguments.on,
+        settings: &arguments.settings,
+        drive: arguments.drive,
+        orders: &arguments.order,
+        depths: &depths,
+        block_bytes: arguments.block,
+        requests: arguments.requests,
+        seed: arguments.seed,
+    };
+    let found = disk_queue(&catalogue, &asked)?;
+    print(&report::disk_queue(
+        &found,
+        arguments.format.into(),
+        width(),
+    ))?;
+    Ok(DONE)
 }
 
 /// How long a controller formats.

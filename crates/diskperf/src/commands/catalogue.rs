@@ -8,8 +8,8 @@ use crate::output::{print, width};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::battery::program::nearest;
 use diskperf_laboratory::catalogue::{
-    self, ComponentEntry, DriveFigures, SystemEntry, components, components_named, documents,
-    systems,
+    self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, components, components_named,
+    documents, systems,
 };
 use diskperf_laboratory::machine::catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
 use serde_json::{Value, json};
@@ -221,10 +221,37 @@ fn show_components(
 /// A drive's figures, and its seek curve.
 fn drawn(drive: &DriveFigures) -> String {
     let mut text = String::new();
+    let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();
+    let width = longest.unwrap_or(0);
     for (what, value, unit) in &drive.figures {
-        text += &format!("  {what:<25} {value:>9.2} {unit}\n");
+        text += &format!("  {what:<width$} {value:>10.2} {unit}\n");
     }
+    text += &zones(&drive.zones);
     text + "\n" + &drawing::curve(&drive.seek, "cylinders", "ms")
+}
+
+/// A disk's zones, a line each, with their rates as bars.
+fn zones(all: &[ZoneFigures]) -> String {
+    const BAR: f64 = 24.0;
+    let Some(first) = all.first() else {
+        return String::new();
+    };
+    let mut text =
+        "\n  zone            cylinders  sectors/track      GB    MB/s  track skew  cylinder skew\n"
+            .to_owned();
+    for (number, zone) in all.iter().enumerate() {
+        let bar = "█".repeat((zone.mb_per_s / first.mb_per_s * BAR).round().max(0.0) as usize);
+        let cylinders = format!("{}-{}", zone.first_cylinder, zone.last_cylinder);
+        text += &format!(
+            "  {number:>4} {cylinders:>20} {:>14} {:>7.2} {:>7.2} {:>11.4} {:>14.4}  {bar}\n",
+            zone.sectors_per_track,
+            zone.gb,
+            zone.mb_per_s,
+            zone.track_skew_rev,
+            zone.cylinder_skew_rev
+        );
+    }
+    text + "  skews are in revolutions\n"
 }
 
 fn parameters_json(list: &[Parameter]) -> Value {
@@ -268,6 +295,7 @@ fn component_json(entry: &ComponentEntry) -> Value {
         let figure = |(what, value, unit): &(&str, f64, &str)| json!({"what": what, "value": value, "unit": unit});
         let point = |(cylinders, ms): &(u32, f64)| json!([cylinders, ms]);
         value["figures"] = Value::Array(drive.figures.iter().map(figure).collect());
+        value["zones"] = json!(drive.zones);
         value["seek_ms_by_cylinders"] = Value::Array(drive.seek.iter().map(point).collect());
     }
     value

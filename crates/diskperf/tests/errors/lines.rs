@@ -23,10 +23,12 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ),
     ("report", "report ./run.json -o ./page.html"),
     ("calculate interleave", "calculate interleave --driver-ms 2"),
+    ("calculate disk", "calculate disk --requests 10"),
     (
         "calculate format",
         "calculate format --on sun3-rimfire-2344",
     ),
+    ("import", "import ./small.parv -o ./imported --replace"),
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),
@@ -36,8 +38,31 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("man", "man calculate interleave"),
 ];
 
-/// Has a modelled run in the store, and in the file `run.json`.
+/// A drive of DiskSim's files, by what its files are called.
+pub(crate) const SMALL_DRIVE: [(&str, &str); 4] = [
+    (
+        "small.parv",
+        include_str!("../../../diskspecs/tests/data/small.parv"),
+    ),
+    (
+        "small.diskspecs",
+        include_str!("../../../diskspecs/tests/data/small.diskspecs"),
+    ),
+    (
+        "small.model",
+        include_str!("../../../diskspecs/tests/data/small.model"),
+    ),
+    (
+        "small.seek",
+        include_str!("../../../diskspecs/tests/data/small.seek"),
+    ),
+];
+
+/// Has a modelled run in the store and in the file `run.json`, and the files of a drive.
 pub(crate) fn prepare(user: &User) {
+    for (name, text) in SMALL_DRIVE {
+        fs::write(user.file(name), text).unwrap();
+    }
     let run = "run read_8192 --on vax780-sc780-eagle --size 64K --quiet";
     user.run(&crate::support::words(run)).expect(0, &[]);
     let exported = user.run(&["export", "last", "-o", "-"]).expect(0, &[]);

@@ -195,12 +195,28 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate interleave --driver-ms 2 --drive eagle --catalogue {}"),
     ),
+    ("calculate disk", "on", Read("calculate disk --on {}")),
+    ("calculate disk", "settings", Nothing),
+    ("calculate disk", "order", Nothing),
+    (
+        "calculate disk",
+        "catalogue",
+        Read("calculate disk --requests 10 --catalogue {}"),
+    ),
     ("calculate format", "on", Read("calculate format --on {}")),
     ("calculate format", "settings", Nothing),
     (
         "calculate format",
         "catalogue",
         Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
+    ),
+    ("import", "files", Read("import {} -o ./imported")),
+    // A directory gets entries beside those that it has: the tests of imports.
+    ("import", "output", Nothing),
+    (
+        "import",
+        "calibrate",
+        Read("import ./small.parv -o ./imported --calibrate {}"),
     ),
     ("list", "name", Read("list parameters {}")),
     ("list", "settings", Nothing),

@@ -88,3 +88,59 @@ fn what_makes_no_sense_names_its_option() {
         user.run(&with(options)).expect(2, parts);
     }
 }
+
+#[test]
+fn what_a_disks_queue_gains() {
+    let user = User::new();
+    let line = "calculate disk --on bare-sata-7200 --requests 4000";
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "The queue of sata-7200 of bare-sata-7200",
+        "random reads of 4 KiB over the whole disk",
+        "bound",
+        "sptf*",
+        "*: the drive's own order",
+    ]);
+    for (format, says) in [("csv", "depth,order,mean_ms"), ("markdown", "| depth |")] {
+        let all = format!("{line} --format {format}");
+        user.run(&words(&all)).expect(0, &[]).shows(&[says]);
+    }
+    let all = format!("{line} --format json");
+    let json = user.run(&words(&all)).expect(0, &[]).json();
+    let depths = json["depths"].as_array().expect("of depths");
+    assert_eq!(depths.len(), 7);
+    let mean = |depth: &serde_json::Value, name: &str| {
+        let orders = depth["orders"].as_array().expect("of orders");
+        let of = orders.iter().find(|of| of["name"] == name);
+        of.expect("all orders")["mean_ms"].as_f64().expect("a mean")
+    };
+    // Alone, no order is better than another; A(q) <= SPTF <= SSTF <= FCFS else.
+    for depth in &depths[1..] {
+        let bound = depth["bound_ms"].as_f64().expect("a bound");
+        let [sptf, sstf, fcfs] = ["sptf", "sstf", "fcfs"].map(|name| mean(depth, name));
+        let in_order = bound * 0.97 <= sptf && sptf <= sstf && sstf <= fcfs;
+        assert!(in_order, "{depth}");
+    }
+    let alone: Vec<f64> = ["sptf", "look", "fcfs"]
+        .map(|name| mean(&depths[0], name))
+        .to_vec();
+    assert!(alone.iter().all(|ms| ms == &alone[0]), "{alone:?}");
+    assert!(user.stored().is_empty(), "nothing was run");
+}
+
+#[test]
+fn a_queue_that_there_is_not_names_its_option() {
+    let user = User::new();
+    for (options, says) in [
+        ("--order elevator", &["--order elevator", "c_look"][..]),
+        ("--block 1000", &["--block 1000", "sectors of 4096 bytes"]),
+        ("--drive 2", &["--drive 2", "1 configured"]),
+        (
+            "--on vax780-sc780-eagle",
+            &["no disk with a queue", "bare-sas-10k"],
+        ),
+        ("--depth 0", &["--depth"]),
+    ] {
+        let all = format!("calculate disk {options}");
+        user.run(&words(&all)).expect(2, says);
+    }
+}

@@ -156,6 +156,11 @@ impl ZonedLayout {
         self.sparing
     }
 
+    /// `Rangesize for sparing`: cylinders that share spares, of [`Sparing::RangeEnd`].
+    pub fn range_cylinders(&self) -> u32 {
+        self.range_cylinders
+    }
+
     /// The blocks of a zone: its first and how many.
     pub fn blocks_of_zone(&self, zone: usize) -> Option<(u64, u64)> {
         let blocks = self.blocks.get(zone)?;

@@ -239,6 +239,25 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A table of numbers, as `[[0, 1.5], [10, 2]]`, with a row of these columns for each;
+    /// empty if absent.
+    pub fn rows(
+        &mut self,
+        key: &str,
+        columns: &[(&'static str, RangeInclusive<f64>)],
+        doc: &str,
+    ) -> Vec<Vec<f64>> {
+        match self.read(key, Shape::Rows(columns.to_vec()), doc, false) {
+            Some(Reading::Rows(rows)) => rows,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a layer gives this key, which is then to be read.
+    pub fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
     /// Whether a setting of the user's gives this key.
     pub fn is_set(&self, key: &str) -> bool {
         self.find(key)

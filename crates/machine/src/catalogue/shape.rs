@@ -15,6 +15,8 @@ pub(crate) enum Shape {
     Number(RangeInclusive<f64>),
     Integers(RangeInclusive<u64>),
     Pairs([RangeInclusive<u64>; 2]),
+    /// The columns of a table, by name.
+    Rows(Vec<(&'static str, RangeInclusive<f64>)>),
     Flag,
     Choice(Vec<String>),
     Text,
@@ -27,6 +29,7 @@ pub(crate) enum Reading {
     Number(f64),
     Integers(Vec<u64>),
     Pairs(Vec<[u64; 2]>),
+    Rows(Vec<Vec<f64>>),
     Flag(bool),
     /// The place in the list of choices.
     Choice(usize),
@@ -51,6 +54,13 @@ impl Shape {
                 span(first),
                 span(second)
             ),
+            Shape::Rows(columns) => {
+                let columns: Vec<String> = columns
+                    .iter()
+                    .map(|(name, range)| format!("{name} from {}", span(range)))
+                    .collect();
+                format!("a list of rows of numbers [{}]", columns.join(", "))
+            }
             Shape::Flag => "true or false".to_string(),
             Shape::Choice(choices) => {
                 format!(
@@ -68,6 +78,10 @@ impl Shape {
             Shape::Integer(range) | Shape::Integers(range) => span(range),
             Shape::Number(range) => span(range),
             Shape::Pairs([first, second]) => format!("[{}, {}]", span(first), span(second)),
+            Shape::Rows(columns) => {
+                let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+                format!("[{}]", names.join(", "))
+            }
             Shape::Flag => "true | false".to_string(),
             Shape::Choice(choices) => choices.join(" | "),
             Shape::Text => "text".to_string(),
@@ -79,20 +93,7 @@ impl Shape {
         let mismatch = || self.mismatch(key, value);
         match self {
             Shape::Integer(range) => self.integer(key, value, range).map(Reading::Integer),
-            Shape::Number(range) => {
-                let number = match value.content {
-                    // No range reaches where this would round.
-                    Content::Integer(integer) => integer as f64,
-                    Content::Number(number) => number,
-                    _ => return Err(mismatch()),
-                };
-                // False for not-a-number, too.
-                if range.contains(&number) {
-                    Ok(Reading::Number(number))
-                } else {
-                    Err(self.outside(key, value))
-                }
-            }
+            Shape::Number(range) => self.number(key, value, range).map(Reading::Number),
             Shape::Integers(range) => {
                 let integers: Result<_, _> = list(value)
                     .ok_or_else(mismatch)?
@@ -108,6 +109,14 @@ impl Shape {
                     .map(|item| self.pair(key, item, ranges))
                     .collect();
                 pairs.map(Reading::Pairs)
+            }
+            Shape::Rows(columns) => {
+                let rows: Result<_, _> = list(value)
+                    .ok_or_else(mismatch)?
+                    .iter()
+                    .map(|item| self.row(key, item, columns))
+                    .collect();
+                rows.map(Reading::Rows)
             }
             Shape::Flag => match value.content {
                 Content::Flag(flag) => Ok(Reading::Flag(flag)),
@@ -137,6 +146,41 @@ impl Shape {
             .ok()
             .filter(|integer| range.contains(integer))
             .ok_or_else(|| self.outside(key, value))
+    }
+
+    fn number(
+        &self,
+        key: &str,
+        value: &Value,
+        range: &RangeInclusive<f64>,
+    ) -> Result<f64, Problem> {
+        let number = match value.content {
+            // No range reaches where this would round.
+            Content::Integer(integer) => integer as f64,
+            Content::Number(number) => number,
+            _ => return Err(self.mismatch(key, value)),
+        };
+        // False for not-a-number, too.
+        match range.contains(&number) {
+            true => Ok(number),
+            false => Err(self.outside(key, value)),
+        }
+    }
+
+    fn row(
+        &self,
+        key: &str,
+        value: &Value,
+        columns: &[(&'static str, RangeInclusive<f64>)],
+    ) -> Result<Vec<f64>, Problem> {
+        match list(value) {
+            Some(items) if items.len() == columns.len() => items
+                .iter()
+                .zip(columns)
+                .map(|(item, (_, range))| self.number(key, item, range))
+                .collect(),
+            _ => Err(self.mismatch(key, value)),
+        }
     }
 
     fn pair(

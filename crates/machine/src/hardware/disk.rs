@@ -5,6 +5,7 @@
 //! goes adds up exactly.
 
 pub mod cache;
+pub mod closed;
 pub mod device;
 pub mod layout;
 pub mod link;
@@ -12,4 +13,5 @@ pub mod mechanism;
 pub mod overheads;
 pub mod queue;
 pub mod seek;
+pub mod shingled;
 pub mod spindle;

@@ -1,6 +1,9 @@
 //! A disk with firmware, a buffer and a link, as the catalogue describes it: by what a
 //! data sheet prints, and what is derived from that.
 
+mod measured;
+mod shingled;
+
 use super::LONGEST_MS;
 use super::drive::{DeviceSpecification, DriveSpecification, PartitionSpecification};
 use crate::catalogue::Reader;
@@ -39,7 +42,9 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
         reader.fail_allowing("medium_sector_bytes", "sectors do not fit into it", allowed);
     }
     let per_medium = (medium_bytes / sector_bytes).max(1);
-    let mechanism = read_mechanism(reader, medium_bytes);
+    let shingled = shingled::read(reader, medium_bytes);
+    let hidden_sectors = shingled.map_or(0, |of| of.cache_sectors);
+    let mechanism = read_mechanism(reader, (medium_bytes, hidden_sectors));
     let queue = read_queue(reader);
     let queue_depth = reader.integer("queue_depth", 1..=65_536, "commands that it takes at once");
     let specification = DiskSpecification {
@@ -60,6 +65,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
             ],
             "whether a flush waits until no other command is under way, or is one among them",
         ),
+        shingled,
     };
     let sectors = match Disk::new(&specification, Turn::ZERO) {
         Ok(disk) => disk.sectors(),
@@ -89,19 +95,22 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DriveSpecification {
     }
 }
 
-fn read_mechanism(reader: &mut Reader<'_>, medium_bytes: u32) -> MechanismSpecification {
-    let layout = read_layout(reader, medium_bytes);
-    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
-    let seek = SeekSpecification::ThreePoints {
-        single_cylinder_ms: time("seek_minimum_ms", "from a track to the next, for reads"),
-        average_ms: time(
-            "seek_average_ms",
-            "mean over all pairs of tracks, for reads",
-        ),
-        full_stroke_ms: time("seek_maximum_ms", "over the full stroke, for reads"),
+fn read_mechanism(
+    reader: &mut Reader<'_>,
+    (medium_bytes, hidden_sectors): (u32, u64),
+) -> MechanismSpecification {
+    let layout = match measured::is_measured(reader) {
+        true => measured::read_layout(reader),
+        false => read_layout(reader, medium_bytes, hidden_sectors),
     };
-    let head_switch_ms = time("head_switch_ms", "another head taking over");
-    let write_settle_ms = time("write_settle_ms", "what a write waits longer than a read");
+    let seek = measured::read_seek(reader).unwrap_or_else(|| read_three_points(reader));
+    let mut time = |key, least, doc| reader.number(key, least..=LONGEST_MS, doc);
+    let head_switch_ms = time("head_switch_ms", 0.0, "another head taking over");
+    let write_settle_ms = time(
+        "write_settle_ms",
+        -LONGEST_MS,
+        "what a write waits longer than a read",
+    );
     let rpm = reader.number("spindle_rpm", 60.0..=30_000.0, "revolutions per minute");
     MechanismSpecification {
         layout,
@@ -120,14 +129,32 @@ fn read_mechanism(reader: &mut Reader<'_>, medium_bytes: u32) -> MechanismSpecif
     }
 }
 
-/// Zones and skews from the data sheet.
-fn read_layout(reader: &mut Reader<'_>, medium_bytes: u32) -> LayoutSpecification {
-    let sheet = DataSheet {
-        capacity_bytes: reader.integer(
-            "capacity_bytes",
-            1_000_000..=1_000_000_000_000_000,
-            "what hosts see",
+/// The three seek times of a data sheet.
+fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
+    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    SeekSpecification::ThreePoints {
+        single_cylinder_ms: time("seek_minimum_ms", "from a track to the next, for reads"),
+        average_ms: time(
+            "seek_average_ms",
+            "mean over all pairs of tracks, for reads",
         ),
+        full_stroke_ms: time("seek_maximum_ms", "over the full stroke, for reads"),
+    }
+}
+
+/// Zones and skews from the data sheet, behind sectors of the medium that hosts do not see.
+fn read_layout(
+    reader: &mut Reader<'_>,
+    medium_bytes: u32,
+    hidden_sectors: u64,
+) -> LayoutSpecification {
+    let capacity_bytes = reader.integer(
+        "capacity_bytes",
+        1_000_000..=1_000_000_000_000_000,
+        "what hosts see",
+    );
+    let sheet = DataSheet {
+        capacity_bytes: capacity_bytes + hidden_sectors * u64::from(medium_bytes),
         sector_bytes: medium_bytes,
         heads: reader.integer("heads", 1..=256, "heads, each of a surface") as u32,
         outer_track_bytes: reader.number(
@@ -158,7 +185,11 @@ fn read_layout(reader: &mut Reader<'_>, medium_bytes: u32) -> LayoutSpecificatio
         ),
     };
     match sheet.layout() {
-        Ok(layout) => layout,
+        Ok(mut layout) => {
+            layout.zones[0].dead_sectors = hidden_sectors;
+            layout.sectors = layout.sectors.map(|all| all - hidden_sectors);
+            layout
+        }
         Err(error) => {
             reader.fail("capacity_bytes", &error.to_string());
             DataSheet {
@@ -182,6 +213,7 @@ fn one_sector() -> LayoutSpecification {
             sectors_per_track: 1,
             ..Default::default()
         }],
+        extents: Vec::new(),
         sectors: None,
     }
 }
@@ -224,7 +256,15 @@ fn read_queue(reader: &mut Reader<'_>) -> QueueSpecification {
     };
     QueueSpecification {
         policy,
-        distance: Distance::Cylinder,
+        distance: read_choice_or_default(
+            reader,
+            "queue_distance",
+            &[
+                ("cylinder", Distance::Cylinder),
+                ("sector", Distance::Sector),
+            ],
+            "what the policy measures distances in",
+        ),
         age_limit_ms: reader
             .optional_milliseconds(
                 "age_limit_ms",
@@ -260,13 +300,64 @@ fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
 }
 
 fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
+    let read_hit = read_after(
+        reader,
+        ("read_hit_ms", "a command that the buffer answers"),
+        (
+            "read_hit_after_write_ms",
+            "the same after a write; as after a read if absent",
+        ),
+    );
+    let read_miss = read_after(
+        reader,
+        ("read_miss_ms", "a read that the arm moves for"),
+        (
+            "read_miss_after_write_ms",
+            "the same after a write; as after a read if absent",
+        ),
+    );
+    let write = read_after(
+        reader,
+        ("write_ms", "a write, or a flush"),
+        (
+            "write_after_write_ms",
+            "the same after a write; as after a read if absent",
+        ),
+    );
     let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
     OverheadSpecification {
-        read_hit: After::both(time("read_hit_ms", "a command that the buffer answers")),
-        read_miss: After::both(time("read_miss_ms", "a read that the arm moves for")),
-        write: After::both(time("write_ms", "a write, or a flush")),
+        read_hit,
+        read_miss,
+        write,
         read_completion_ms: time("read_completion_ms", "telling the host of a read's end"),
         write_completion_ms: time("write_completion_ms", "telling the host of a write's end"),
+    }
+}
+
+/// A time after a read, and after a write.
+fn read_after(
+    reader: &mut Reader<'_>,
+    (key, doc): (&str, &str),
+    (written_key, written_doc): (&str, &str),
+) -> After {
+    let after_read_ms = reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    let after_write = reader.optional_milliseconds(written_key, 0.0..=LONGEST_MS, written_doc);
+    After {
+        after_read_ms,
+        after_write_ms: after_write.map_or(after_read_ms, |ns| ns as f64 / 1e6),
+    }
+}
+
+/// A choice that most entries leave out.
+fn read_choice_or_default<T: Clone + Default>(
+    reader: &mut Reader<'_>,
+    key: &str,
+    choices: &[(&str, T)],
+    doc: &str,
+) -> T {
+    match reader.has(key) {
+        true => reader.choice(key, choices, doc),
+        false => T::default(),
     }
 }
 
@@ -299,6 +390,16 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
         ("any_read", ReadAheadAfter::AnyRead),
         ("sequential_read", ReadAheadAfter::SequentialRead),
     ];
+    let limits = [
+        ("request_end", LimitFrom::RequestEnd),
+        ("request_start", LimitFrom::RequestStart),
+    ];
+    let left = [("all", AfterRead::All), ("ahead", AfterRead::Ahead)];
+    let written = [
+        ("drops_overlapping", AfterWrite::DropsOverlapping),
+        ("drops_all", AfterWrite::DropsAll),
+        ("updates", AfterWrite::Updates),
+    ];
     let sectors = |bytes: u64| (bytes / u64::from(medium_bytes)).min(u64::from(u32::MAX)) as u32;
     let bytes = 0..=1_000_000_000_000;
     ReadCacheSpecification {
@@ -314,19 +415,42 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
         )),
         read_ahead: reader.choice("read_ahead", &modes, "how far it reads on after a read"),
         read_ahead_after: reader.choice("read_ahead_after", &after, "after which reads"),
-        limit_from: LimitFrom::RequestEnd,
+        limit_from: read_choice_or_default(
+            reader,
+            "read_ahead_from",
+            &limits,
+            "where read_ahead_bytes count from",
+        ),
         most_ahead_sectors: Some(sectors(reader.integer(
             "read_ahead_bytes",
             bytes,
             "the most that it reads on",
         ))),
-        least_ahead_sectors: 0,
+        least_ahead_sectors: sectors(
+            reader
+                .optional_integer(
+                    "read_ahead_least_bytes",
+                    0..=1_000_000_000_000,
+                    "what it reads on even when another command waits; nothing if absent",
+                )
+                .unwrap_or(0),
+        ),
         keep_passing_sectors: reader.flag(
             "keep_passing_sectors",
             "whether it keeps sectors that pass before the wanted ones",
         ),
-        after_read: AfterRead::All,
-        after_write: AfterWrite::DropsOverlapping,
+        after_read: read_choice_or_default(
+            reader,
+            "segment_after_read",
+            &left,
+            "what a segment keeps once it was read from",
+        ),
+        after_write: read_choice_or_default(
+            reader,
+            "segment_after_write",
+            &written,
+            "what a write does to segments",
+        ),
     }
 }
 
@@ -335,6 +459,11 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         "write_cache",
         "whether a write is done when the buffer has it",
     );
+    let appending_only = reader.has("write_cache_appending_only")
+        && reader.flag(
+            "write_cache_appending_only",
+            "whether only a write that goes on where one that waits ends is done early",
+        );
     let mut bytes = |key, doc| reader.integer(key, 512..=1_000_000_000_000, doc);
     let room = bytes("write_cache_bytes", "what the buffer takes of writes");
     let destaged = bytes("destage_bytes", "the most that is written at once");
@@ -362,5 +491,6 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         idle_ms,
         most_destaged_sectors: sectors(destaged).min(u64::from(u32::MAX)) as u32,
         read_hits: true,
+        appending_only,
     })
 }

@@ -126,6 +126,7 @@ fn what_waits_is_what_was_written_and_not_put_away() {
         idle_ms: 0.0,
         most_destaged_sectors: 16,
         read_hits: true,
+        appending_only: false,
     });
     let locate = |sector: u64| (sector, layout.locate(sector));
     let mut sectors = BTreeSet::new();

@@ -53,6 +53,7 @@ fn specification() -> DiskSpecification {
         },
         write_cache: None,
         flush: FlushOrder::Drains,
+        shingled: None,
     }
 }
 
@@ -64,6 +65,7 @@ fn write_cache() -> WriteCacheSpecification {
         idle_ms: 0.0,
         most_destaged_sectors: 1000,
         read_hits: true,
+        appending_only: false,
     }
 }
 

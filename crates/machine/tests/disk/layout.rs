@@ -310,6 +310,7 @@ fn random_disk(draws: &mut Stream) -> LayoutSpecification {
         order,
         sparing,
         zones,
+        extents: Vec::new(),
         sectors: None,
     }
 }

@@ -8,6 +8,7 @@ mod layout;
 mod mechanism;
 mod queue;
 mod seek;
+mod shingled;
 
 use diskperf_machine::hardware::disk::layout::{
     LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
@@ -30,6 +31,7 @@ fn one_zone((cylinders, surfaces, sectors_per_track): (u32, u32, u32)) -> Layout
             sectors_per_track,
             ..ZoneSpecification::default()
         }],
+        extents: Vec::new(),
         sectors: None,
     }
 }

@@ -3,12 +3,13 @@
 //! turns at the wrong moment, or predicts another angle than the disk then waits for.
 
 use super::{assert_close, built, one_zone, plain};
+use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
 use diskperf_machine::hardware::disk::layout::Place;
 use diskperf_machine::hardware::disk::mechanism::{Access, Mechanism};
 use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification, View, Waiting};
 use diskperf_machine::hardware::disk::seek::SeekSpecification;
 use diskperf_machine::hardware::disk::spindle::Turn;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{Streams, Time};
 
 fn policy(policy: Policy) -> QueueSpecification {
     QueueSpecification {
@@ -206,44 +207,25 @@ fn tabled() -> Mechanism {
     built(&of)
 }
 
-/// What a closed queue of one depth measured.
-struct Measured {
-    mean_ms: f64,
-    longest_response_ms: f64,
-}
-
-fn closed(mechanism: &mut Mechanism, specification: QueueSpecification, depth: u64) -> Measured {
-    const REQUESTS: u64 = 30_000;
+fn closed(mechanism: &mut Mechanism, order: QueueSpecification, depth: u32) -> Served {
     let mut draws = Streams::new(11).stream("places");
-    let draw = |draws: &mut Stream, number| {
+    let draw = |number| {
         let cylinder = draws.below(1_000_000) as u32;
         waiting(cylinder, Turn(draws.bits()), number)
     };
-    let mut queue: Vec<Waiting> = (0..depth).map(|number| draw(&mut draws, number)).collect();
-    let (mut now, mut rising, mut longest) = (Time::ZERO, true, Time::ZERO);
-    for number in depth..depth + REQUESTS {
-        let view = view(mechanism, now, rising);
-        let positioning = |of: &Waiting| mechanism.positioning(now, &of.place, of.write);
-        let choice = specification
-            .choose(&view, &queue, positioning)
-            .expect("one");
-        let next = queue[choice.index];
-        rising = choice.rising;
-        now += mechanism.positioning(now, &next.place, false);
+    let of = Closed {
+        order,
+        depth,
+        requests: 30_000,
+    };
+    of.serve(mechanism, draw, |mechanism, now, next| {
+        let taken = mechanism.positioning(now, &next.place, false);
         mechanism.place_arm(next.place.cylinder, 0);
-        longest = longest.max(now - next.came);
-        queue[choice.index] = Waiting {
-            came: now,
-            ..draw(&mut draws, number)
-        };
-    }
-    Measured {
-        mean_ms: now.millis() / REQUESTS as f64,
-        longest_response_ms: longest.millis(),
-    }
+        taken
+    })
 }
 
-const DEPTHS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 #[test]
 fn closed_queues_have_the_means_of_the_tables() {
@@ -256,7 +238,7 @@ fn closed_queues_have_the_means_of_the_tables() {
         (Policy::Fcfs, [12.67; 7]),
     ] {
         for (depth, mean) in DEPTHS.into_iter().zip(means) {
-            let found = closed(&mut mechanism, policy(of), depth).mean_ms;
+            let found = closed(&mut mechanism, policy(of), depth).mean_service_ms();
             let off = (found / mean - 1.0).abs();
             assert!(
                 off < 0.03,
@@ -266,13 +248,33 @@ fn closed_queues_have_the_means_of_the_tables() {
     }
 }
 
+/// A(q) of the tables.
+const BOUNDS_MS: [f64; 7] = [12.667, 10.391, 8.450, 6.845, 5.544, 4.501, 3.673];
+
+#[test]
+fn the_bound_is_that_of_the_tables() {
+    for (found, bound) in positioning_bounds_ms(&tabled(), &DEPTHS)
+        .iter()
+        .zip(BOUNDS_MS)
+    {
+        assert!(
+            (found / bound - 1.0).abs() < 0.003,
+            "{found}, and {bound} in the table"
+        );
+    }
+    // A queue of eight that empties takes at least what its bounds sum to.
+    let of_flush = positioning_bounds_ms(&tabled(), &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let sum: f64 = of_flush.iter().sum();
+    assert!((sum / 70.06 - 1.0).abs() < 0.003, "{sum}");
+}
+
 /// A(q) from below, and each policy from the next one.
 #[test]
 fn policies_are_in_order() {
     let mut mechanism = tabled();
-    let bounds = [12.667, 10.391, 8.450, 6.845, 5.544, 4.501, 3.673];
+    let bounds = BOUNDS_MS;
     for (depth, bound) in DEPTHS.into_iter().zip(bounds).skip(1) {
-        let mut mean = |of| closed(&mut mechanism, policy(of), depth).mean_ms;
+        let mut mean = |of| closed(&mut mechanism, policy(of), depth).mean_service_ms();
         let [sptf, sstf, fcfs] = [mean(Policy::Sptf), mean(Policy::Sstf), mean(Policy::Fcfs)];
         let in_order = bound * 0.99 <= sptf && sptf <= sstf && sstf <= fcfs;
         assert!(in_order, "{bound} {sptf} {sstf} {fcfs} at {depth}");
@@ -288,10 +290,13 @@ fn age_decides_between_positioning_and_arrival() {
     };
     let (none, some, all) = (aged(0.0), aged(20.0), aged(1e9));
     let sptf = closed(&mut tabled(), policy(Policy::Sptf), 16);
-    assert_eq!(none.mean_ms, sptf.mean_ms);
-    assert_close(all.mean_ms, 12.67, 0.01);
-    assert!(sptf.mean_ms < some.mean_ms && some.mean_ms < all.mean_ms);
-    assert!(some.longest_response_ms < sptf.longest_response_ms);
+    assert_eq!(none.mean_service_ms(), sptf.mean_service_ms());
+    assert_close(all.mean_service_ms(), 12.67, 0.01);
+    assert!(
+        sptf.mean_service_ms() < some.mean_service_ms()
+            && some.mean_service_ms() < all.mean_service_ms()
+    );
+    assert!(some.response_ms(1.0) < sptf.response_ms(1.0));
 }
 
 #[test]
@@ -305,12 +310,15 @@ fn nothing_waits_longer_than_the_age_limit_and_what_is_overdue() {
     };
     let (without, with) = (limited(None), limited(Some(400.0)));
     assert!(
-        without.longest_response_ms > 1000.0,
+        without.response_ms(1.0) > 1000.0,
         "{}",
-        without.longest_response_ms
+        without.response_ms(1.0)
     );
     // Behind at most the others that are overdue too, each served in a seek and a turn.
-    assert!(with.longest_response_ms < 400.0 + 32.0 * 24.0);
-    assert!(with.longest_response_ms < without.longest_response_ms);
-    assert!(with.mean_ms > without.mean_ms, "fairness has its price");
+    assert!(with.response_ms(1.0) < 400.0 + 32.0 * 24.0);
+    assert!(with.response_ms(1.0) < without.response_ms(1.0));
+    assert!(
+        with.mean_service_ms() > without.mean_service_ms(),
+        "fairness has its price"
+    );
 }

@@ -54,6 +54,7 @@ impl Family {
             | Stage::FlashRead
             | Stage::FlashProgram
             | Stage::FlashErase
+            | Stage::Cleaning
             | Stage::Device => Self::Media,
             Stage::Think | Stage::Unattributed => Self::Other,
         }

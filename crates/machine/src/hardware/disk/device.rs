@@ -9,6 +9,7 @@
 mod ahead;
 mod flushes;
 mod media;
+mod shingles;
 mod specification;
 mod writes;
 
@@ -26,6 +27,7 @@ use ahead::Ahead;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::DiskPosition;
+use shingles::Shingles;
 use std::collections::VecDeque;
 
 /// A disk.
@@ -39,6 +41,7 @@ pub struct Disk {
     written: Option<Written>,
     idle: Time,
     link: Link,
+    shingles: Option<Box<Shingles>>,
     /// Sectors of the host on one of the medium.
     per_medium: u64,
     /// Commands that were taken and are not done.
@@ -53,7 +56,7 @@ pub struct Disk {
     queue: Vec<Waiting>,
     queued: Vec<Queued>,
     /// Writes that find no room in the buffer, in order.
-    crowded: VecDeque<RequestId>,
+    crowded: VecDeque<Crowded>,
     flushes: VecDeque<Flush>,
     /// Commands behind a flush that drains.
     held: VecDeque<RequestId>,
@@ -81,6 +84,16 @@ struct Queued {
     held: u64,
     /// When what the buffer has can cross the link.
     ready: Time,
+    /// How long the arm had cleaned bands when it came.
+    cleaned: Time,
+}
+
+/// A write that waits for room in the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Crowded {
+    id: RequestId,
+    /// How long the arm had cleaned bands when it came.
+    cleaned: Time,
 }
 
 /// What the arm does, until some moment.
@@ -98,6 +111,8 @@ enum Work {
     Write,
     /// Of the buffer.
     Destage,
+    /// A step of a band that is written anew.
+    Clean { takes: Time },
 }
 
 /// A flush.
@@ -118,7 +133,13 @@ impl Disk {
         specification.check()?;
         let mechanism = Mechanism::new(&specification.mechanism, phase)?;
         let write = specification.write_cache.as_ref();
+        let shingles = specification.shingled.as_ref();
+        let sectors = mechanism.layout().sectors();
+        let shingles = shingles
+            .map(|of| Shingles::new(of, specification, sectors).map(Box::new))
+            .transpose()?;
         Ok(Self {
+            shingles,
             order: specification.queue,
             overheads: Overheads::new(&specification.overheads),
             segments: Segments::new(&specification.read_cache),
@@ -228,7 +249,7 @@ impl Disk {
         let arm = match (&self.job, &self.ahead) {
             (Some(job), _) => Some(job.ends),
             (None, Some(ahead)) => Some(ahead.ends).filter(|ends| *ends < Time::NEVER),
-            (None, None) => self.destages_at(),
+            (None, None) => earlier(self.destages_at(), self.cleans_at()),
         };
         [coming, ending, arm].into_iter().flatten().min()
     }
@@ -330,11 +351,13 @@ impl Disk {
             Operation::Flush => self.flush(now, requests),
             Operation::Discard => {
                 self.forget(of);
+                self.forget_shingled(of);
                 self.finish(now, requests, id);
             }
             Operation::Write { fua } => {
                 self.segments.write(self.medium_range(of));
-                match fua || self.written.is_none() {
+                let is_early = |written: &Written| written.takes(of);
+                match fua || !self.written.as_ref().is_some_and(is_early) {
                     true => self.write_through(now, requests, id),
                     false => self.buffer(now, requests, id),
                 }
@@ -349,6 +372,7 @@ impl Disk {
                         id,
                         held: 0,
                         ready: now,
+                        cleaned: self.cleaned(),
                     },
                 );
             }
@@ -388,6 +412,7 @@ impl Disk {
                 id,
                 held,
                 ready: now,
+                cleaned: self.cleaned(),
             },
         );
     }
@@ -409,6 +434,7 @@ impl Disk {
         let (segment_first, _) = self.segments.run(ahead.segment);
         let cache = &self.specification.read_cache;
         let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
+        let limit = self.ahead_until(range.1, limit);
         let passed = ahead.join(&mut self.mechanism, (range.1, limit)).max(now);
         self.segments.read(ahead.segment, range.0);
         self.ahead = Some(ahead);
@@ -427,6 +453,7 @@ impl Disk {
         let (segment_first, segment_end) = self.segments.run(segment);
         let cache = &self.specification.read_cache;
         let limit = cache.ahead_until(self.mechanism.layout(), range, segment_first);
+        let limit = self.ahead_until(range.1, limit);
         let idle = self.is_idle();
         match &mut self.ahead {
             Some(ahead) if ahead.segment == segment && limit > ahead.limit => {
@@ -456,7 +483,7 @@ impl Disk {
         let number = self.number();
         self.queue.push(Waiting {
             sector,
-            place: self.mechanism.layout().locate(sector),
+            place: self.place_of(sector),
             write: request.operation != Operation::Read,
             came: now,
             number,
@@ -487,6 +514,11 @@ impl Disk {
             self.release(now, requests);
         }
     }
+}
+
+/// The earlier of two moments that may not come.
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    [one, other].into_iter().flatten().min()
 }
 
 /// The first of a queue, if its moment has come.

@@ -4,6 +4,7 @@
 //! The layout is DiskSim's `g1` with all its sparing schemes, and the seek-first
 //! serpentines of later disks.
 
+mod extents;
 mod sheet;
 mod slips;
 mod specification;
@@ -12,10 +13,12 @@ mod zone;
 
 pub use sheet::{DataSheet, SheetError};
 pub use specification::{
-    Direction, LayoutError, LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
+    Direction, ExtentSpecification, LayoutError, LayoutSpecification, Sparing, TrackOrder,
+    ZoneSpecification,
 };
 
 use super::spindle::Turn;
+use extents::Extents;
 use zone::Zone;
 
 /// Where a sector is.
@@ -61,10 +64,19 @@ pub struct Run {
 /// Where all sectors of a disk are.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    zones: Vec<Zone>,
+    sectors_at: SectorsAt,
     surfaces: u32,
     cylinders: u32,
     sectors: u64,
+}
+
+/// What says where sectors are.
+#[derive(Clone, Debug)]
+enum SectorsAt {
+    /// At least one, from the outermost inwards.
+    Zones(Vec<Zone>),
+    /// As they were measured.
+    Extents(Extents),
 }
 
 /// The most cylinders of a disk: thirty times those of any disk so far.
@@ -94,31 +106,22 @@ impl Layout {
                 return Err(LayoutError::SeekFirstSparing);
             }
         }
-        let mut zones: Vec<Zone> = Vec::with_capacity(of.zones.len());
-        let (mut room, mut next_cylinder) = (0, 0);
-        for (number, zone) in of.zones.iter().enumerate() {
-            let (first, last) = (zone.first_cylinder, zone.last_cylinder);
-            if first < next_cylinder || last < first || last >= of.cylinders {
-                return Err(LayoutError::Order {
-                    zone: number,
-                    first,
-                    last,
-                });
+        let (sectors_at, room) = match (of.zones.is_empty(), of.extents.is_empty()) {
+            (true, true) => return Err(LayoutError::NoZones),
+            (false, false) => return Err(LayoutError::ZonesAndExtents),
+            (false, true) => zones(of)?,
+            (true, false) => {
+                let extents = Extents::new(of)?;
+                let room = extents.sectors();
+                (SectorsAt::Extents(extents), room)
             }
-            next_cylinder = last + 1;
-            let zone = Zone::new(of, number, room)?;
-            room += zone.sectors();
-            zones.push(zone);
-        }
-        if zones.is_empty() {
-            return Err(LayoutError::NoZones);
-        }
+        };
         let asked = of.sectors.unwrap_or(room);
         if asked > room {
             return Err(LayoutError::Sectors { room, asked });
         }
         Ok(Self {
-            zones,
+            sectors_at,
             surfaces: of.surfaces,
             cylinders: of.cylinders,
             sectors: asked,
@@ -140,9 +143,12 @@ impl Layout {
         self.surfaces
     }
 
-    /// Zones.
+    /// Zones; one where the sectors are as they were measured.
     pub fn zones(&self) -> usize {
-        self.zones.len()
+        match &self.sectors_at {
+            SectorsAt::Zones(zones) => zones.len(),
+            SectorsAt::Extents(_) => 1,
+        }
     }
 
     /// The zone, from 0 at the outside, that a sector is in.
@@ -157,7 +163,10 @@ impl Layout {
             "sector {sector} of a disk of {}",
             self.sectors
         );
-        self.zones.partition_point(|zone| zone.first() <= sector) - 1
+        match &self.sectors_at {
+            SectorsAt::Zones(zones) => zone_of(zones, sector),
+            SectorsAt::Extents(_) => 0,
+        }
     }
 
     /// The first sector of a zone.
@@ -166,7 +175,10 @@ impl Layout {
     ///
     /// When there is no such zone.
     pub fn first_of_zone(&self, zone: usize) -> u64 {
-        self.zones[zone].first()
+        match &self.sectors_at {
+            SectorsAt::Zones(zones) => zones[zone].first(),
+            SectorsAt::Extents(_) => 0,
+        }
     }
 
     /// Where a sector is, and how many follow it there.
@@ -176,7 +188,15 @@ impl Layout {
     /// When there is no such sector.
     #[inline]
     pub fn run(&self, sector: u64) -> Run {
-        let mut run = self.zones[self.zone(sector)].run(sector);
+        assert!(
+            sector < self.sectors,
+            "sector {sector} of a disk of {}",
+            self.sectors
+        );
+        let mut run = match &self.sectors_at {
+            SectorsAt::Zones(zones) => zones[zone_of(zones, sector)].run(sector),
+            SectorsAt::Extents(extents) => extents.run(sector),
+        };
         let left = self.sectors - sector;
         if u64::from(run.sectors) > left {
             run.sectors = left as u32;
@@ -196,13 +216,15 @@ impl Layout {
 
     /// The sector that is at a place; none where nothing is held.
     pub fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
-        let zone = self
-            .zones
-            .iter()
-            .find(|zone| zone.has_cylinder(cylinder))
-            .filter(|_| head < self.surfaces)?;
-        zone.find(cylinder, head, sector)
-            .filter(|sector| *sector < self.sectors)
+        let found = match &self.sectors_at {
+            SectorsAt::Zones(zones) => zones
+                .iter()
+                .find(|zone| zone.has_cylinder(cylinder))
+                .filter(|_| head < self.surfaces)?
+                .find(cylinder, head, sector),
+            SectorsAt::Extents(extents) => extents.find(cylinder, head, sector),
+        };
+        found.filter(|sector| *sector < self.sectors)
     }
 
     /// The sector after the last one that follows this one on its track: where a drive
@@ -238,6 +260,33 @@ impl Layout {
         }
         at
     }
+}
+
+/// The zones of a specification, and the sectors that they have room for.
+fn zones(of: &LayoutSpecification) -> Result<(SectorsAt, u64), LayoutError> {
+    let mut zones: Vec<Zone> = Vec::with_capacity(of.zones.len());
+    let (mut room, mut next_cylinder) = (0, 0);
+    for (number, zone) in of.zones.iter().enumerate() {
+        let (first, last) = (zone.first_cylinder, zone.last_cylinder);
+        if first < next_cylinder || last < first || last >= of.cylinders {
+            return Err(LayoutError::Order {
+                zone: number,
+                first,
+                last,
+            });
+        }
+        next_cylinder = last + 1;
+        let zone = Zone::new(of, number, room)?;
+        room += zone.sectors();
+        zones.push(zone);
+    }
+    Ok((SectorsAt::Zones(zones), room))
+}
+
+/// The number of the zone that has a sector.
+#[inline]
+fn zone_of(zones: &[Zone], sector: u64) -> usize {
+    zones.partition_point(|zone| zone.first() <= sector) - 1
 }
 
 /// Whether a number from 1 up is what a disk may have.

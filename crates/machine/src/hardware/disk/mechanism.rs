@@ -106,6 +106,18 @@ impl Parts {
     }
 }
 
+impl std::ops::AddAssign for Parts {
+    fn add_assign(&mut self, other: Self) {
+        self.overhead += other.overhead;
+        self.seek += other.seek;
+        self.head_switch += other.head_switch;
+        self.settle += other.settle;
+        self.latency += other.latency;
+        self.transfer += other.transfer;
+        self.rewrite += other.rewrite;
+    }
+}
+
 /// Neighbouring sectors of an access that pass a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
@@ -221,6 +233,11 @@ impl Mechanism {
     /// Puts the arm somewhere else, in no time.
     pub fn place_arm(&mut self, cylinder: u32, head: u32) {
         (self.cylinder, self.head) = (cylinder, head);
+    }
+
+    /// How long the arm takes to a place, its turn of the platters not counted.
+    pub fn way_to(&self, place: &Place, write: bool) -> Time {
+        self.way(place, write).total()
     }
 
     /// How long it would take from now on until a sector begins to pass: what policies of

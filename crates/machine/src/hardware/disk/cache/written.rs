@@ -39,6 +39,7 @@ pub struct Written {
     most_sectors: u64,
     most_extents: usize,
     high_water_share: f64,
+    appending_only: bool,
     /// By first sector: the end, and the number that the extent has in `waiting`.
     extents: BTreeMap<u64, (u64, u64)>,
     /// As policies see them, in no order.
@@ -56,6 +57,7 @@ impl Written {
             most_sectors: specification.most_sectors,
             most_extents: specification.most_extents as usize,
             high_water_share: specification.high_water_share,
+            appending_only: specification.appending_only,
             extents: BTreeMap::new(),
             waiting: Vec::new(),
             firsts: Vec::new(),
@@ -86,6 +88,16 @@ impl Written {
     pub fn oldest(&self) -> Option<u64> {
         let waiting = self.waiting.iter().map(|of| of.number).min();
         self.under_way.map(|_| 0).or(waiting)
+    }
+
+    /// Whether a write of these sectors may be done before it is on the medium.
+    pub fn takes(&self, extent: Extent) -> bool {
+        let goes_on = |of: Extent| of.end == extent.first;
+        let of_waiting = || {
+            let before = self.extents.range(..extent.first).next_back();
+            before.is_some_and(|(_, (end, _))| *end == extent.first)
+        };
+        !self.appending_only || self.under_way.is_some_and(goes_on) || of_waiting()
     }
 
     /// Whether there is room for these sectors now. What is larger than all has it when
@@ -158,6 +170,16 @@ impl Written {
         self.waiting.swap_remove(index)
     }
 
+    /// What [`Self::begin`] would write.
+    pub fn next(&self, index: usize, most_sectors: u64) -> Extent {
+        let first = self.firsts[index];
+        let (end, _) = self.extents[&first];
+        Extent {
+            first,
+            end: end.min(first + most_sectors),
+        }
+    }
+
     /// Begins to write one of those that wait, up to so many sectors of it.
     ///
     /// # Panics
@@ -172,11 +194,8 @@ impl Written {
         assert!(self.under_way.is_none(), "one extent is written at a time");
         let first = self.firsts[index];
         let (end, _) = self.extents[&first];
+        let extent = self.next(index, most_sectors);
         let of = self.remove(first);
-        let extent = Extent {
-            first,
-            end: end.min(first + most_sectors),
-        };
         if extent.end < end {
             let rest = Extent {
                 first: extent.end,

@@ -34,6 +34,9 @@ impl Disk {
         }
         self.watch(now);
         let Some(candidates) = self.candidates(now) else {
+            if self.cleans_at().is_some_and(|at| at <= now) {
+                self.job = Some(self.clean_now(now));
+            }
             return;
         };
         let free = match self.ahead.take() {
@@ -46,6 +49,7 @@ impl Disk {
             None => now,
         };
         let job = match self.choose(free, candidates) {
+            chosen if self.waits_for_room(chosen, requests) => self.clean_now(free),
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
@@ -164,12 +168,13 @@ impl Disk {
         };
         let mut first_at = None;
         let missed = self.follows(sector);
-        let parts = self.mechanism.serve(begins, &access, |passing| {
+        let parts = self.read_medium(begins, &access, |passing| {
             let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
             first_at.get_or_insert(passing.begins + Time(each));
         });
         let ends = begins + parts.total();
-        request.mark(Stage::ControllerQueue, moment(begins));
+        let request = &mut requests[queued.id];
+        self.mark_wait(request, queued, begins);
         self.mark(request, parts, missed);
         let there = match queued.held {
             0 => first_at.unwrap_or(ends),
@@ -193,7 +198,8 @@ impl Disk {
     /// The first of the sectors before this one, on its track, that passed while it was
     /// waited for, where these are kept.
     fn passed_before(&self, sector: u64, latency: Time) -> u64 {
-        if !self.specification.read_cache.keep_passing_sectors {
+        // What the media cache has of a track is not what passes there.
+        if !self.specification.read_cache.keep_passing_sectors || self.shingles.is_some() {
             return sector;
         }
         let layout = self.mechanism.layout();
@@ -216,9 +222,10 @@ impl Disk {
         let of = extent(request.sector, request.end());
         let access = self.writing(of);
         let missed = self.follows(access.sector);
-        let parts = self.mechanism.serve(begins, &access, |_| ());
+        let parts = self.write_medium(begins, &access);
         let ends = begins + parts.total();
-        request.mark(Stage::ControllerQueue, moment(begins));
+        let request = &mut requests[queued.id];
+        self.mark_wait(request, queued, begins);
         self.mark(request, parts, missed);
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
@@ -244,14 +251,13 @@ impl Disk {
 
     /// Sectors of the buffer are written.
     fn destage_now(&mut self, now: Time, index: usize) -> Job {
-        let write = self.specification.write_cache.as_ref();
-        let most = write.map_or(1, |write| u64::from(write.most_destaged_sectors));
+        let most = self.most_destaged();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
         let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
         let written = self.written.as_mut().expect("a disk with a write cache");
         let of = written.begin(index, most, locate);
         let access = self.writing(of);
-        let parts = self.mechanism.serve(now, &access, |_| ());
+        let parts = self.write_medium(now, &access);
         let ends = now + parts.total();
         self.last_passed = (self.medium_range(of).1, ends);
         self.book(parts);
@@ -259,6 +265,40 @@ impl Disk {
             ends,
             what: Work::Destage,
         }
+    }
+
+    /// Whether what was chosen is written, and has to wait until a band is cleaned.
+    fn waits_for_room(&self, chosen: Chosen, requests: &Requests) -> bool {
+        if self.shingles.is_none() {
+            return false;
+        }
+        let of = match chosen {
+            Chosen::Command(index) => {
+                let request = &requests[self.queued[index].id];
+                match self.queue[index].write {
+                    true => self.medium_range(extent(request.sector, request.end())),
+                    false => return false,
+                }
+            }
+            Chosen::Extent(index) => {
+                let written = self.written.as_ref().expect("a disk with a write cache");
+                let most = self.most_destaged();
+                self.medium_range(written.next(index, most))
+            }
+        };
+        self.must_clean(of)
+    }
+
+    /// The most sectors, as the host counts them, that are written of the buffer at once.
+    fn most_destaged(&self) -> u64 {
+        let write = self.specification.write_cache.as_ref();
+        write.map_or(1, |write| u64::from(write.most_destaged_sectors))
+    }
+
+    /// A command waited for others, and for bands that were cleaned meanwhile.
+    fn mark_wait(&self, request: &mut crate::hardware::Request, queued: Queued, begins: Time) {
+        let cleaned = self.cleaned() - queued.cleaned;
+        super::writes::mark_cleaning(request, Stage::ControllerQueue, (begins, cleaned));
     }
 
     /// Whether sectors follow those that passed last: if they do not pass at once, they
@@ -295,7 +335,7 @@ impl Disk {
         }
     }
 
-    fn book(&mut self, parts: Parts) {
+    pub(super) fn book(&mut self, parts: Parts) {
         self.busy.positioning += parts.seek + parts.head_switch + parts.settle;
         self.busy.latency += parts.latency + parts.rewrite;
         self.busy.transfer += parts.transfer;
@@ -304,10 +344,14 @@ impl Disk {
     /// The arm is done with something.
     pub(super) fn end_job(&mut self, job: Job, requests: &mut Requests) {
         let now = job.ends;
-        self.still_since = now;
+        // Cleaning goes on until a command comes.
+        if !matches!(job.what, Work::Clean { .. }) {
+            self.still_since = now;
+        }
         match job.what {
             Work::Read { first, asked } => self.keep_read(now, first, asked),
             Work::Write => {}
+            Work::Clean { takes } => self.end_clean(takes),
             Work::Destage => {
                 self.written
                     .as_mut()
@@ -338,6 +382,7 @@ impl Disk {
         let least = u64::from(cache.least_ahead_sectors);
         let (segment_first, _) = self.segments.run(segment);
         let limit = cache.ahead_until(self.mechanism.layout(), asked, segment_first);
+        let limit = self.ahead_until(asked.1, limit);
         let others = !self.queue.is_empty() && least == 0;
         if wanted && limit > asked.1 && !others {
             let further = (asked.1, limit);
@@ -348,7 +393,7 @@ impl Disk {
 
     /// Writes that waited for room come into the buffer as far as there is some.
     fn admit(&mut self, now: Time, requests: &mut Requests) {
-        while let Some(id) = self.crowded.front().copied() {
+        while let Some(Crowded { id, cleaned }) = self.crowded.front().copied() {
             let request = &requests[id];
             let of = extent(request.sector, request.end());
             let written = self.written.as_ref().expect("a disk with a write cache");
@@ -356,7 +401,7 @@ impl Disk {
                 break;
             }
             self.crowded.pop_front();
-            self.take_into_buffer(now, requests, id);
+            self.take_into_buffer(now, requests, id, self.cleaned() - cleaned);
         }
     }
 }

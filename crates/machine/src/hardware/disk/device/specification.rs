@@ -5,6 +5,7 @@ use super::super::link::LinkSpecification;
 use super::super::mechanism::{MechanismError, MechanismSpecification};
 use super::super::overheads::OverheadSpecification;
 use super::super::queue::QueueSpecification;
+use super::super::shingled::ShingledSpecification;
 use serde::Deserialize;
 
 /// A disk of 1990 to 2026.
@@ -36,6 +37,10 @@ pub struct DiskSpecification {
     /// What a flush is to the queue.
     #[serde(default)]
     pub flush: FlushOrder,
+    /// Shingled tracks, if it has them: its first zone begins with as many dead sectors as
+    /// the media cache has.
+    #[serde(default)]
+    pub shingled: Option<ShingledSpecification>,
 }
 
 fn one() -> u32 {
@@ -155,8 +160,55 @@ impl DiskSpecification {
             let destaged = f64::from(write.most_destaged_sectors);
             within("most_destaged_sectors", destaged, count, "at least 1")?;
         }
-        Ok(())
+        self.shingled.as_ref().map_or(Ok(()), |of| {
+            let first = self.mechanism.layout.zones.first();
+            let dead = first.map_or(0, |zone| zone.dead_sectors);
+            check_shingled(of, dead)
+        })
     }
+}
+
+fn check_shingled(of: &ShingledSpecification, dead_sectors: u64) -> Result<(), DiskError> {
+    let some = (1.0, 4_294_967_295.0);
+    for (key, value, (least, most), must) in [
+        (
+            "band_sectors",
+            f64::from(of.band_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "stream_sectors",
+            f64::from(of.stream_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "step_sectors",
+            f64::from(of.step_sectors),
+            some,
+            "at least 1",
+        ),
+        (
+            "map_extents",
+            f64::from(of.map_extents),
+            (4.0, 4_294_967_295.0),
+            "at least 4",
+        ),
+        ("clean_idle_ms", of.idle_ms, (0.0, 1e9), "from 0 to 10^9"),
+    ] {
+        if !(least..=most).contains(&value) {
+            return Err(DiskError::Number { key, value, must });
+        }
+    }
+    if of.cache_sectors != dead_sectors || dead_sectors == 0 {
+        return Err(DiskError::Number {
+            key: "cache_sectors",
+            value: of.cache_sectors as f64,
+            must: "as many as the first zone has dead sectors, and at least one",
+        });
+    }
+    Ok(())
 }
 
 const MS: &str = "from 0 to 1000";

@@ -2,6 +2,20 @@
 
 use super::*;
 
+/// A request waited in a stage, of which the arm cleaned bands so long at the end.
+pub(super) fn mark_cleaning(
+    request: &mut crate::hardware::Request,
+    stage: Stage,
+    (now, cleaned): (Time, Time),
+) {
+    let waited = Time(request.spans.marked().0);
+    let until = Time(now.0.saturating_sub(cleaned.0)).max(waited);
+    request.mark(stage, moment(until.min(now)));
+    if cleaned > Time::ZERO {
+        request.mark(Stage::Cleaning, moment(now));
+    }
+}
+
 impl Disk {
     /// A write comes into the buffer, or waits for room there.
     pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
@@ -9,18 +23,26 @@ impl Disk {
         let of = extent(request.sector, request.end());
         let written = self.written.as_ref().expect("a disk with a write cache");
         if !self.crowded.is_empty() || !written.has_room(of) {
-            self.crowded.push_back(id);
+            let cleaned = self.cleaned();
+            self.crowded.push_back(Crowded { id, cleaned });
             self.start(now, requests);
             return;
         }
-        self.take_into_buffer(now, requests, id);
+        self.take_into_buffer(now, requests, id, Time::ZERO);
         self.start(now, requests);
     }
 
-    pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+    /// A write comes into the buffer; `cleaned` says for how long it waited for bands.
+    pub(super) fn take_into_buffer(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        id: RequestId,
+        cleaned: Time,
+    ) {
         let request = &mut requests[id];
         let crossing = self.link.cross(now, request.sectors);
-        request.mark(Stage::BufferWait, moment(now));
+        mark_cleaning(request, Stage::BufferWait, (now, cleaned));
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let of = extent(request.sector, request.end());
@@ -60,6 +82,13 @@ impl Disk {
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(ready));
         self.forget(of);
-        self.enqueue(now, requests, Queued { id, held: 0, ready });
+        let cleaned = self.cleaned();
+        let queued = Queued {
+            id,
+            held: 0,
+            ready,
+            cleaned,
+        };
+        self.enqueue(now, requests, queued);
     }
 }

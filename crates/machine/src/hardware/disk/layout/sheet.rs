@@ -96,6 +96,7 @@ impl DataSheet {
             },
             sparing: Sparing::None,
             zones: (0..self.zones).zip(per_track).map(zone).collect(),
+            extents: Vec::new(),
             sectors: Some(sectors),
         })
     }

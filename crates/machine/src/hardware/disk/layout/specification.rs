@@ -18,7 +18,11 @@ pub struct LayoutSpecification {
     #[serde(default)]
     pub sparing: Sparing,
     /// From the outermost one inwards.
+    #[serde(default)]
     pub zones: Vec<ZoneSpecification>,
+    /// Runs of sectors as they were measured, by their first sector: in place of zones.
+    #[serde(default)]
+    pub extents: Vec<ExtentSpecification>,
     /// The sectors that hosts see, where these are fewer than the zones have room for.
     #[serde(default)]
     pub sectors: Option<u64>,
@@ -63,6 +67,26 @@ pub struct ZoneSpecification {
     /// the same numbers.
     #[serde(default)]
     pub defects: Vec<(u64, u64)>,
+}
+
+/// Neighbouring sectors of a track.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtentSpecification {
+    /// The first one, as hosts count; the one behind the last of the extent before.
+    pub first_sector: u64,
+    /// How many.
+    pub sectors: u32,
+    /// Where they are.
+    pub cylinder: u32,
+    /// The surface.
+    pub head: u32,
+    /// The number of the first one among all sectors of the track.
+    pub first_slot: u32,
+    /// Sectors of the track, those that hold nothing included.
+    pub sectors_per_track: u32,
+    /// The angle at which the first one begins, in revolutions.
+    pub start_rev: f64,
 }
 
 /// In which order sectors fill the tracks.
@@ -198,6 +222,17 @@ pub enum LayoutError {
     /// There is nothing to put sectors in.
     #[error("a disk needs at least one zone")]
     NoZones,
+    /// Both kinds of layout.
+    #[error("a disk has zones or extents, and not both")]
+    ZonesAndExtents,
+    /// A measured run that cannot be.
+    #[error(
+        "extent {number} is not behind the one before it, not on the disk, or where another is"
+    )]
+    Extent {
+        /// The extent, from 0.
+        number: usize,
+    },
     /// Zones are not in order.
     #[error(
         "zone {zone} has cylinders {first} to {last}, which are not behind the zone before it, or not on the disk"

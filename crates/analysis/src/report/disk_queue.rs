@@ -1,0 +1,111 @@
+//! What the order of service gains by the depth of the queue: tables, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::disk_queue::{Depth, DiskQueue, Order};
+use diskperf_timeline::units::format_size;
+
+pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
+    let heading = format!(
+        "The queue of {}: random reads of {} over the whole disk, by the order of service",
+        found.what,
+        format_size(found.block_bytes)
+    );
+    let mut remarks = vec![
+        "bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned(),
+        "only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned(),
+    ];
+    remarks.push(format!(
+        "v_scan adds {} of the stroke against the arm's direction; a second of waiting is worth {} ms to aged_sptf",
+        found.v_scan_share, found.aged_sptf_ms_per_s
+    ));
+    remarks.extend(starvation(found));
+    vec![
+        Block::Heading(heading),
+        Block::Grid(grid(found, "mean service, ms", |of| {
+            format!("{:.2}", of.mean_ms)
+        })),
+        Block::Grid(grid(found, "requests/s, and the gain over depth 1", |of| {
+            format!("{:.0} x{:.2}", of.iops, of.gain)
+        })),
+        Block::Grid(grid(found, "p99 and longest response, ms", |of| {
+            format!("{:.0} {:.0}", of.p99_ms, of.longest_ms)
+        })),
+        Block::List(remarks),
+    ]
+}
+
+/// A figure of each order at each depth; the bound beside mean services.
+fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
+    let depths = || found.depths.iter();
+    let names = found.depths.first().map_or(&[][..], |first| &first.orders);
+    let mut columns: Vec<Column> = names
+        .iter()
+        .enumerate()
+        .map(|(number, order)| {
+            let name = match order.name == found.own {
+                true => format!("{}*", order.name),
+                false => order.name.clone(),
+            };
+            let cells = depths().map(|depth| figure(&depth.orders[number]));
+            Column::figures(&name, cells.collect())
+        })
+        .collect();
+    if title.starts_with("mean") {
+        let cells = depths().map(|depth| format!("{:.2}", depth.bound_ms));
+        columns.push(Column::figures("bound", cells.collect()));
+    }
+    Grid {
+        key: Column::figures("depth", depths().map(|of| of.depth.to_string()).collect()),
+        groups: vec![Group::of(title, columns)],
+    }
+}
+
+/// Which order pays most for its gain, at the deepest queue.
+fn starvation(found: &DiskQueue) -> Option<String> {
+    let deepest = found.depths.last()?;
+    let times = |of: &Order| of.longest_ms / (f64::from(deepest.depth) * of.mean_ms);
+    let worst = deepest
+        .orders
+        .iter()
+        .max_by(|a, b| times(a).total_cmp(&times(b)))?;
+    let own = deepest.orders.iter().any(|of| of.name == found.own);
+    let star = if own {
+        "; *: the drive's own order"
+    } else {
+        ""
+    };
+    Some(format!(
+        "at depth {}, {} has one request wait {:.1} times as long as its turn in order of arrival would take{star}",
+        deepest.depth,
+        worst.name,
+        times(worst)
+    ))
+}
+
+pub(super) fn json(found: &DiskQueue) -> String {
+    pretty(found)
+}
+
+/// One line for each order at each depth.
+pub(super) fn csv(found: &DiskQueue) -> String {
+    let record = |depth: &Depth, of: &Order| -> Vec<Field> {
+        vec![
+            ("depth", depth.depth.to_string()),
+            ("order", of.name.clone()),
+            ("mean_ms", number(of.mean_ms)),
+            ("bound_ms", number(depth.bound_ms)),
+            ("iops", number(of.iops)),
+            ("gain", number(of.gain)),
+            ("p99_ms", number(of.p99_ms)),
+            ("longest_ms", number(of.longest_ms)),
+        ]
+    };
+    let records: Vec<Vec<Field>> = found
+        .depths
+        .iter()
+        .flat_map(|depth| depth.orders.iter().map(move |of| record(depth, of)))
+        .collect();
+    written(&records)
+}

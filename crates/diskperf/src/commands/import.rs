@@ -1,0 +1,103 @@
+//! `diskperf import`.
+
+use super::{DONE, Outcome};
+use crate::arguments::{ImportArguments, OutputFormat};
+use crate::listing::Listing;
+use crate::output::{print, width};
+use diskperf_laboratory::import::{Asked, Imported, ImportedDrive, LeftOut, import as imported};
+use diskperf_laboratory::timeline::units::format_size;
+use serde_json::json;
+
+/// Writes drives of DiskSim's files as entries of a catalogue.
+pub(crate) fn import(arguments: &ImportArguments) -> Outcome {
+    let found = imported(&Asked {
+        files: &arguments.files,
+        to: &arguments.output,
+        replace: arguments.replace,
+        trace: arguments.calibrate.as_deref(),
+    })?;
+    print(&match arguments.format {
+        OutputFormat::Table => {
+            let drives: Vec<String> = found.drives.iter().map(drive).collect();
+            format!("{}\n{}", drives.join("\n"), next(&found, arguments))
+        }
+        OutputFormat::Json => json!(found).to_string(),
+        format => listing(&found).render(format, width()),
+    })?;
+    Ok(DONE)
+}
+
+/// A drive, what was written, and what came of its keys.
+fn drive(of: &ImportedDrive) -> String {
+    let mut text = format!(
+        "{} from {}: {}, {} {}\n",
+        of.name,
+        of.file,
+        format_size(of.capacity_bytes),
+        of.zones,
+        match of.zones {
+            1 => "zone",
+            _ => "zones",
+        }
+    );
+    for path in &of.written {
+        text += &format!("  wrote {path}\n");
+    }
+    for warning in &of.warnings {
+        text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
+    }
+    for one in &of.differs {
+        text += &format!("  modelled in another way: {one}\n");
+    }
+    if !of.without_effect.is_empty() {
+        let keys = of.without_effect.len();
+        text += &format!("  without effect, {keys} keys:\n");
+    }
+    for LeftOut { key, place, why } in &of.without_effect {
+        text += &format!("    {place}: {key}: {why}\n");
+    }
+    text
+}
+
+/// What to do with it.
+fn next(found: &Imported, arguments: &ImportArguments) -> String {
+    let Some(first) = found.drives.first() else {
+        return String::new();
+    };
+    let folder = arguments.output.display();
+    let system = first.fitted_system.as_ref().unwrap_or(&first.system);
+    format!(
+        "next: diskperf show {} --catalogue {folder}\n      diskperf run today26 --on {system} --catalogue {folder}\n",
+        first.name
+    )
+}
+
+/// A row for each drive.
+fn listing(found: &Imported) -> Listing {
+    let row = |of: &ImportedDrive| {
+        vec![
+            of.name.clone(),
+            of.system.clone(),
+            of.fitted_system.clone().unwrap_or_default(),
+            of.file.clone(),
+            of.capacity_bytes.to_string(),
+            of.zones.to_string(),
+            of.without_effect.len().to_string(),
+            of.differs.join("; "),
+        ]
+    };
+    Listing {
+        name: "drives",
+        heading: vec![
+            "drive",
+            "system",
+            "fitted_system",
+            "file",
+            "capacity_bytes",
+            "zones",
+            "keys_without_effect",
+            "modelled_in_another_way",
+        ],
+        rows: found.drives.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,187 @@
+//! Drives of DiskSim's files as entries of a catalogue.
+
+use crate::support::{User, words};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const FILES: [(&str, &str); 4] = [
+    (
+        "small.parv",
+        include_str!("../../../diskspecs/tests/data/small.parv"),
+    ),
+    (
+        "small.diskspecs",
+        include_str!("../../../diskspecs/tests/data/small.diskspecs"),
+    ),
+    (
+        "small.model",
+        include_str!("../../../diskspecs/tests/data/small.model"),
+    ),
+    (
+        "small.seek",
+        include_str!("../../../diskspecs/tests/data/small.seek"),
+    ),
+];
+
+/// A user with the files of a small drive in the directory `files`.
+fn user() -> User {
+    let user = User::new();
+    std::fs::create_dir(user.file("files")).expect("a folder");
+    for (name, text) in FILES {
+        std::fs::write(user.file("files").join(name), text).expect("a file");
+    }
+    user
+}
+
+fn json(user: &User, line: &str) -> Value {
+    user.run(&words(line)).expect(0, &[]).json()
+}
+
+#[test]
+fn a_drive_is_imported_shown_and_run() {
+    let user = user();
+    user.run(&words("import files/small.parv -o mine"))
+        .expect(0, &[])
+        .shows(&[
+            "small from small.parv: 38 KiB",
+            "wrote mine/drives/small.toml",
+            "wrote mine/systems/bare-small.toml",
+            "small.diskspecs:",
+            "Print stats: of DiskSim's own output",
+            "modelled in another way: Extra write disconnect",
+            "diskperf run today26 --on bare-small --catalogue mine",
+        ]);
+    user.run(&words("show drive/small --catalogue mine"))
+        .expect(0, &[])
+        .shows(&[
+            "SMALL, as DiskSim's small.parv has it",
+            "zone",
+            "sectors/track",
+            "cylinders",
+        ]);
+    let shown = json(&user, "show drive/small --catalogue mine --format json");
+    assert!(!shown["zones"].as_array().expect("zones").is_empty());
+    let line = "run random --direct --on bare-small --catalogue mine --size 8K --set program.block_bytes=512 --set program.area_bytes=32K --runs 2 --quiet --format json";
+    let run = json(&user, line);
+    assert!(run["runs"][0]["results"][0]["iops"].as_f64() > Some(1.0));
+}
+
+#[test]
+fn a_model_without_electronics_is_a_drive_too() {
+    let user = user();
+    let found = json(&user, "import files/small.model -o mine --format json");
+    let differs = found["drives"][0]["differs"].to_string();
+    assert!(differs.contains("no electronics"), "{differs}");
+    let line =
+        "calculate disk --on bare-small --catalogue mine --block 512 --requests 100 --format json";
+    assert_eq!(
+        json(&user, line)["depths"].as_array().map(Vec::len),
+        Some(7)
+    );
+}
+
+/// Of what is there already, nothing is lost, and of what cannot be, nothing is written.
+#[test]
+fn nothing_is_replaced_or_half_written() {
+    let user = user();
+    let line = "import files/small.parv -o mine";
+    user.run(&words(line)).expect(0, &[]);
+    let entry = user.file("mine/drives/small.toml");
+    std::fs::write(&entry, "mine\n").expect("an entry");
+    user.run(&words(line))
+        .expect(2, &["mine/drives/small.toml is there already", "--replace"]);
+    assert_eq!(std::fs::read_to_string(&entry).expect("an entry"), "mine\n");
+    user.run(&words(&format!("{line} --replace")))
+        .expect(0, &[]);
+    assert!(
+        std::fs::read_to_string(&entry)
+            .expect("an entry")
+            .contains("zone_table")
+    );
+    let both = "import files/small.parv files/small.diskspecs -o other";
+    user.run(&words(both))
+        .expect(2, &["two drives would both be"]);
+    user.run(&words("import files/small.parv files/absent.parv -o other"))
+        .expect(2, &["absent.parv"]);
+    assert!(!user.file("other").exists());
+}
+
+/// Files that are wrong, by what is changed in the model, and what is said.
+#[test]
+fn what_is_wrong_is_named_with_file_and_line() {
+    let cases: [(&str, &str, &[&str]); 6] = [
+        (
+            "dm_layout_g1 {",
+            "dm_layout_g3 {",
+            &["small.model:", "dm_layout_g3"],
+        ),
+        (
+            "Number of cylinders = 4",
+            "Number of cylinders = 1",
+            &["small.model:"],
+        ),
+        (
+            "Blocks per track",
+            "Blobs per track",
+            &["small.model:", "Blobs per track"],
+        ),
+        (
+            "Head switch time",
+            "Head swatch time",
+            &["small.model:", "Head swatch time"],
+        ),
+        ("dm_disk", "source small.model dm_disk", &["small.model"]),
+        ("}", "", &["small.model:"]),
+    ];
+    for (from, to, says) in cases {
+        let user = user();
+        let model = FILES[2].1;
+        assert!(model.contains(from), "{from}: {model}");
+        let changed = match to.is_empty() {
+            // The last one.
+            true => model
+                .trim_end()
+                .strip_suffix(from)
+                .expect("an end")
+                .to_owned(),
+            false => model.replacen(from, to, 1),
+        };
+        std::fs::write(user.file("files/small.model"), changed).expect("a file");
+        user.run(&words("import files/small.parv -o mine"))
+            .expect(2, says);
+        assert!(!user.file("mine").exists(), "{from}");
+    }
+}
+
+/// The same figures as the files give, for every drive of the folder.
+#[test]
+fn measured_drives_are_imported_and_run() {
+    let Some(data) = std::env::var_os("DISKPERF_DRIVES").map(PathBuf::from) else {
+        eprintln!("SKIPPED measured_drives_are_imported_and_run: DISKPERF_DRIVES names no folder");
+        return;
+    };
+    let user = User::new();
+    let entries = std::fs::read_dir(&data).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    for path in paths.filter(|path| path.extension().is_some_and(|of| of == "parv")) {
+        let trace = path.with_extension("trace");
+        let line = format!(
+            "import {} -o mine --calibrate {} --format json",
+            path.display(),
+            trace.display()
+        );
+        let found = json(&user, &line);
+        let drive = &found["drives"][0];
+        let systems = ["system", "fitted_system"].map(|key| drive[key].as_str().expect("a name"));
+        for system in systems {
+            let line = format!(
+                "run random --direct --on {system} --catalogue mine --size 1M --runs 2 --quiet --format json"
+            );
+            let iops = json(&user, &line)["runs"][0]["results"][0]["iops"].as_f64();
+            assert!(
+                iops > Some(50.0) && iops < Some(250.0),
+                "{system}: {iops:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What the order of service gains at the arm of a modelled disk.
+
+use crate::error::LaboratoryError;
+use crate::model::computer::Computer;
+use diskperf_analysis::disk_queue::{Depth, DiskQueue, Order};
+use diskperf_machine::catalogue::{Catalogue, Setting};
+use diskperf_machine::hardware::disk::closed::{Closed, Served, positioning_bounds_ms};
+use diskperf_machine::hardware::disk::device::DiskSpecification;
+use diskperf_machine::hardware::disk::mechanism::Mechanism;
+use diskperf_machine::hardware::disk::queue::{Policy, QueueSpecification};
+use diskperf_machine::hardware::disk::spindle::Turn;
+
+/// The share of the stroke that V-SCAN adds where the catalogue has none: Geist and Daniel
+/// 1987 recommend it.
+const V_SCAN_SHARE: f64 = 0.2;
+/// What a second of waiting is worth to aged SPTF where the catalogue has none, in ms. No
+/// manual prints one; this is the length of a long positioning.
+const AGED_MS_PER_S: f64 = 20.0;
+/// The deepest queue that is served.
+pub const DEEPEST: u32 = 1024;
+/// The most requests of a cell.
+pub const MOST_REQUESTS: u64 = 10_000_000;
+
+/// What is to be calculated.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// A modelled system.
+    pub target: &'a str,
+    /// Its settings.
+    pub settings: &'a [Setting],
+    /// The drive, counted from one.
+    pub drive: u32,
+    /// Names of orders of service; all if empty.
+    pub orders: &'a [String],
+    /// Depths of the queue, ascending.
+    pub depths: &'a [u32],
+    /// Bytes of a request.
+    pub block_bytes: u64,
+    /// Requests of each cell.
+    pub requests: u64,
+    /// Of the random places.
+    pub seed: u64,
+}
+
+/// Serves a closed queue of random reads in each order at each depth.
+///
+/// # Errors
+///
+/// A system or setting that is wrong, a drive that it has not or that is no disk with
+/// firmware, an order that there is not, requests that are no whole sectors.
+pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue, LaboratoryError> {
+    let computer = Computer::read(catalogue, asked.target, asked.settings)?;
+    let place = (asked.drive as usize).wrapping_sub(1);
+    let name = computer.drive_names.get(place).ok_or_else(|| {
+        request(format!(
+            "--drive {}: {} has {} configured",
+            asked.drive,
+            asked.target,
+            computer.drive_names.len()
+        ))
+    })?;
+    let disk = computer.specification.drives[place].disk().ok_or_else(|| {
+        request(format!(
+            "{name} of {} is no disk with a queue of its own; those of bare-sata-7200, bare-sata-consumer and bare-sas-10k are",
+            asked.target
+        ))
+    })?;
+    let orders = orders(disk, asked.orders)?;
+    let sectors = sectors(disk, asked.block_bytes)?;
+    let mechanism = Mechanism::new(&disk.mechanism, Turn::ZERO)
+        .map_err(|error| request(format!("{name}: {error}")))?;
+    let serve = |policy: Policy, depth: u32| {
+        let closed = Closed {
+            order: QueueSpecification {
+                policy,
+                age_limit_ms: None,
+                ..disk.queue
+            },
+            depth,
+            requests: asked.requests,
+        };
+        closed.serve_random_reads(&mut mechanism.clone(), sectors, asked.seed)
+    };
+    let alone_ms = serve(Policy::Fcfs, 1).mean_service_ms();
+    let bounds_ms = positioning_bounds_ms(&mechanism, asked.depths);
+    let transfer_ms = transfer_ms(&mechanism, sectors);
+    let depth = |(depth, bound_ms): (&u32, f64)| Depth {
+        depth: *depth,
+        bound_ms: bound_ms + transfer_ms,
+        orders: orders
+            .iter()
+            .map(|(name, policy)| order(name, &serve(*policy, *depth), alone_ms))
+            .collect(),
+    };
+    let (v_scan_share, aged_sptf_ms_per_s) = numbers(disk.queue.policy);
+    Ok(DiskQueue {
+        v_scan_share,
+        aged_sptf_ms_per_s,
+        what: format!("{name} of {}", asked.target),
+        block_bytes: asked.block_bytes,
+        requests: asked.requests,
+        seed: asked.seed,
+        own: own_name(disk.queue.policy).to_owned(),
+        depths: asked.depths.iter().zip(bounds_ms).map(depth).collect(),
+    })
+}
+
+fn request(text: String) -> LaboratoryError {
+    LaboratoryError::Request(text)
+}
+
+fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
+    let mean_ms = served.mean_service_ms();
+    Order {
+        name: name.to_owned(),
+        mean_ms,
+        iops: 1000.0 / mean_ms,
+        gain: alone_ms / mean_ms,
+        p99_ms: served.response_ms(0.99),
+        longest_ms: served.response_ms(1.0),
+    }
+}
+
+/// All orders, with the drive's own numbers where it has them.
+fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
+    let (share, ms_per_s) = numbers(disk.queue.policy);
+    [
+        Policy::Fcfs,
+        Policy::CLook,
+        Policy::Look,
+        Policy::Sstf,
+        Policy::VScan { share },
+        Policy::AgedSptf { ms_per_s },
+        Policy::Sptf,
+    ]
+    .map(|policy| (own_name(policy), policy))
+}
+
+/// The numbers of V-SCAN and of aged SPTF.
+fn numbers(own: Policy) -> (f64, f64) {
+    match own {
+        Policy::VScan { share } => (share, AGED_MS_PER_S),
+        Policy::AgedSptf { ms_per_s } => (V_SCAN_SHARE, ms_per_s),
+        _ => (V_SCAN_SHARE, AGED_MS_PER_S),
+    }
+}
+
+/// As the catalogue writes it.
+fn own_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Fcfs => "fcfs",
+        Policy::Sstf => "sstf",
+        Policy::Look => "look",
+        Policy::CLook => "c_look",
+        Policy::VScan { .. } => "v_scan",
+        Policy::Sptf => "sptf",
+        Policy::AgedSptf { .. } => "aged_sptf",
+    }
+}
+
+/// The orders of these names.
+fn orders(
+    disk: &DiskSpecification,
+    names: &[String],
+) -> Result<Vec<(&'static str, Policy)>, LaboratoryError> {
+    let all = all_orders(disk);
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let known = || all.map(|(name, _)| name).join(", ");
+    let find = |asked: &String| {
+        let found = all.into_iter().find(|(name, _)| name == asked);
+        found.ok_or_else(|| {
+            request(format!(
+                "--order {asked}: there is no such order of service; there are {}",
+                known()
+            ))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Sectors of the medium that a request has.
+fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, LaboratoryError> {
+    let sector_bytes = u64::from(disk.sector_bytes) * u64::from(disk.sectors_per_medium_sector);
+    let whole = block_bytes > 0 && block_bytes.is_multiple_of(sector_bytes);
+    u32::try_from(block_bytes / sector_bytes)
+        .ok()
+        .filter(|_| whole)
+        .ok_or_else(|| {
+            request(format!(
+                "--block {block_bytes}: a request is a whole number of the medium's sectors of {sector_bytes} bytes"
+            ))
+        })
+}
+
+/// The mean time that so many sectors take to pass, over the disk.
+fn transfer_ms(mechanism: &Mechanism, sectors: u32) -> f64 {
+    const PLACES: u64 = 1000;
+    let layout = mechanism.layout();
+    let turns = |number| {
+        let sector = u128::from(layout.sectors()) * u128::from(number) / u128::from(PLACES);
+        Turn(layout.locate(sector as u64).arc).revolutions()
+    };
+    let mean: f64 = (0..PLACES).map(turns).sum::<f64>() / PLACES as f64;
+    mean * f64::from(sectors) * mechanism.spindle().period().millis()
+}

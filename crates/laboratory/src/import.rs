@@ -1,0 +1,222 @@
+//! DiskSim's drives as entries of a catalogue: the values of their files as they are, and
+//! what a trace shows of them in a layer over these.
+
+mod electronics;
+mod entry;
+mod fitted;
+mod geometry;
+mod target;
+
+use crate::error::LaboratoryError;
+use diskperf_calibration::{Options, calibrate};
+use diskperf_diskspecs::{Drive, Files, import as read, trace};
+use entry::Entry;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use target::Target;
+
+/// What is to be imported.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// Files of drives: `.parv`, `.diskspecs`, `.model`.
+    pub files: &'a [PathBuf],
+    /// The directory of a catalogue, which is made.
+    pub to: &'a Path,
+    /// Whether entries of the same names are replaced.
+    pub replace: bool,
+    /// The first half of this trace shows what the files have rounded; none is looked for
+    /// if absent.
+    pub trace: Option<&'a Path>,
+}
+
+/// What was imported.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Imported {
+    /// The drives, in the order of the files.
+    pub drives: Vec<ImportedDrive>,
+}
+
+/// A drive, and what was written of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ImportedDrive {
+    /// Its name in the catalogue.
+    pub name: String,
+    /// The system with nothing but this drive.
+    pub system: String,
+    /// The same drive with what its trace shows.
+    pub fitted_system: Option<String>,
+    /// The file that it is from.
+    pub file: String,
+    /// What hosts see of it.
+    pub capacity_bytes: u64,
+    /// Zones, or runs of sectors of a layout that was measured.
+    pub zones: usize,
+    /// The files that were written.
+    pub written: Vec<String>,
+    /// What its author may not expect.
+    pub warnings: Vec<String>,
+    /// Keys that nothing comes of, each with its place and the reason.
+    pub without_effect: Vec<LeftOut>,
+    /// What the files say, and the modelled drive does in another way.
+    pub differs: Vec<String>,
+}
+
+/// A key that nothing comes of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The key.
+    pub key: String,
+    /// File and line.
+    pub place: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Imports all drives of these files. Nothing is written unless all can be.
+///
+/// # Errors
+///
+/// Files that are no drives, with file and line; an entry of that name that is not to be
+/// replaced; a directory that cannot be written.
+pub fn import(asked: &Asked<'_>) -> Result<Imported, LaboratoryError> {
+    let mut target = Target::new(asked.to, asked.replace);
+    let mut drives = Vec::new();
+    for file in asked.files {
+        drives.extend(import_file(file, asked.trace, &mut target)?);
+    }
+    target.write()?;
+    Ok(Imported { drives })
+}
+
+fn import_file(
+    file: &Path,
+    trace: Option<&Path>,
+    target: &mut Target<'_>,
+) -> Result<Vec<ImportedDrive>, LaboratoryError> {
+    let request = |error: String| LaboratoryError::Request(error);
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let files = Files::Disk {
+        search: vec![folder],
+    };
+    let found = read(&file.to_string_lossy(), &files);
+    let found = found.map_err(|errors| request(errors.to_string()))?;
+    if trace.is_some() && found.drives.len() != 1 {
+        return Err(request(format!(
+            "--calibrate: {} has {} drives, and a trace is of one",
+            file.display(),
+            found.drives.len()
+        )));
+    }
+    let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+    let without_effect: Vec<LeftOut> = found
+        .without_effect
+        .iter()
+        .map(|one| LeftOut {
+            key: one.key.clone(),
+            place: format!("{}:{}", one.place.file(), one.place.line_number()),
+            why: one.why.to_owned(),
+        })
+        .collect();
+    let several = found.drives.len() > 1;
+    let mut drives = Vec::new();
+    for (number, drive) in found.drives.iter().enumerate() {
+        let stem = match several {
+            true => format!("{} {number}", drive.name),
+            false => match file.file_stem() {
+                Some(stem) => stem.to_string_lossy().into_owned(),
+                None => drive.name.clone(),
+            },
+        };
+        let imported = import_drive((drive, &stem, &name), trace, target).map_err(request)?;
+        drives.push(ImportedDrive {
+            warnings: warnings.clone(),
+            without_effect: without_effect.clone(),
+            ..imported
+        });
+    }
+    Ok(drives)
+}
+
+fn import_drive(
+    (drive, stem, file): (&Drive, &str, &str),
+    trace: Option<&Path>,
+    target: &mut Target<'_>,
+) -> Result<ImportedDrive, String> {
+    let name = catalogue_name(stem)?;
+    let mut entry = Entry::of_drive(&described(drive, file), file);
+    let zones = geometry::write(&mut entry, drive)?;
+    let differs = electronics::write(&mut entry, drive);
+    let system = format!("bare-{name}");
+    let mut written = vec![
+        target.add(format!("drives/{name}.toml"), entry.text())?,
+        target.add(
+            format!("systems/{system}.toml"),
+            entry::rig(&name, "the drive's own sources"),
+        )?,
+    ];
+    let mut fitted_system = None;
+    if let Some(trace) = trace {
+        let fitted = format!("{name}-fitted");
+        let layer = fitted::layer(drive, &name, &calibrated(drive, trace)?)?;
+        written.push(target.add(format!("drives/{fitted}.toml"), layer)?);
+        let rig = entry::rig(&fitted, "the drive's own sources, and a trace of it");
+        written.push(target.add(format!("systems/bare-{fitted}.toml"), rig)?);
+        fitted_system = Some(format!("bare-{fitted}"));
+    }
+    Ok(ImportedDrive {
+        name,
+        system,
+        fitted_system,
+        file: file.to_owned(),
+        capacity_bytes: drive.model.layout.blocks() * geometry::BLOCK_BYTES,
+        zones,
+        written,
+        warnings: Vec::new(),
+        without_effect: Vec::new(),
+        differs,
+    })
+}
+
+fn described(drive: &Drive, file: &str) -> String {
+    let name = match drive.name.is_empty() {
+        true => &drive.model.name,
+        false => &drive.name,
+    };
+    format!("{name}, as DiskSim's {file} has it.")
+}
+
+/// What the first half of a trace shows.
+fn calibrated(drive: &Drive, path: &Path) -> Result<diskperf_calibration::Calibration, String> {
+    let refused = |error: String| format!("--calibrate {}: {error}", path.display());
+    // A pipe or a device may never end, or never begin.
+    if path.metadata().is_ok_and(|status| !status.is_file()) {
+        return Err(refused("it is not a regular file".to_owned()));
+    }
+    let content = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let name = path.display().to_string();
+    let requests = trace::parse(&name, &content).map_err(|errors| errors.to_string())?;
+    calibrate(drive, &requests, Options::default()).map_err(|error| refused(error.to_string()))
+}
+
+/// A name as those of the catalogue: small letters, digits and hyphens.
+fn catalogue_name(stem: &str) -> Result<String, String> {
+    let plain = stem
+        .to_lowercase()
+        .chars()
+        .fold(String::new(), |mut name, one| {
+            match one {
+                'a'..='z' | '0'..='9' => name.push(one),
+                _ if name.ends_with('-') || name.is_empty() => {}
+                _ => name.push('-'),
+            }
+            name
+        });
+    let name = plain.trim_end_matches('-');
+    match name.is_empty() {
+        true => Err(format!(
+            "`{stem}` gives no name of letters and digits: rename the file"
+        )),
+        false => Ok(name.to_owned()),
+    }
+}

@@ -1,0 +1,257 @@
+//! What the firmware takes, and how its buffer and its queue work.
+
+use super::entry::Entry;
+use super::geometry::BLOCK_BYTES;
+use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler};
+
+/// The fastest link that an entry has: of a drive whose files have none.
+const NO_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
+
+/// Writes the electronics; what the modelled drive does in another way than the files say.
+pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Vec<String> {
+    let mut differs = Vec::new();
+    if drive.firmware.is_none() {
+        differs.push(
+            "a .model file has no electronics: no overheads, no buffer, one command at a time, and a link of no time"
+                .to_owned(),
+        );
+    }
+    let firmware = drive.firmware.unwrap_or_default();
+    entry.flag("zero_latency_reads", firmware.zero_latency_read);
+    entry.flag("zero_latency_writes", firmware.zero_latency_write);
+    entry.gap();
+    write_queue(entry, &firmware, &mut differs);
+    entry.gap();
+    write_overheads(entry, &firmware);
+    write_link(entry, drive, &firmware);
+    entry.gap();
+    write_read_cache(entry, &firmware.cache);
+    write_write_cache(entry, &firmware.cache, &mut differs);
+    entry.word("flush", "drains");
+    differs.extend(others(&firmware));
+    differs
+}
+
+fn write_queue(entry: &mut Entry, firmware: &Firmware, differs: &mut Vec<String>) {
+    entry.integer("queue_depth", u64::from(firmware.queue_length.max(1)));
+    let (policy, distance, says) = policy(&firmware.scheduler);
+    entry.word("queue_policy", policy);
+    if let Some(distance) = distance {
+        entry.word("queue_distance", distance);
+    }
+    if policy == "aged_sptf" {
+        entry.number("aged_sptf_ms_per_s", firmware.scheduler.weight);
+    }
+    if policy == "v_scan" {
+        entry.number("v_scan_share", firmware.scheduler.weight.clamp(0.0, 1.0));
+    }
+    // One command at a time has no order.
+    if firmware.queue_length > 1 {
+        differs.extend(says.map(|says| {
+            let number = firmware.scheduler.policy;
+            format!("Scheduling policy {number}: {says}; taken as {policy}")
+        }));
+    }
+}
+
+/// DiskSim's policy by its number: name, what it measures, and what is different.
+fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
+    let sector = Some("sector");
+    match of.policy {
+        2 => ("look", sector, None),
+        3 => ("c_look", sector, None),
+        4 => ("sstf", sector, None),
+        5 => ("look", None, None),
+        6 => ("c_look", None, None),
+        7 => ("sstf", None, None),
+        8 => ("sptf", None, None),
+        9 => ("sptf", None, Some("reads from the buffer come first there")),
+        10 => ("sptf", None, Some("it counts the transfer too")),
+        11..=13 => (
+            "sptf",
+            None,
+            Some("it weighs positioning by the time waited"),
+        ),
+        14 => ("aged_sptf", None, None),
+        15 | 16 => (
+            "aged_sptf",
+            None,
+            Some("it counts the buffer or the transfer too"),
+        ),
+        17 => ("v_scan", sector, None),
+        18 => ("v_scan", None, None),
+        19..=21 => (
+            "fcfs",
+            None,
+            Some("it goes by priorities, which requests here have not"),
+        ),
+        _ => ("fcfs", None, None),
+    }
+}
+
+fn write_overheads(entry: &mut Entry, firmware: &Firmware) {
+    let scaled = |ms: f64| (firmware.per_request_ms + ms) * firmware.overhead_scale;
+    let is_early = firmware.cache.fast_write != FastWrite::None;
+    let write = match is_early {
+        true => firmware.write_hit,
+        false => firmware.write_miss,
+    };
+    for (key, after_write, times) in [
+        ("read_hit_ms", "read_hit_after_write_ms", firmware.read_hit),
+        (
+            "read_miss_ms",
+            "read_miss_after_write_ms",
+            firmware.read_miss,
+        ),
+        ("write_ms", "write_after_write_ms", write),
+    ] {
+        entry.number(key, scaled(times.read));
+        entry.number(after_write, scaled(times.write));
+    }
+    let end = |ms: f64| ms * firmware.overhead_scale;
+    entry.number("read_completion_ms", end(firmware.read_completion_ms));
+    entry.number("write_completion_ms", end(firmware.write_completion_ms));
+}
+
+fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
+    let sector_ms = drive.read_sector_ms();
+    let bytes_per_s = match sector_ms > 0.0 {
+        true => (BLOCK_BYTES as f64 * 1e3 / sector_ms).round() as u64,
+        false => NO_LINK_BYTES_PER_S,
+    };
+    entry.integer(
+        "link_bytes_per_s",
+        bytes_per_s.clamp(1000, NO_LINK_BYTES_PER_S),
+    );
+    let slowest = "the slowest of drive, bus and controller for a block";
+    entry.source("link_bytes_per_s", slowest);
+    let overhead_ms = firmware.data_preparation_ms + firmware.first_reselect_ms;
+    entry.number("link_overhead_ms", overhead_ms * firmware.overhead_scale);
+    let of = "Data preparation overhead and First reselect overhead";
+    entry.source("link_overhead_ms", of);
+}
+
+fn write_read_cache(entry: &mut Entry, cache: &Cache) {
+    let segments = match cache.is_enabled {
+        true => cache.segments,
+        false => 0,
+    };
+    let bytes = |blocks: u32| u64::from(blocks) * BLOCK_BYTES;
+    entry.integer("cache_segments", u64::from(segments));
+    entry.integer("segment_bytes", bytes(cache.segment_blocks));
+    entry.word(
+        "read_ahead",
+        match (cache.is_enabled, cache.read_ahead) {
+            (false, _) | (_, ReadAhead::None) => "none",
+            (true, ReadAhead::Track) => "track_end",
+            (true, ReadAhead::Cylinder) => "cylinder_end",
+            (true, ReadAhead::Segment) => "limit",
+            (true, ReadAhead::NextTrack) => "next_track_end",
+        },
+    );
+    entry.word("read_ahead_after", "any_read");
+    let (most, from) = match cache.read_ahead_most_blocks {
+        0 if cache.read_ahead_from_end => (cache.segment_blocks, "request_end"),
+        0 => (cache.segment_blocks, "request_start"),
+        most => (most, "request_end"),
+    };
+    entry.integer("read_ahead_bytes", bytes(most));
+    entry.word("read_ahead_from", from);
+    let least = bytes(cache.read_ahead_least_blocks);
+    entry.integer("read_ahead_least_bytes", least);
+    entry.flag("keep_passing_sectors", cache.reads_free_blocks);
+}
+
+fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>) {
+    let is_on = cache.is_enabled && cache.fast_write != FastWrite::None;
+    let segment_bytes = (u64::from(cache.segment_blocks) * BLOCK_BYTES).max(BLOCK_BYTES);
+    let segments = u64::from(cache.write_segments.max(1));
+    entry.flag("write_cache", is_on);
+    entry.integer("write_cache_bytes", segment_bytes * segments);
+    entry.integer("write_cache_extents", segments);
+    entry.number("write_cache_high_share", 0.0);
+    entry.source("write_cache_high_share", "DiskSim writes as soon as it can");
+    entry.integer("destage_bytes", segment_bytes);
+    entry.number("destage_idle_ms", 0.0);
+    entry.flag(
+        "write_cache_appending_only",
+        cache.fast_write == FastWrite::Appending,
+    );
+    if cache.fast_write == FastWrite::Mixed {
+        differs.push(
+            "Fast write level 2: a write waits for room in the buffer, where DiskSim has whatever does not append wait"
+                .to_owned(),
+        );
+    }
+}
+
+/// What has no counterpart in the modelled drive, where the files use it.
+fn others(firmware: &Firmware) -> Vec<String> {
+    let cache = &firmware.cache;
+    let link = "the modelled link is taken only while data cross it";
+    let at_once = "the modelled drive stops reading ahead at the end of a sector";
+    let as_soon = "data cross the modelled link as soon as the platter gives them";
+    [
+        (
+            firmware.extra_write_disconnect_ms.is_some(),
+            "Extra write disconnect",
+            link,
+        ),
+        (
+            firmware.holds_bus_reading,
+            "Hold bus entire read xfer",
+            link,
+        ),
+        (
+            firmware.holds_bus_writing,
+            "Hold bus entire write xfer",
+            link,
+        ),
+        (firmware.never_disconnects, "Never disconnect", link),
+        (
+            firmware.read_disconnect != Default::default(),
+            "Read disconnect",
+            link,
+        ),
+        (
+            firmware.write_disconnect_ms != 0.0,
+            "Write disconnect overhead",
+            link,
+        ),
+        (
+            firmware.other_reselect_ms != 0.0,
+            "Other reselect overhead",
+            link,
+        ),
+        (
+            firmware.preseeking > 0,
+            "Preseeking level",
+            "the modelled arm moves when a command is done",
+        ),
+        (
+            cache.read_water_mark > 0.0,
+            "High (read) water mark",
+            as_soon,
+        ),
+        (
+            cache.write_water_mark > 0.0,
+            "Low (write) water mark",
+            as_soon,
+        ),
+        (cache.stops_in_sector, "Stop prefetch in sector", at_once),
+        (
+            cache.read_ahead_on_idle_hit,
+            "Read-ahead on idle hit",
+            "the modelled drive reads on after reads from the medium",
+        ),
+        (
+            cache.has_separate_write_segment,
+            "Use separate write segment",
+            "writes have a room of their own in the modelled buffer",
+        ),
+    ]
+    .into_iter()
+    .filter(|(is_used, ..)| *is_used)
+    .map(|(_, key, why)| format!("{key}: {why}"))
+    .collect()
+}

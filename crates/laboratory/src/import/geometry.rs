@@ -1,0 +1,206 @@
+//! Where the sectors are, and how the arm gets there.
+
+use super::entry::Entry;
+use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
+use diskperf_diskspecs::{Drive, Seek};
+
+/// Blocks of DiskSim.
+pub(super) const BLOCK_BYTES: u64 = 512;
+/// The most runs of sectors that an entry lists.
+const MOST_EXTENTS: usize = 1_000_000;
+
+/// Writes geometry and mechanics; how many zones or runs there are.
+pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Result<usize, String> {
+    let model = &drive.model;
+    entry.integer("sector_bytes", BLOCK_BYTES);
+    entry.integer("medium_sector_bytes", BLOCK_BYTES);
+    entry.integer("heads", u64::from(model.surfaces));
+    entry.integer("cylinders", u64::from(model.cylinders));
+    let zones = match &model.layout {
+        Layout::Zoned(layout) => {
+            write_zones(entry, layout, &rows_of(layout));
+            layout.zones().len()
+        }
+        Layout::Mapped(_) | Layout::Indexed(_) => {
+            let rows = extents(&model.layout)?;
+            entry.rows(
+                "extent_table",
+                "first sector, sectors, cylinder, head, first slot, sectors per track, start in revolutions",
+                &rows,
+            );
+            rows.len()
+        }
+    };
+    entry.gap();
+    write_seek(entry, &model.mechanics.seek);
+    entry.number("head_switch_ms", model.mechanics.head_switch_ms);
+    entry.number("write_settle_ms", model.mechanics.write_settle_ms);
+    entry.number("spindle_rpm", model.mechanics.rotation_rpm);
+    Ok(zones)
+}
+
+/// The rows of `zone_table`.
+pub(super) fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
+    let row = |zone: &Zone| {
+        vec![
+            f64::from(zone.first_cylinder),
+            f64::from(zone.last_cylinder),
+            f64::from(zone.sectors_per_track),
+            zone.offset,
+            zone.track_skew,
+            zone.cylinder_skew,
+            0.0,
+            zone.dead_sectors as f64,
+            spares(layout, zone),
+        ]
+    };
+    layout.zones().iter().map(row).collect()
+}
+
+/// Without a scheme, spares mean nothing.
+fn spares(layout: &ZonedLayout, zone: &Zone) -> f64 {
+    match layout.sparing() {
+        Sparing::None => 0.0,
+        _ => zone.spares as f64,
+    }
+}
+
+/// Writes the zones and what is in them.
+pub(super) fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
+    entry.word(
+        "track_order",
+        match layout.mapping() {
+            Mapping::Ascending => "cylinders",
+            Mapping::SerpentineByZone => "serpentine",
+            Mapping::SerpentineByCylinder => "serpentine_by_cylinder",
+        },
+    );
+    entry.word("sparing", sparing(layout.sparing()));
+    if layout.sparing() == Sparing::RangeEnd {
+        let cylinders = u64::from(layout.range_cylinders());
+        entry.integer("sparing_range_cylinders", cylinders);
+    }
+    entry.rows(
+        "zone_table",
+        "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares",
+        rows,
+    );
+    if layout.sparing() == Sparing::None {
+        return;
+    }
+    let numbered = || layout.zones().iter().enumerate();
+    let slips: Vec<Vec<f64>> = numbered()
+        .flat_map(|(number, zone)| zone.slips.iter().map(move |slip| (number, *slip)))
+        .map(|(number, slip)| vec![number as f64, slip as f64])
+        .collect();
+    entry.rows("slip_table", "zone, slip", &slips);
+    let defects: Vec<Vec<f64>> = numbered()
+        .flat_map(|(number, zone)| zone.defects.iter().map(move |pair| (number, *pair)))
+        .map(|(number, (bad, other))| vec![number as f64, bad as f64, other as f64])
+        .collect();
+    entry.rows("defect_table", "zone, defect, replacement", &defects);
+}
+
+fn sparing(of: Sparing) -> &'static str {
+    match of {
+        Sparing::None => "none",
+        Sparing::Tracks => "tracks",
+        Sparing::CylinderEnd => "cylinder_end",
+        Sparing::TrackEnd => "track_end",
+        Sparing::CylinderEndSlipOn => "cylinder_end_slipping",
+        Sparing::CylinderFront => "cylinder_front",
+        Sparing::CylinderFrontSlipOn => "cylinder_front_slipping",
+        Sparing::DiskEnd => "slipping",
+        Sparing::RangeEnd => "range",
+        Sparing::ZoneEnd => "zone",
+        Sparing::ZoneEndSlipOn => "zone_slipping",
+    }
+}
+
+/// Runs of neighbouring sectors of a layout that has no zones.
+fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
+    let (blocks, mut rows, mut block) = (layout.blocks(), Vec::new(), 0);
+    while block < blocks {
+        let spot = layout.spot(block).ok_or("a block has no place")?;
+        let run = run(layout, block, &spot);
+        if rows.len() == MOST_EXTENTS {
+            return Err(format!(
+                "its layout has more than {MOST_EXTENTS} runs of sectors, and an entry of the catalogue lists no more"
+            ));
+        }
+        rows.push(vec![
+            block as f64,
+            run as f64,
+            f64::from(spot.cylinder),
+            f64::from(spot.head),
+            f64::from(spot.sector),
+            f64::from(spot.sectors_per_track),
+            spot.angle,
+        ]);
+        block += run;
+    }
+    Ok(rows)
+}
+
+/// How many blocks from this one on lie side by side on its track.
+fn run(layout: &Layout, block: u64, first: &Spot) -> u64 {
+    let goes_on = |blocks: u64| {
+        let last = layout.spot(block + blocks - 1);
+        last.is_some_and(|last| {
+            (last.cylinder, last.head) == (first.cylinder, first.head)
+                && u64::from(last.sector) == u64::from(first.sector) + blocks - 1
+        })
+    };
+    // A track has no more, and places are all different: what ends where it should has no
+    // gap.
+    let (mut there, mut beyond) = (1, u64::from(first.sectors_per_track - first.sector) + 1);
+    while beyond - there > 1 {
+        let middle = (there + beyond) / 2;
+        match goes_on(middle) {
+            true => there = middle,
+            false => beyond = middle,
+        }
+    }
+    there
+}
+
+fn write_seek(entry: &mut Entry, seek: &Seek) {
+    match seek {
+        Seek::Constant { time_ms } => entry.number("seek_constant_ms", *time_ms),
+        Seek::ThreePoints {
+            single_ms,
+            average_ms,
+            full_ms,
+        } => {
+            entry.number("seek_minimum_ms", *single_ms);
+            entry.number("seek_average_ms", *average_ms);
+            entry.number("seek_maximum_ms", *full_ms);
+        }
+        Seek::Hpl {
+            values,
+            first_ten_ms: None,
+        } => {
+            let columns = "V1 to V6 of Hewlett-Packard's equation";
+            entry.rows("seek_hpl", columns, &[values.to_vec()]);
+        }
+        Seek::Hpl {
+            values: [v1, ..],
+            first_ten_ms: Some(_),
+        } => {
+            // The root bends between all distances up to where the line begins.
+            let last = (*v1).clamp(11.0, 100_000.0) as u32 + 1;
+            let distances = (1..=last).chain([last + 1]);
+            let rows: Vec<Vec<f64>> = distances
+                .map(|distance| vec![f64::from(distance), seek.time_ms(distance, u32::MAX)])
+                .collect();
+            entry.rows("seek_table", "cylinders, ms", &rows);
+        }
+        Seek::Table(table) => {
+            let points = table.points().iter();
+            let rows: Vec<Vec<f64>> = points
+                .map(|(cylinders, ms)| vec![f64::from(*cylinders), *ms])
+                .collect();
+            entry.rows("seek_table", "cylinders, ms", &rows);
+        }
+    }
+}

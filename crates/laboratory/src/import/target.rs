@@ -1,0 +1,61 @@
+//! Where entries go: all of them, or none.
+
+use crate::error::LaboratoryError;
+use crate::output::Output;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A directory that is to hold entries of a catalogue.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    to: &'a Path,
+    replace: bool,
+    /// By their path in the directory.
+    files: BTreeMap<String, String>,
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn new(to: &'a Path, replace: bool) -> Self {
+        Self {
+            to,
+            replace,
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a file; its path, with the directory's.
+    pub(super) fn add(&mut self, path: String, text: String) -> Result<String, String> {
+        let whole = self.to.join(&path);
+        if !self.replace && whole.symlink_metadata().is_ok() {
+            return Err(format!(
+                "{} is there already: --replace writes it anew, or give another directory",
+                whole.display()
+            ));
+        }
+        if self.files.insert(path, text).is_some() {
+            return Err(format!(
+                "two drives would both be {}: import them into two directories",
+                whole.display()
+            ));
+        }
+        Ok(whole.display().to_string())
+    }
+
+    /// Writes all files; none of them before each can be.
+    pub(super) fn write(self) -> Result<(), LaboratoryError> {
+        let mut outputs = Vec::new();
+        for (path, text) in &self.files {
+            let path = self.to.join(path);
+            let folder = path.parent().unwrap_or(self.to);
+            std::fs::create_dir_all(folder).map_err(|error| LaboratoryError::File {
+                reason: error.to_string(),
+                path: folder.to_owned(),
+            })?;
+            outputs.push((Output::open(&path)?, text));
+        }
+        for (output, text) in outputs {
+            output.write(text.as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Shingled tracks below the buffer: reads in pieces, writes to the media cache, and the
+//! cleaning of bands between commands.
+
+use super::super::mechanism::{Parts, Passing};
+use super::super::shingled::{Piece, Shingled, ShingledSpecification};
+use super::*;
+use crate::hardware::disk::device::DiskError;
+
+/// A media cache, and the arm as it goes there: the tracks at the outer edge of which hosts
+/// see nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Shingles {
+    pub(super) map: Shingled,
+    /// The same mechanism, whose first sectors are those of the cache.
+    cache: Mechanism,
+    idle: Time,
+    /// How long the arm has cleaned so far.
+    pub(super) cleaned: Time,
+}
+
+impl Shingles {
+    /// Of a disk whose first zone begins with as many dead sectors as the cache has.
+    pub(super) fn new(
+        of: &ShingledSpecification,
+        specification: &DiskSpecification,
+        sectors: u64,
+    ) -> Result<Self, DiskError> {
+        let mut mechanism = specification.mechanism.clone();
+        if let Some(first) = mechanism.layout.zones.first_mut() {
+            first.dead_sectors = 0;
+        }
+        mechanism.layout.sectors = Some(of.cache_sectors);
+        Ok(Self {
+            map: Shingled::new(*of, sectors),
+            cache: Mechanism::new(&mechanism, Turn::ZERO)?,
+            idle: Time((of.idle_ms * 1e6 + 0.5) as u64),
+            cleaned: Time::ZERO,
+        })
+    }
+}
+
+impl Disk {
+    /// Where a sector of the medium is, as hosts count it.
+    pub(super) fn place_of(&self, sector: u64) -> super::super::layout::Place {
+        let mut found = None;
+        if let Some(shingles) = &self.shingles {
+            shingles.map.pieces(extent(sector, sector + 1), |piece| {
+                if piece.cached {
+                    found = Some(shingles.cache.layout().locate(piece.first));
+                }
+            });
+        }
+        found.unwrap_or_else(|| self.mechanism.layout().locate(sector))
+    }
+
+    /// Reads sectors, as hosts count them, wherever they are.
+    pub(super) fn read_medium(
+        &mut self,
+        begins: Time,
+        access: &Access,
+        tell: impl FnMut(Passing),
+    ) -> Parts {
+        let Some(shingles) = &self.shingles else {
+            return self.mechanism.serve(begins, access, tell);
+        };
+        let of = extent(access.sector, access.sector + u64::from(access.sectors));
+        let mut pieces = Vec::new();
+        shingles.map.pieces(of, |piece| pieces.push(piece));
+        self.serve_pieces(begins, access, &pieces, tell)
+    }
+
+    /// Writes sectors, as hosts count them, to wherever they belong.
+    pub(super) fn write_medium(&mut self, begins: Time, access: &Access) -> Parts {
+        let Some(shingles) = &mut self.shingles else {
+            return self.mechanism.serve(begins, access, |_| ());
+        };
+        let of = extent(access.sector, access.sector + u64::from(access.sectors));
+        let mut pieces = Vec::new();
+        shingles.map.write(of, &mut |piece| pieces.push(piece));
+        self.serve_pieces(begins, access, &pieces, |_| ())
+    }
+
+    fn serve_pieces(
+        &mut self,
+        begins: Time,
+        access: &Access,
+        pieces: &[Piece],
+        mut tell: impl FnMut(Passing),
+    ) -> Parts {
+        let mut parts = Parts::default();
+        let last = pieces.len() - 1;
+        for (number, piece) in pieces.iter().enumerate() {
+            let access = Access {
+                sector: piece.first,
+                sectors: piece.sectors,
+                overhead: match number {
+                    0 => access.overhead,
+                    _ => Time::ZERO,
+                },
+                part_of_first: access.part_of_first && number == 0,
+                part_of_last: access.part_of_last && number == last,
+                write: access.write,
+            };
+            parts += self.serve_piece(begins + parts.total(), piece.cached, &access, &mut tell);
+        }
+        parts
+    }
+
+    fn serve_piece(
+        &mut self,
+        begins: Time,
+        cached: bool,
+        access: &Access,
+        tell: impl FnMut(Passing),
+    ) -> Parts {
+        let Some(shingles) = self.shingles.as_mut().filter(|_| cached) else {
+            return self.mechanism.serve(begins, access, tell);
+        };
+        let cache = &mut shingles.cache;
+        cache.set_spindle(*self.mechanism.spindle());
+        cache.place_arm(self.mechanism.cylinder(), self.mechanism.head());
+        let parts = cache.serve(begins, access, tell);
+        self.mechanism.place_arm(cache.cylinder(), cache.head());
+        parts
+    }
+
+    /// What the media cache has of whole sectors of the medium is of no use any more.
+    pub(super) fn forget_shingled(&mut self, of: Extent) {
+        let whole = extent(of.first.div_ceil(self.per_medium), of.end / self.per_medium);
+        if let Some(shingles) = self.shingles.as_mut().filter(|_| whole.first < whole.end) {
+            shingles.map.drop_cached(whole);
+        }
+    }
+
+    /// Whether a band has to be cleaned before sectors of the medium are written.
+    pub(super) fn must_clean(&self, (first, end): (u64, u64)) -> bool {
+        let shingles = self.shingles.as_ref();
+        shingles.is_some_and(|of| of.map.must_clean(extent(first, end)))
+    }
+
+    /// When bands are cleaned, if nothing else comes.
+    pub(super) fn cleans_at(&self) -> Option<Time> {
+        let shingles = self.shingles.as_ref()?;
+        let is_free = self.queue.is_empty() && self.ahead.is_none();
+        (is_free && shingles.map.is_dirty()).then(|| self.still_since + shingles.idle)
+    }
+
+    /// A step of cleaning.
+    pub(super) fn clean_now(&mut self, now: Time) -> Job {
+        let shingles = self.shingles.as_mut().expect("a disk with bands");
+        let step = shingles.map.next_step();
+        let access = Access {
+            sector: step.piece.first,
+            sectors: step.piece.sectors,
+            write: step.write,
+            ..Access::default()
+        };
+        let parts = self.serve_piece(now, step.piece.cached, &access, |_| ());
+        self.book(parts);
+        self.last_passed = (u64::MAX, now);
+        Job {
+            ends: now + parts.total(),
+            what: Work::Clean {
+                takes: parts.total(),
+            },
+        }
+    }
+
+    /// A step of cleaning is done.
+    pub(super) fn end_clean(&mut self, takes: Time) {
+        let shingles = self.shingles.as_mut().expect("a disk with bands");
+        shingles.map.step_done();
+        shingles.cleaned += takes;
+    }
+
+    /// How long the arm has cleaned so far.
+    pub(super) fn cleaned(&self) -> Time {
+        self.shingles.as_ref().map_or(Time::ZERO, |of| of.cleaned)
+    }
+
+    /// The sector where reading on has to stop: what the media cache has lies elsewhere.
+    pub(super) fn ahead_until(&self, from: u64, limit: u64) -> u64 {
+        let shingles = self.shingles.as_ref();
+        let cached = shingles.and_then(|of| of.map.first_cached(from));
+        cached.map_or(limit, |cached| limit.min(cached))
+    }
+
+    /// What the media cache has done, of a disk with shingled tracks.
+    pub fn shingled(&self) -> Option<&Shingled> {
+        self.shingles.as_ref().map(|of| &of.map)
+    }
+}

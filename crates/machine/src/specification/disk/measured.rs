@@ -1,0 +1,255 @@
+//! A disk as it was measured: zones or extents, skews and defects, seek times as a table.
+//! What `diskperf import` writes.
+
+use super::super::LONGEST_MS;
+use crate::catalogue::Reader;
+use crate::hardware::disk::layout::{
+    ExtentSpecification, LayoutSpecification, MOST_CYLINDERS, MOST_SECTORS_PER_TRACK,
+    MOST_SURFACES, Sparing, TrackOrder, ZoneSpecification,
+};
+use crate::hardware::disk::seek::SeekSpecification;
+use std::ops::RangeInclusive;
+
+/// Zones, in place of a data sheet.
+pub(super) const ZONE_TABLE: &str = "zone_table";
+/// Runs of sectors, in place of zones.
+pub(super) const EXTENT_TABLE: &str = "extent_table";
+
+/// Whether a layout was measured.
+pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
+    reader.has(ZONE_TABLE) || reader.has(EXTENT_TABLE)
+}
+
+type Columns = Vec<(&'static str, RangeInclusive<f64>)>;
+
+const CYLINDER: RangeInclusive<f64> = 0.0..=(MOST_CYLINDERS - 1) as f64;
+const PER_TRACK: RangeInclusive<f64> = 1.0..=MOST_SECTORS_PER_TRACK as f64;
+const ANGLE_REV: RangeInclusive<f64> = -1e6..=1e6;
+const SECTOR: RangeInclusive<f64> = 0.0..=1e15;
+
+fn zone_columns() -> Columns {
+    vec![
+        ("first cylinder", CYLINDER),
+        ("last cylinder", CYLINDER),
+        ("sectors per track", PER_TRACK),
+        ("origin in revolutions", ANGLE_REV),
+        ("track skew in revolutions", ANGLE_REV),
+        ("cylinder skew in revolutions", ANGLE_REV),
+        ("range skew in revolutions", ANGLE_REV),
+        ("dead sectors", SECTOR),
+        ("spares", SECTOR),
+    ]
+}
+
+fn extent_columns() -> Columns {
+    vec![
+        ("first sector", SECTOR),
+        ("sectors", PER_TRACK),
+        ("cylinder", CYLINDER),
+        ("head", 0.0..=f64::from(MOST_SURFACES - 1)),
+        ("first slot", 0.0..=f64::from(MOST_SECTORS_PER_TRACK - 1)),
+        ("sectors per track", PER_TRACK),
+        ("start in revolutions", ANGLE_REV),
+    ]
+}
+
+/// The layout.
+pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
+    let heads = 1..=u64::from(MOST_SURFACES);
+    let surfaces = reader.integer("heads", heads, "heads, each of a surface") as u32;
+    let zones = reader.rows(
+        ZONE_TABLE,
+        &zone_columns(),
+        "zones, from the outermost inwards",
+    );
+    let extents = reader.rows(
+        EXTENT_TABLE,
+        &extent_columns(),
+        "runs of neighbouring sectors of a track, by their first sector",
+    );
+    let last = zones.iter().map(|row| row[1]);
+    let last = last.chain(extents.iter().map(|row| row[2]));
+    let least = last.fold(0.0, f64::max) as u64 + 1;
+    let cylinders = reader.optional_integer(
+        "cylinders",
+        least..=u64::from(MOST_CYLINDERS),
+        "cylinders that the arm can go to; those of the table if absent",
+    );
+    let mut zones: Vec<ZoneSpecification> = zones.iter().map(|row| zone(row)).collect();
+    read_defects(reader, &mut zones);
+    let layout = LayoutSpecification {
+        surfaces,
+        cylinders: cylinders.unwrap_or(least) as u32,
+        order: read_order(reader),
+        sparing: read_sparing(reader),
+        zones,
+        extents: extents.iter().map(|row| extent(row)).collect(),
+        sectors: reader.optional_integer(
+            "medium_sectors",
+            1..=1 << 48,
+            "sectors of the medium that hosts see; all that the table has room for if absent",
+        ),
+    };
+    match crate::hardware::disk::layout::Layout::new(&layout) {
+        Ok(_) => layout,
+        Err(error) => {
+            let key = match layout.extents.is_empty() {
+                true => ZONE_TABLE,
+                false => EXTENT_TABLE,
+            };
+            reader.fail(key, &error.to_string());
+            super::one_sector()
+        }
+    }
+}
+
+fn zone(row: &[f64]) -> ZoneSpecification {
+    ZoneSpecification {
+        first_cylinder: row[0] as u32,
+        last_cylinder: row[1] as u32,
+        sectors_per_track: row[2] as u32,
+        origin_rev: row[3],
+        track_skew_rev: row[4],
+        cylinder_skew_rev: row[5],
+        range_skew_rev: row[6],
+        dead_sectors: row[7] as u64,
+        spares: row[8] as u64,
+        ..ZoneSpecification::default()
+    }
+}
+
+fn extent(row: &[f64]) -> ExtentSpecification {
+    ExtentSpecification {
+        first_sector: row[0] as u64,
+        sectors: row[1] as u32,
+        cylinder: row[2] as u32,
+        head: row[3] as u32,
+        first_slot: row[4] as u32,
+        sectors_per_track: row[5] as u32,
+        start_rev: row[6],
+    }
+}
+
+/// Slips and defects, each with the number of its zone.
+fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
+    const MOST_ZONES: f64 = 1e6;
+    let slips = reader.rows(
+        "slip_table",
+        &[("zone", 0.0..=MOST_ZONES), ("slip", SECTOR)],
+        "sectors, or tracks where spares are tracks, that are passed over, by the number of their zone",
+    );
+    let defects = reader.rows(
+        "defect_table",
+        &[
+            ("zone", 0.0..=MOST_ZONES),
+            ("defect", SECTOR),
+            ("replacement", SECTOR),
+        ],
+        "sectors, or tracks where spares are tracks, and what stands in for them, by the number of their zone",
+    );
+    let there = zones.len();
+    let lost = |rows: &[Vec<f64>]| rows.iter().any(|row| row[0] as usize >= there);
+    for (key, rows) in [("slip_table", &slips), ("defect_table", &defects)] {
+        if lost(rows) {
+            let allowed = format!("zones from 0 to {}", there.saturating_sub(1));
+            reader.fail_allowing(key, "there is no such zone", &allowed);
+            return;
+        }
+    }
+    for row in slips {
+        zones[row[0] as usize].slips.push(row[1] as u64);
+    }
+    for row in defects {
+        let defects = &mut zones[row[0] as usize].defects;
+        defects.push((row[1] as u64, row[2] as u64));
+    }
+}
+
+fn read_order(reader: &mut Reader<'_>) -> TrackOrder {
+    if !reader.has("track_order") {
+        return TrackOrder::Cylinders;
+    }
+    let orders = [
+        ("cylinders", TrackOrder::Cylinders),
+        ("serpentine", TrackOrder::Serpentine),
+        ("serpentine_by_cylinder", TrackOrder::SerpentineByCylinder),
+    ];
+    reader.choice("track_order", &orders, "how sectors fill the tracks")
+}
+
+/// The names of sparing schemes. That of ranges has the cylinders of one besides.
+const SPARINGS: [(&str, Sparing); 11] = [
+    ("none", Sparing::None),
+    ("tracks", Sparing::Tracks),
+    ("cylinder_end", Sparing::CylinderEnd),
+    ("track_end", Sparing::TrackEnd),
+    ("cylinder_end_slipping", Sparing::CylinderEndSlipping),
+    ("cylinder_front", Sparing::CylinderFront),
+    ("cylinder_front_slipping", Sparing::CylinderFrontSlipping),
+    ("slipping", Sparing::Slipping),
+    ("range", Sparing::Range { cylinders: 1 }),
+    ("zone", Sparing::Zone),
+    ("zone_slipping", Sparing::ZoneSlipping),
+];
+
+fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
+    if !reader.has("sparing") {
+        return Sparing::None;
+    }
+    match reader.choice("sparing", &SPARINGS, "where spare sectors are") {
+        Sparing::Range { .. } => Sparing::Range {
+            cylinders: reader.integer(
+                "sparing_range_cylinders",
+                1..=u64::from(MOST_CYLINDERS),
+                "cylinders that share their spares",
+            ) as u32,
+        },
+        other => other,
+    }
+}
+
+/// Seek times of another kind than a data sheet's three.
+pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
+    let time = -LONGEST_MS..=LONGEST_MS;
+    if reader.has("seek_table") {
+        let columns = [
+            ("cylinders", 1.0..=f64::from(MOST_CYLINDERS)),
+            ("ms", 0.0..=LONGEST_MS),
+        ];
+        let doc = "measured seek times, by ascending distance; linear in between";
+        let rows = reader.rows("seek_table", &columns, doc);
+        let points = rows.iter().map(|row| (row[0] as u32, row[1]));
+        return Some(SeekSpecification::Table {
+            points: points.collect(),
+        });
+    }
+    if reader.has("seek_constant_ms") {
+        let time_ms = reader.number("seek_constant_ms", 0.0..=LONGEST_MS, "any seek");
+        return Some(SeekSpecification::Constant { time_ms });
+    }
+    if !reader.has("seek_hpl") {
+        return None;
+    }
+    let columns = [
+        ("line from cylinders", 0.0..=f64::from(MOST_CYLINDERS)),
+        ("root constant in ms", time.clone()),
+        ("root factor in ms", time.clone()),
+        ("line constant in ms", time.clone()),
+        ("line factor in ms", time.clone()),
+        ("single cylinder in ms, or -1", time),
+    ];
+    let doc = "Hewlett-Packard's seek equation (Ruemmler and Wilkes 1994), V1 to V6, as one row";
+    let rows = reader.rows("seek_hpl", &columns, doc);
+    let [row] = rows.as_slice() else {
+        reader.fail_allowing("seek_hpl", "it has one row", "[[V1, V2, V3, V4, V5, V6]]");
+        return None;
+    };
+    Some(SeekSpecification::Hpl {
+        line_from_cylinders: row[0] as u32,
+        root_constant_ms: row[1],
+        root_factor_ms: row[2],
+        line_constant_ms: row[3],
+        line_factor_ms: row[4],
+        single_cylinder_ms: (row[5] != -1.0).then_some(row[5]),
+    })
+}

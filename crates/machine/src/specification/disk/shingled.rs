@@ -1,0 +1,58 @@
+//! Shingled tracks, as the catalogue describes them.
+
+use crate::catalogue::Reader;
+use crate::hardware::disk::shingled::ShingledSpecification;
+
+/// Reads the bands and the media cache of a drive that has them.
+pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<ShingledSpecification> {
+    if !reader.has("band_bytes") {
+        return None;
+    }
+    let medium = u64::from(medium_bytes);
+    let mut sectors = |key, least_bytes, most_bytes, doc| {
+        reader.integer(key, least_bytes..=most_bytes, doc) / medium
+    };
+    let band_sectors = sectors(
+        "band_bytes",
+        1 << 20,
+        1 << 32,
+        "shingled tracks that are only written together",
+    );
+    let cache_sectors = sectors(
+        "media_cache_bytes",
+        1 << 26,
+        1 << 40,
+        "tracks at the outer edge that take what is written at random, which hosts do not see",
+    );
+    let stream_sectors = sectors(
+        "band_stream_bytes",
+        4096,
+        1 << 32,
+        "writes that follow each other go to their bands, past the media cache, once they are as long",
+    );
+    let step_sectors = sectors(
+        "clean_step_bytes",
+        65_536,
+        1 << 32,
+        "what cleaning reads or writes before commands have a turn",
+    );
+    let map_extents = reader.integer(
+        "media_cache_extents",
+        4..=100_000_000,
+        "runs of sectors that the map of the media cache holds",
+    );
+    let idle_ms = reader.milliseconds(
+        "clean_idle_ms",
+        0.0..=1e6,
+        "how long the arm rests before bands are cleaned",
+    ) as f64
+        / 1e6;
+    Some(ShingledSpecification {
+        band_sectors: band_sectors as u32,
+        cache_sectors,
+        map_extents: map_extents as u32,
+        idle_ms,
+        stream_sectors: stream_sectors as u32,
+        step_sectors: step_sectors as u32,
+    })
+}
