@@ -200,6 +200,7 @@ pub fn is_of_drive(stage: Stage) -> bool {
             | Stage::MissedRevolution(_)
             | Stage::MediaTransfer
             | Stage::Destage
+            | Stage::Cleaning
             | Stage::Device
     )
 }

@@ -57,7 +57,7 @@ pub enum Stage {
     BusTransfer,
     /// Served from a controller's cache, or a drive's.
     CacheHit,
-    /// Waiting until what a drive's cache holds is on the medium.
+    /// Waiting until what a drive's cache holds is on the medium: for a flush, or for room.
     Destage,
     /// Flash being read.
     FlashRead,

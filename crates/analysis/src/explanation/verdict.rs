@@ -106,6 +106,11 @@ fn quantum(account: &Account) -> Option<String> {
             "missed revolutions",
             spent(|one| matches!(one, Stage::MissedRevolution(_))),
         ),
+        (
+            "writing from the drive's buffer",
+            spent(|one| one == Stage::Destage),
+        ),
+        ("cleaning of bands", spent(|one| one == Stage::Cleaning)),
         ("the drive idle", drive.idle.0 as f64),
     ];
     let elapsed = account.elapsed.0.max(1) as f64;

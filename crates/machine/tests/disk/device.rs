@@ -286,7 +286,7 @@ fn a_burst_of_writes_fills_the_buffer_first() {
     assert!((3_000_000..7_000_000).contains(&mean), "{mean}");
     assert!(
         late.iter()
-            .any(|one| one.stage(Stage::BufferWait) > 1_000_000)
+            .any(|one| one.stage(Stage::Destage) > 1_000_000)
     );
 }
 

@@ -42,7 +42,7 @@ impl Disk {
     ) {
         let request = &mut requests[id];
         let crossing = self.link.cross(now, request.sectors);
-        mark_cleaning(request, Stage::BufferWait, (now, cleaned));
+        mark_cleaning(request, Stage::Destage, (now, cleaned));
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let of = extent(request.sector, request.end());
