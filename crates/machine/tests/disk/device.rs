@@ -284,10 +284,7 @@ fn a_burst_of_writes_fills_the_buffer_first() {
     let late = &slow[100..];
     let mean = late.iter().map(|one| one.took.0).sum::<u64>() / late.len() as u64;
     assert!((3_000_000..7_000_000).contains(&mean), "{mean}");
-    assert!(
-        late.iter()
-            .any(|one| one.stage(Stage::Destage) > 1_000_000)
-    );
+    assert!(late.iter().any(|one| one.stage(Stage::Destage) > 1_000_000));
 }
 
 /// Case 18: an unaligned write of 512e takes exactly a revolution more.

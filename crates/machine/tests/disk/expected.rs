@@ -10,144 +10,71 @@ use diskperf_machine::hardware::disk::spindle::Turn;
 use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};
 use diskperf_machine::specification::Specification;
 use diskperf_sim::{Stream, Streams, Time};
+use serde::Deserialize;
 
 const SEED: u64 = 17;
 const WRITE: Operation = Operation::Write { fua: false };
 const BYTES: u64 = 4096;
 
-/// A value that is expected of a drive.
-struct Expected {
-    drive: &'static str,
-    what: What,
-    value: f64,
-    /// The share by which it may be missed.
-    tolerance: f64,
+/// What is expected of a drive: a file of `catalogue/expected`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expectations {
+    drive: String,
+    value: Vec<Expected>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    what: What,
+    #[serde(default = "one")]
+    depth: u64,
+    expected: f64,
+    tolerance_share: f64,
+    source: String,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum What {
-    /// 4 KiB at random, at depth 1, in ms.
+    /// 4 KiB at random, the mean time between completions.
     RandomReadMs,
-    /// Reads of a mebibyte, one behind the other, in MB/s; at the outside, or inside.
-    SequentialMbPerS { inside: bool },
+    /// Reads of a mebibyte, one behind the other, at the outside.
+    SequentialReadOuterMbPerS,
+    /// The same inside.
+    SequentialReadInnerMbPerS,
     /// The same of writes, in the steady state.
     SequentialWriteMbPerS,
-    /// 4 KiB behind the last ones, each followed by a flush, in ms.
+    /// 4 KiB behind the last ones, each followed by a flush.
     AppendedSyncMs,
-    /// 4 KiB anywhere, each followed by a flush, in ms.
+    /// 4 KiB anywhere, each followed by a flush.
     RandomSyncMs,
-    /// 4 KiB written at random after idle: the first hundred, each, in ms.
+    /// 4 KiB written at random after idle: the first hundred, each.
     WriteAfterIdleMs,
+    /// 4 KiB written at random when the map of the media cache is full.
+    WriteMapFullMs,
 }
 
 use What::*;
 
-const T_7200: f64 = 60e3 / 7200.0;
-const T_10K: f64 = 6.0;
-
-/// B0 / (T (1 + skew)), at the middle of the outermost of 24 zones, in MB/s.
-const fn outer(track_bytes: f64, turn_ms: f64, inner: f64) -> f64 {
-    track_bytes / turn_ms / 1e3 * (1.0 - (1.0 - inner) / 48.0)
+fn expectations() -> Vec<Expectations> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalogue/expected");
+    let entries = std::fs::read_dir(folder).expect("the catalogue");
+    let mut all: Vec<Expectations> = entries
+        .map(|entry| {
+            let path = entry.expect("a file").path();
+            let text = std::fs::read_to_string(&path).expect("text");
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        })
+        .collect();
+    all.sort_by(|one, other| one.drive.cmp(&other.drive));
+    all
 }
-
-/// The same of the innermost.
-const fn inner(track_bytes: f64, turn_ms: f64, inner: f64) -> f64 {
-    track_bytes / turn_ms / 1e3 * (inner + (1.0 - inner) / 48.0)
-}
-
-const fn of(drive: &'static str, what: What, value: f64, tolerance: f64) -> Expected {
-    Expected {
-        drive,
-        what,
-        value,
-        tolerance,
-    }
-}
-
-/// Random times are those of section 4.1, overhead 0.2 + seek + T/2 + transfer, with data
-/// sheets' seeks, which are means over tracks: those over sectors are shorter by up to a
-/// twentieth of the stroke's part (expectation 6).
-const EXPECTED: [Expected; 18] = [
-    of(
-        "sata-7200",
-        RandomReadMs,
-        0.2 + 8.0 + T_7200 / 2.0 + 0.03,
-        0.03,
-    ),
-    of(
-        "sata-7200",
-        SequentialMbPerS { inside: false },
-        outer(2.2e6, T_7200 * 1.15, 0.48),
-        0.02,
-    ),
-    of(
-        "sata-7200",
-        SequentialMbPerS { inside: true },
-        inner(2.2e6, T_7200 * 1.15, 0.48),
-        0.02,
-    ),
-    of(
-        "sata-7200",
-        SequentialWriteMbPerS,
-        outer(2.2e6, T_7200 * 1.15, 0.48),
-        0.03,
-    ),
-    of("sata-7200", AppendedSyncMs, T_7200, 0.01),
-    of(
-        "sata-7200",
-        RandomSyncMs,
-        0.06 + 8.5 + T_7200 / 2.0 + 0.05,
-        0.03,
-    ),
-    of("sata-7200", WriteAfterIdleMs, 0.03 + 0.0074, 0.05),
-    of("sata-consumer", RandomReadMs, 12.9, 0.03),
-    of(
-        "sata-consumer",
-        SequentialMbPerS { inside: false },
-        outer(1.9e6, T_7200 * 1.2, 0.48),
-        0.02,
-    ),
-    of(
-        "sata-consumer",
-        SequentialMbPerS { inside: true },
-        inner(1.9e6, T_7200 * 1.2, 0.48),
-        0.02,
-    ),
-    of(
-        "sata-consumer",
-        SequentialWriteMbPerS,
-        outer(1.9e6, T_7200 * 1.2, 0.48),
-        0.03,
-    ),
-    of("sata-consumer", AppendedSyncMs, T_7200, 0.01),
-    of(
-        "sata-consumer",
-        RandomSyncMs,
-        0.06 + 9.5 + T_7200 / 2.0 + 0.05,
-        0.03,
-    ),
-    of("sata-consumer", WriteAfterIdleMs, 0.03 + 0.0074, 0.05),
-    of("sas-10k", RandomReadMs, 7.0, 0.03),
-    of(
-        "sas-10k",
-        SequentialMbPerS { inside: false },
-        outer(836e3, T_10K * 1.17, 0.62),
-        0.02,
-    ),
-    of(
-        "sas-10k",
-        SequentialMbPerS { inside: true },
-        inner(836e3, T_10K * 1.17, 0.62),
-        0.02,
-    ),
-    // Nothing is kept, so a flush has nothing to do.
-    of(
-        "sas-10k",
-        RandomSyncMs,
-        0.4 + 4.4 + T_10K / 2.0 + 0.05,
-        0.03,
-    ),
-];
 
 fn specification(drive: &str) -> DiskSpecification {
     set(drive, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -244,18 +171,17 @@ impl Host {
     }
 }
 
-fn found(specification: &DiskSpecification, what: What) -> f64 {
+fn found(specification: &DiskSpecification, (what, depth): (What, u64)) -> f64 {
     let mut host = Host::new(specification);
     let mut draws = Streams::new(SEED).stream("synced");
     let blocks = host.blocks();
     let mebibytes = 400;
     match what {
-        RandomReadMs => host.random_ms(Operation::Read, 1, (100, 8000)),
-        SequentialMbPerS { inside } => {
-            let first = if inside {
-                blocks - 256 * (mebibytes + 1)
-            } else {
-                0
+        RandomReadMs => host.random_ms(Operation::Read, depth, (500, 8000)),
+        SequentialReadOuterMbPerS | SequentialReadInnerMbPerS => {
+            let first = match what {
+                SequentialReadInnerMbPerS => blocks - 256 * (mebibytes + 1),
+                _ => 0,
             };
             host.one(Operation::Read, first, 256);
             let begun = host.now;
@@ -285,6 +211,12 @@ fn found(specification: &DiskSpecification, what: What) -> f64 {
             }
             host.now.millis() / count as f64
         }
+        WriteMapFullMs => {
+            let bands = specification.shingled.expect("a disk with a media cache");
+            // The map, what the buffer takes, and one by one.
+            let before = u64::from(bands.map_extents) + 2000;
+            host.random_ms(WRITE, 32, (before, 200))
+        }
         WriteAfterIdleMs => {
             host.random_ms(Operation::Read, 1, (1, 10));
             host.wait();
@@ -301,20 +233,31 @@ fn found(specification: &DiskSpecification, what: What) -> f64 {
 #[test]
 fn drives_do_what_is_expected_of_them() {
     println!("seed {SEED}");
+    let all = expectations();
+    assert!(all.len() >= 4, "{} drives", all.len());
     let mut missed = Vec::new();
-    for expected in &EXPECTED {
-        let found = found(&specification(expected.drive), expected.what);
-        let by = found / expected.value - 1.0;
-        let line = format!(
-            "{} {:?}: {found:.4} for {:.4}, {:+.1} %",
-            expected.drive,
-            expected.what,
-            expected.value,
-            by * 100.0
-        );
-        println!("{line}");
-        if by.abs() > expected.tolerance {
-            missed.push(line);
+    for of in &all {
+        for expected in &of.value {
+            let mut specification = specification(&of.drive);
+            if expected.depth > 1 {
+                // Waiting is without limit in theory.
+                specification.queue.age_limit_ms = None;
+            }
+            let found = found(&specification, (expected.what, expected.depth));
+            let by = found / expected.expected - 1.0;
+            let line = format!(
+                "{} {:?} at {}: {found:.4} for {:.4}, {:+.1} %: {}",
+                of.drive,
+                expected.what,
+                expected.depth,
+                expected.expected,
+                by * 100.0,
+                expected.source
+            );
+            println!("{line}");
+            if by.abs() > expected.tolerance_share {
+                missed.push(line);
+            }
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
