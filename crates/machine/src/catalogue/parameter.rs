@@ -142,6 +142,8 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("tracks_per_band", "tracks"),
     ("cache_segments", "segments"),
     ("write_cache_extents", "extents"),
+    ("media_cache_extents", "extents"),
+    ("medium_sectors", "sectors"),
 ];
 
 /// The unit that a key's name carries; empty if it carries none.

@@ -116,6 +116,18 @@ fn disk(reader: &mut Reader<'_>) -> Geometry {
     ] {
         reader.integer(key, 1..=u64::MAX, "how much or how many");
     }
+    if reader.has("band_bytes") {
+        for key in [
+            "band_bytes",
+            "media_cache_bytes",
+            "media_cache_extents",
+            "band_stream_bytes",
+            "clean_step_bytes",
+        ] {
+            reader.integer(key, 1..=u64::MAX, "shingled tracks");
+        }
+        reader.milliseconds("clean_idle_ms", 0.0..=1e6, "shingled tracks");
+    }
     reader.number("outer_track_bytes", 1.0..=1e9, "data of a track");
     for key in [
         "inner_rate_share",
