@@ -44,3 +44,26 @@ pub struct Record {
     /// 0, or the errno that the request completed with.
     pub errno: u16,
 }
+
+impl Record {
+    /// A read of nothing at a moment, for a form to fill in.
+    pub(crate) fn at(issued_ns: u64) -> Self {
+        Self {
+            issued_ns,
+            completed_ns: None,
+            think_ns: None,
+            operation: Operation::Read,
+            fua: false,
+            sync: false,
+            device: DeviceIndex(0),
+            offset_bytes: 0,
+            length_bytes: 0,
+            errno: 0,
+        }
+    }
+
+    /// Nanoseconds from issue to completion, where the trace has them.
+    pub fn response_ns(&self) -> Option<u64> {
+        self.completed_ns.map(|at| at - self.issued_ns)
+    }
+}

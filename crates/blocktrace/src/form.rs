@@ -1,0 +1,220 @@
+//! The forms of traces that there are.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A form of trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Form {
+    /// fio's iolog, version 2.
+    FioIolog2,
+    /// fio's iolog, version 3, with times.
+    FioIolog3,
+    /// What `blkparse` prints.
+    Blkparse,
+    /// The binary files of `blktrace`, versions 7 and 8, one file of one processor.
+    Blktrace,
+    /// The kernel's block events as text, as `trace-cmd report` and tracefs have it.
+    Ftrace,
+    /// Microsoft Research Cambridge, 2007.
+    Msr,
+    /// The Storage Performance Council's, of the UMass repository.
+    Spc,
+    /// Systor 2017: VDI at a LUN each.
+    Systor17,
+    /// Alibaba 2020.
+    Alibaba,
+    /// Tencent 2018.
+    Tencent,
+    /// CloudPhysics, binary, versions 1 and 2 of vscsiStats.
+    VscsiBinary,
+    /// CloudPhysics, as text.
+    VscsiCsv,
+    /// DiskSim's ASCII form, in ms.
+    DiskSim,
+    /// DiskSim's closed-loop `validate` form.
+    Validate,
+    /// Hewlett-Packard's SRT 1.3.
+    Srt,
+    /// MQSim's, in whole units of time.
+    MqSim,
+    /// Comma-separated values whose columns are named.
+    Csv,
+}
+
+impl Form {
+    /// All forms.
+    pub const ALL: [Self; 17] = [
+        Self::FioIolog2,
+        Self::FioIolog3,
+        Self::Blkparse,
+        Self::Blktrace,
+        Self::Ftrace,
+        Self::Msr,
+        Self::Spc,
+        Self::Systor17,
+        Self::Alibaba,
+        Self::Tencent,
+        Self::VscsiBinary,
+        Self::VscsiCsv,
+        Self::DiskSim,
+        Self::Validate,
+        Self::Srt,
+        Self::MqSim,
+        Self::Csv,
+    ];
+
+    /// The name by which it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FioIolog2 => "fio-iolog-2",
+            Self::FioIolog3 => "fio-iolog-3",
+            Self::Blkparse => "blkparse",
+            Self::Blktrace => "blktrace",
+            Self::Ftrace => "ftrace",
+            Self::Msr => "msr",
+            Self::Spc => "spc",
+            Self::Systor17 => "systor17",
+            Self::Alibaba => "alibaba",
+            Self::Tencent => "tencent",
+            Self::VscsiBinary => "vscsi-binary",
+            Self::VscsiCsv => "vscsi-csv",
+            Self::DiskSim => "disksim",
+            Self::Validate => "validate",
+            Self::Srt => "srt",
+            Self::MqSim => "mqsim",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// Whether its records are bytes and not lines.
+    pub const fn is_binary(self) -> bool {
+        matches!(self, Self::Blktrace | Self::VscsiBinary | Self::Srt)
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Form {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|form| form.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|form| form.name()).collect();
+            format!("there is no form `{name}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// What a form without a unit of its own counts its times in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Picoseconds.
+    Picoseconds,
+}
+
+impl TimeUnit {
+    /// Digits of a decimal number that are left of nanoseconds' point; negative of
+    /// picoseconds.
+    pub(crate) const fn digits_of_ns(self) -> i32 {
+        match self {
+            Self::Seconds => 9,
+            Self::Milliseconds => 6,
+            Self::Microseconds => 3,
+            Self::Nanoseconds => 0,
+            Self::Picoseconds => -3,
+        }
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Ok(match name {
+            "s" => Self::Seconds,
+            "ms" => Self::Milliseconds,
+            "us" => Self::Microseconds,
+            "ns" => Self::Nanoseconds,
+            "ps" => Self::Picoseconds,
+            _ => {
+                return Err(format!(
+                    "`{name}` is no unit of time; there are s, ms, us, ns, ps"
+                ));
+            }
+        })
+    }
+}
+
+/// Which columns of comma-separated values are what, from 1: `time_us=1,op=3,offset=4,length=5`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The time of issue, and its unit.
+    pub(crate) time: (usize, TimeUnit),
+    pub(crate) operation: usize,
+    /// The address, and how many bytes one of it has.
+    pub(crate) offset: (usize, u64),
+    /// The length, and how many bytes one of it has.
+    pub(crate) length: (usize, u64),
+    /// The response time, and its unit.
+    pub(crate) response: Option<(usize, TimeUnit)>,
+    pub(crate) device: Option<usize>,
+}
+
+impl FromStr for Columns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut time, mut operation, mut offset, mut length) = (None, None, None, None);
+        let (mut response, mut device) = (None, None);
+        for part in text.split(',') {
+            let (name, number) = part.split_once('=').ok_or_else(|| usage(part))?;
+            let column: usize = number.trim().parse().map_err(|_| usage(part))?;
+            if column == 0 {
+                return Err(format!("`{part}`: columns count from 1"));
+            }
+            let unit = |prefix: &str| name.trim().strip_prefix(prefix).map(TimeUnit::from_str);
+            match name.trim() {
+                "op" => operation = Some(column),
+                "offset" => offset = Some((column, 1)),
+                "sector" => offset = Some((column, 512)),
+                "length" => length = Some((column, 1)),
+                "sectors" => length = Some((column, 512)),
+                "device" => device = Some(column),
+                _ => match (unit("time_"), unit("response_")) {
+                    (Some(unit), _) => time = Some((column, unit?)),
+                    (_, Some(unit)) => response = Some((column, unit?)),
+                    (None, None) => return Err(usage(part)),
+                },
+            }
+        }
+        let missing = |what: &str| format!("`{text}` names no {what}; {USAGE}");
+        Ok(Self {
+            time: time.ok_or_else(|| missing("time"))?,
+            operation: operation.ok_or_else(|| missing("op"))?,
+            offset: offset.ok_or_else(|| missing("offset or sector"))?,
+            length: length.ok_or_else(|| missing("length or sectors"))?,
+            response,
+            device,
+        })
+    }
+}
+
+const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, as time_us=1,op=3,offset=4,length=5";
+
+fn usage(part: &str) -> String {
+    format!("`{part}` names no column; {USAGE}")
+}

@@ -1,0 +1,84 @@
+//! fio's iologs, versions 2 and 3.
+
+use super::{Context, Said, number, time, words, wrong};
+use crate::record::{Operation, Record};
+
+/// An iolog while it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FioIolog {
+    has_times: bool,
+    /// What `wait` of version 2 has come to.
+    waited_ns: u64,
+    began: bool,
+}
+
+impl FioIolog {
+    /// Of version 3 if `has_times`.
+    pub(crate) fn new(has_times: bool) -> Self {
+        Self {
+            has_times,
+            ..Self::default()
+        }
+    }
+
+    /// What a line says.
+    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+        if line.starts_with(b"fio version ") {
+            if self.began {
+                return Err(
+                    "a second header: fio appends to a log that is there; cut the file in two"
+                        .to_owned(),
+                );
+            }
+            self.began = true;
+            return Ok(Said::Other);
+        }
+        let (found, count) = words::<5>(line);
+        let (at_ns, [file, what, offset, length]) = match self.has_times {
+            true => (
+                Some(time("a time in microseconds", found[0], 3)?),
+                [found[1], found[2], found[3], found[4]],
+            ),
+            false => (None, [found[0], found[1], found[2], found[3]]),
+        };
+        let wanted = usize::from(self.has_times);
+        let operation = match (what, count - wanted.min(count)) {
+            (b"add" | b"open" | b"close", 2) => return Ok(Said::Other),
+            (b"wait", 3 | 4) if !self.has_times => {
+                // Documented as us since the last one; fio sleeps until so many ms from its
+                // start.
+                let until_ns = super::bytes("a time in ms", offset, 1_000_000)?;
+                self.waited_ns = self.waited_ns.max(until_ns);
+                return Ok(Said::Other);
+            }
+            (b"read", 4) => Operation::Read,
+            (b"write", 4) => Operation::Write,
+            (b"sync" | b"datasync", 2..=4) => Operation::Flush,
+            (b"trim", 4) => Operation::Discard,
+            (b"read" | b"write" | b"trim", count) => {
+                return Err(format!(
+                    "{count} words: FILE {} OFFSET LENGTH is wanted, with no blank in FILE",
+                    String::from_utf8_lossy(what)
+                ));
+            }
+            _ => {
+                return Err(wrong(
+                    "add, open, close, read, write, sync, datasync, trim or wait",
+                    what,
+                ));
+            }
+        };
+        let is_flush = operation == Operation::Flush;
+        let of = |what, word: &[u8]| match is_flush {
+            true => Ok(0),
+            false => number(what, word),
+        };
+        Ok(Said::Request(Record {
+            operation,
+            device: context.device(file),
+            offset_bytes: of("an offset in bytes", offset)?,
+            length_bytes: of("a length in bytes", length)?,
+            ..Record::at(at_ns.unwrap_or(self.waited_ns))
+        }))
+    }
+}

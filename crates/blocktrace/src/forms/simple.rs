@@ -1,0 +1,127 @@
+//! Forms of one line for each request, in which nothing depends on other lines: MSR, SPC,
+//! Systor '17, Alibaba, Tencent.
+
+use super::{Context, SECTOR_BYTES, Said, bytes, fields, number, time, wrong};
+use crate::form::Form;
+use crate::record::{Operation, Record};
+
+/// One of these forms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Simple(pub(crate) Form);
+
+/// Windows' ticks of 100 ns.
+const TICK_NS: u64 = 100;
+/// Windows' ticks from 1601 to 1970, from which others count.
+const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
+
+impl Simple {
+    /// What a line says.
+    #[inline]
+    pub(crate) fn line(self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+        match self.0 {
+            Form::Msr => msr(line, context),
+            Form::Spc => spc(line, context),
+            Form::Systor17 => systor17(line, context),
+            Form::Alibaba => alibaba(line, context),
+            _ => tencent(line, context),
+        }
+    }
+}
+
+fn operation(word: &[u8]) -> Result<Operation, String> {
+    match word {
+        b"R" | b"r" | b"Read" | b"read" => Ok(Operation::Read),
+        b"W" | b"w" | b"Write" | b"write" => Ok(Operation::Write),
+        _ => Err(wrong("a read or a write", word)),
+    }
+}
+
+/// `128166400000000000,web,0,Write,8192,4096,1500`: ticks, host, disk, what, bytes, bytes, ticks.
+fn msr(line: &[u8], context: &mut Context) -> Result<Said, String> {
+    let [ticks, host, disk, what, offset, length, response] = fields(line)?;
+    let ticks = number("a time in ticks of 100 ns", ticks)?;
+    let since_1970 = ticks
+        .checked_sub(TICKS_TO_1970)
+        .ok_or("a time before 1970: Windows counts ticks of 100 ns from 1601")?;
+    let issued_ns = since_1970
+        .checked_mul(TICK_NS)
+        .ok_or("a time beyond 2554")?;
+    let response_ns = bytes("a response time in ticks", response, TICK_NS)?;
+    let name = [host, b".", disk].concat();
+    Ok(Said::Request(Record {
+        completed_ns: issued_ns.checked_add(response_ns),
+        device: context.device(&name),
+        operation: operation(what)?,
+        offset_bytes: number("an offset in bytes", offset)?,
+        length_bytes: number("a length in bytes", length)?,
+        ..Record::at(issued_ns)
+    }))
+}
+
+/// `0,20941264,8192,W,0.551706`: unit, sector, bytes, what, seconds.
+fn spc(line: &[u8], context: &mut Context) -> Result<Said, String> {
+    let [unit, sector, length, what, seconds] = fields(line)?;
+    Ok(Said::Request(Record {
+        device: context.device(unit),
+        operation: operation(what)?,
+        offset_bytes: bytes("a sector", sector, SECTOR_BYTES)?,
+        length_bytes: number("a length in bytes", length)?,
+        ..Record::at(time("a time in seconds", seconds, 9)?)
+    }))
+}
+
+/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, seconds, what, LUN, bytes, bytes.
+fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
+    let [seconds, response, what, lun, offset, length] = fields(line)?;
+    if seconds == b"Timestamp" {
+        return Ok(Said::Other);
+    }
+    if what.is_empty() {
+        return Ok(context.drop("without an answer, and so without what it was"));
+    }
+    let issued_ns = time("a time in seconds", seconds, 9)?;
+    let response_ns = match response {
+        b"" => None,
+        word => Some(time("a response time in seconds", word, 9)?),
+    };
+    Ok(Said::Request(Record {
+        completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
+        device: context.device(lun),
+        operation: operation(what)?,
+        offset_bytes: number("an offset in bytes", offset)?,
+        length_bytes: number("a length in bytes", length)?,
+        ..Record::at(issued_ns)
+    }))
+}
+
+/// `12,W,126976,4096,1577808000000411`: device, what, bytes, bytes, microseconds.
+fn alibaba(line: &[u8], context: &mut Context) -> Result<Said, String> {
+    let [device, what, offset, length, us] = fields(line)?;
+    if device == b"device_id" {
+        return Ok(Said::Other);
+    }
+    Ok(Said::Request(Record {
+        device: context.device(device),
+        operation: operation(what)?,
+        offset_bytes: number("an offset in bytes", offset)?,
+        length_bytes: number("a length in bytes", length)?,
+        ..Record::at(time("a time in microseconds", us, 3)?)
+    }))
+}
+
+/// `1538323200,4096,8,1,1283`: seconds, sector, sectors, 0 or 1, volume.
+fn tencent(line: &[u8], context: &mut Context) -> Result<Said, String> {
+    let [seconds, sector, sectors, what, volume] = fields(line)?;
+    let operation = match what {
+        b"0" => Operation::Read,
+        b"1" => Operation::Write,
+        _ => return Err(wrong("0 for a read or 1 for a write", what)),
+    };
+    Ok(Said::Request(Record {
+        device: context.device(volume),
+        operation,
+        offset_bytes: bytes("a sector", sector, SECTOR_BYTES)?,
+        length_bytes: bytes("a number of sectors", sectors, SECTOR_BYTES)?,
+        ..Record::at(time("a time in whole seconds", seconds, 9)?)
+    }))
+}

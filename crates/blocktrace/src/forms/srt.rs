@@ -1,0 +1,79 @@
+//! Hewlett-Packard's SRT 1.3: a header of text, then records of big-endian words.
+
+use super::{Context, Said};
+use crate::record::{Operation, Record};
+use std::collections::BTreeMap;
+
+/// The longest header.
+pub(crate) const LONGEST_HEADER: usize = 60 << 10;
+/// What every trace begins with.
+pub(crate) const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
+
+/// Words of a record up to its flags and what is behind them.
+const LEAST_WORDS: usize = 13;
+const MOST_WORDS: usize = 64;
+
+/// A trace, by its header.
+#[derive(Clone, Debug)]
+pub(crate) struct Srt {
+    /// Bytes of a sector, by disk.
+    sector_bytes: BTreeMap<u32, u64>,
+}
+
+impl Srt {
+    /// By the text before the form feed.
+    pub(crate) fn of(header: &str) -> Self {
+        let mut sector_bytes = BTreeMap::new();
+        let mut disk = None;
+        for line in header.lines() {
+            if let Some((number, _)) = line.split_once("->") {
+                disk = number.trim().trim_start_matches('{').trim().parse().ok();
+            }
+            if let (Some(disk), Some((_, size))) = (disk, line.split_once("sectorsize")) {
+                let digits: String = size.chars().filter(char::is_ascii_digit).collect();
+                if let Ok(size) = digits.parse() {
+                    sector_bytes.insert(disk, size);
+                }
+            }
+        }
+        Self { sector_bytes }
+    }
+
+    /// Bytes of a record, by its first word.
+    ///
+    /// # Errors
+    ///
+    /// No record has so many.
+    pub(crate) fn record_bytes(&self, first: &[u8]) -> Result<usize, String> {
+        let bytes = u32::from_be_bytes([0, 1, 2, 3].map(|of| first[of])) as usize;
+        let legal = (4 * LEAST_WORDS..=4 * MOST_WORDS).contains(&bytes) && bytes.is_multiple_of(4);
+        legal
+            .then_some(bytes)
+            .ok_or_else(|| format!("a record of {bytes} bytes; records have 52 to 256"))
+    }
+
+    /// What a record says.
+    pub(crate) fn record(&self, record: &[u8], context: &mut Context) -> Result<Said, String> {
+        let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|of| record[4 * at + of]));
+        let (seconds, us, stop_us) = (word(2), word(3), word(5));
+        let issued_ns = u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000;
+        let device = word(8);
+        let disk = device >> 8 & 0xff;
+        let size = self.sector_bytes.get(&disk).copied().unwrap_or(512);
+        let flags = word(11);
+        let name = format!("{disk}.{}", device & 0xff);
+        let offset = u64::from(word(7)).checked_mul(size);
+        Ok(Said::Request(Record {
+            operation: match flags & 1 {
+                1 => Operation::Read,
+                _ => Operation::Write,
+            },
+            sync: flags >> 24 & 1 == 1,
+            completed_ns: Some(issued_ns + u64::from(stop_us) * 1000),
+            device: context.device(name.as_bytes()),
+            offset_bytes: offset.ok_or("a sector that no disk has")?,
+            length_bytes: u64::from(word(6)),
+            ..Record::at(issued_ns)
+        }))
+    }
+}

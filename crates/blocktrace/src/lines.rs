@@ -1,0 +1,116 @@
+//! Lines, or pieces of bytes, of an input that may be compressed, in constant memory.
+
+use flate2::bufread::MultiGzDecoder;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// The longest line of a trace: whoever has a longer one has another kind of file.
+const LONGEST_LINE: usize = 64 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What a trace is read from.
+pub(crate) struct Input {
+    reader: BufReader<Box<dyn Read + Send>>,
+    line: Vec<u8>,
+    /// Where the next line begins.
+    byte: u64,
+    number: u64,
+}
+
+/// A line or a piece that was read.
+pub(crate) enum Got {
+    /// All of it, without its end.
+    Whole,
+    /// The input ended inside it.
+    Cut,
+    /// Nothing is left.
+    End,
+}
+
+impl Input {
+    /// Begins to read, through gzip or zstd if it is that.
+    pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
+        let mut plain = BufReader::with_capacity(BUFFER_BYTES, input);
+        let head = plain.fill_buf()?;
+        let reader: Box<dyn Read + Send> = match head {
+            [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
+            _ => Box::new(plain),
+        };
+        Ok(Self {
+            reader: BufReader::with_capacity(BUFFER_BYTES, reader),
+            line: Vec::new(),
+            byte: 0,
+            number: 0,
+        })
+    }
+
+    /// What comes next, as far as the buffer has it, without taking it.
+    pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    /// The number of the last line or piece, from 1, and where it begins.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.number, self.byte - self.line.len() as u64)
+    }
+
+    /// The last line or piece.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// The same, to take and to give back.
+    pub(crate) fn last_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.line
+    }
+
+    /// Reads a line.
+    pub(crate) fn read_line(&mut self) -> io::Result<Got> {
+        self.line.clear();
+        let limit = LONGEST_LINE as u64 + 1;
+        let read = self
+            .reader
+            .by_ref()
+            .take(limit)
+            .read_until(b'\n', &mut self.line)?;
+        self.byte += read as u64;
+        if read == 0 {
+            return Ok(Got::End);
+        }
+        self.number += 1;
+        if self.line.last() != Some(&b'\n') {
+            if read > LONGEST_LINE {
+                let long = format!("line {} has more than {LONGEST_LINE} bytes", self.number);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, long));
+            }
+            return Ok(Got::Cut);
+        }
+        Ok(Got::Whole)
+    }
+
+    /// Reads so many bytes, behind those that the last piece has if `more`.
+    pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<Got> {
+        if !more {
+            self.line.clear();
+            self.number += 1;
+        }
+        let before = self.line.len();
+        let wanted = bytes as u64;
+        let read = self
+            .reader
+            .by_ref()
+            .take(wanted)
+            .read_to_end(&mut self.line)?;
+        self.byte += read as u64;
+        match read {
+            0 if before == 0 => Ok(Got::End),
+            _ if read < bytes => Ok(Got::Cut),
+            _ => Ok(Got::Whole),
+        }
+    }
+}
+
+/// A line without its end.
+pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
+    line.trim_ascii_end()
+}

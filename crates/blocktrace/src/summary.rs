@@ -1,0 +1,299 @@
+//! What a trace holds, in one pass and in memory that does not grow with it.
+
+mod arrivals;
+mod depth;
+mod histogram;
+mod locality;
+mod reuse;
+
+pub use arrivals::{ArrivalSummary, Dispersion};
+pub use depth::{DepthSummary, Interval, Series};
+pub use histogram::Quantiles;
+pub use locality::LocalitySummary;
+pub use reuse::{MissRatio, ReuseSummary};
+
+use crate::record::{Operation, Record};
+use arrivals::Arrivals;
+use depth::Depth;
+use histogram::Counts;
+use locality::Locality;
+use reuse::Reuse;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Bytes of a block, in footprints and distances.
+pub const BLOCK_BYTES: u64 = 4096;
+/// Blocks that are sampled at the most.
+pub const SAMPLED_BLOCKS: usize = 1 << 16;
+/// Sizes that are counted one by one.
+const MOST_SIZES: usize = 4096;
+/// Sizes that are listed.
+const LISTED_SIZES: usize = 8;
+/// Devices that are counted one by one.
+const MOST_DEVICES: usize = 1 << 16;
+
+/// A summary while it is made.
+#[derive(Debug)]
+pub struct Summarizer {
+    operations: BTreeMap<Operation, Moved>,
+    devices: BTreeMap<u32, Moved>,
+    last_ns: u64,
+    sizes: BTreeMap<u64, u64>,
+    size_counts: Counts,
+    aligned: [u64; 2],
+    ranges: u64,
+    highest_bytes: u64,
+    failed: u64,
+    arrivals: Arrivals,
+    depth: Depth,
+    locality: Locality,
+    reuse: Reuse,
+    responses: BTreeMap<Operation, Counts>,
+    thinks: Counts,
+}
+
+impl Default for Summarizer {
+    fn default() -> Self {
+        Self::sampling(SAMPLED_BLOCKS)
+    }
+}
+
+impl Summarizer {
+    /// With distances of at most so many blocks.
+    pub fn sampling(blocks: usize) -> Self {
+        Self {
+            operations: BTreeMap::new(),
+            devices: BTreeMap::new(),
+            last_ns: 0,
+            sizes: BTreeMap::new(),
+            size_counts: Counts::default(),
+            aligned: [0; 2],
+            ranges: 0,
+            highest_bytes: 0,
+            failed: 0,
+            arrivals: Arrivals::default(),
+            depth: Depth::new(),
+            locality: Locality::default(),
+            reuse: Reuse::new(blocks.max(1)),
+            responses: BTreeMap::new(),
+            thinks: Counts::default(),
+        }
+    }
+
+    /// Adds the next request.
+    pub fn add(&mut self, record: &Record) {
+        let bytes = record.length_bytes;
+        self.operations
+            .entry(record.operation)
+            .or_default()
+            .add(bytes);
+        if self.devices.len() < MOST_DEVICES || self.devices.contains_key(&record.device.0) {
+            self.devices.entry(record.device.0).or_default().add(bytes);
+        }
+        self.last_ns = self.last_ns.max(record.issued_ns);
+        self.failed += u64::from(record.errno != 0);
+        self.arrivals.add(record.issued_ns);
+        self.depth.add(record);
+        if let Some(response) = record.response_ns() {
+            self.responses
+                .entry(record.operation)
+                .or_default()
+                .add(response, 1.0);
+        }
+        if let Some(think) = record.think_ns {
+            self.thinks.add(think, 1.0);
+        }
+        if matches!(record.operation, Operation::Read | Operation::Write) {
+            self.add_range(record);
+        }
+    }
+
+    fn add_range(&mut self, record: &Record) {
+        let (first, bytes) = (record.offset_bytes, record.length_bytes);
+        self.ranges += 1;
+        self.size_counts.add(bytes, 1.0);
+        if self.sizes.len() < MOST_SIZES || self.sizes.contains_key(&bytes) {
+            *self.sizes.entry(bytes).or_default() += 1;
+        }
+        for (count, unit) in self.aligned.iter_mut().zip([512, 4096]) {
+            let is_aligned = first.is_multiple_of(unit) && bytes.is_multiple_of(unit);
+            *count += u64::from(is_aligned);
+        }
+        let end = first.saturating_add(bytes);
+        self.highest_bytes = self.highest_bytes.max(end);
+        self.locality.add(&Record {
+            length_bytes: end - first,
+            ..*record
+        });
+        let is_write = record.operation == Operation::Write;
+        // Devices have spaces of addresses of their own.
+        let space =
+            u64::from(record.device.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !((1 << 44) - 1);
+        let last = end
+            .div_ceil(BLOCK_BYTES)
+            .min(first / BLOCK_BYTES + MOST_BLOCKS);
+        for block in first / BLOCK_BYTES..last {
+            self.reuse.touch(space ^ block, is_write);
+        }
+    }
+
+    /// The summary; device names are by their number.
+    pub fn finish(self, devices: &[String]) -> Summary {
+        let mut requests = Moved::default();
+        for of in self.operations.values() {
+            requests.requests += of.requests;
+            requests.bytes += of.bytes;
+        }
+        let (depth, series) = self.depth.finish(self.last_ns);
+        let named = |(number, moved): (&u32, &Moved)| DeviceSummary {
+            device: devices
+                .get(*number as usize)
+                .cloned()
+                .unwrap_or_else(|| number.to_string()),
+            moved: *moved,
+        };
+        let mut by_device: Vec<DeviceSummary> = self.devices.iter().map(named).collect();
+        by_device.sort_by(|a, b| b.moved.requests.cmp(&a.moved.requests));
+        let share = |count: u64| count as f64 / self.ranges.max(1) as f64;
+        let mut sizes: Vec<(u64, u64)> = self.sizes.iter().map(|(k, v)| (*k, *v)).collect();
+        sizes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        sizes.truncate(LISTED_SIZES);
+        let quantiles = |counts: &Counts| counts.quantiles();
+        Summary {
+            all: requests,
+            span_ns: self.last_ns,
+            operations: self
+                .operations
+                .iter()
+                .map(|(operation, moved)| OperationSummary {
+                    operation: operation.name(),
+                    moved: *moved,
+                    response_ns: self.responses.get(operation).and_then(quantiles),
+                })
+                .collect(),
+            failed: self.failed,
+            devices: by_device,
+            sizes: sizes
+                .into_iter()
+                .map(|(bytes, count)| SizeShare {
+                    bytes,
+                    share: share(count),
+                })
+                .collect(),
+            size_bytes: self.size_counts.quantiles(),
+            size_octaves: self.size_counts.octaves(),
+            aligned_512_share: share(self.aligned[0]),
+            aligned_4096_share: share(self.aligned[1]),
+            highest_bytes: self.highest_bytes,
+            arrivals: self.arrivals.finish(),
+            depth,
+            think_ns: self.thinks.quantiles(),
+            locality: self.locality.finish(),
+            reuse: self.reuse.finish(BLOCK_BYTES),
+            series,
+        }
+    }
+}
+
+/// The most blocks that a request touches: a petabyte that is discarded is no reuse.
+const MOST_BLOCKS: u64 = 1 << 20;
+
+impl Operation {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Discard => "discard",
+            Self::WriteZeroes => "write_zeroes",
+        }
+    }
+}
+
+/// How much was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of their ranges.
+    pub bytes: u64,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What a trace holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// All requests.
+    #[serde(flatten)]
+    pub all: Moved,
+    /// From the first issue to the last.
+    pub span_ns: u64,
+    /// By what was asked.
+    pub operations: Vec<OperationSummary>,
+    /// Requests that ended with an error.
+    pub failed: u64,
+    /// By device, the busiest first.
+    pub devices: Vec<DeviceSummary>,
+    /// The commonest sizes of reads and writes.
+    pub sizes: Vec<SizeShare>,
+    /// Sizes of reads and writes.
+    pub size_bytes: Option<Quantiles>,
+    /// Reads and writes by powers of two of their size.
+    pub size_octaves: Vec<(u64, f64)>,
+    /// The share of reads and writes that begin and end at multiples of 512 bytes.
+    pub aligned_512_share: f64,
+    /// The same of 4096 bytes.
+    pub aligned_4096_share: f64,
+    /// The byte behind the last one that is read or written.
+    pub highest_bytes: u64,
+    /// When requests come; of two and more.
+    pub arrivals: Option<ArrivalSummary>,
+    /// Requests under way, where the trace has completions.
+    pub depth: Option<DepthSummary>,
+    /// Pauses before requests, where the trace has them.
+    pub think_ns: Option<Quantiles>,
+    /// Where reads and writes go after the one before.
+    pub locality: LocalitySummary,
+    /// How blocks are used again.
+    pub reuse: ReuseSummary,
+    /// All of it over time.
+    pub series: Series,
+}
+
+/// Requests that ask the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OperationSummary {
+    /// What they ask.
+    pub operation: &'static str,
+    /// How much.
+    #[serde(flatten)]
+    pub moved: Moved,
+    /// From issue to completion, where the trace has it.
+    pub response_ns: Option<Quantiles>,
+}
+
+/// Requests of a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceSummary {
+    /// Its name.
+    pub device: String,
+    /// How much.
+    #[serde(flatten)]
+    pub moved: Moved,
+}
+
+/// Requests of a size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SizeShare {
+    /// The size.
+    pub bytes: u64,
+    /// The share of reads and writes that have it.
+    pub share: f64,
+}

@@ -1,0 +1,164 @@
+//! How many requests are under way, and how much passes, over time.
+
+use crate::record::{Operation, Record};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Intervals of the series.
+const INTERVALS: usize = 120;
+
+#[derive(Clone, Debug)]
+pub(super) struct Depth {
+    ends: BinaryHeap<Reverse<u64>>,
+    now_ns: u64,
+    /// Requests times nanoseconds.
+    area: f64,
+    most: usize,
+    completed: u64,
+    last_end_ns: u64,
+    interval_ns: u64,
+    series: Vec<Interval>,
+}
+
+impl Depth {
+    pub(super) fn new() -> Self {
+        Self {
+            ends: BinaryHeap::new(),
+            now_ns: 0,
+            area: 0.0,
+            most: 0,
+            completed: 0,
+            last_end_ns: 0,
+            interval_ns: 1000,
+            series: vec![Interval::default(); INTERVALS],
+        }
+    }
+
+    pub(super) fn add(&mut self, record: &Record) {
+        let at = record.issued_ns.max(self.now_ns);
+        self.pass(at);
+        if let Some(end) = record.completed_ns {
+            self.ends.push(Reverse(end.max(at)));
+            self.most = self.most.max(self.ends.len());
+            self.completed += 1;
+            self.last_end_ns = self.last_end_ns.max(end);
+        }
+        let of = self.interval(at);
+        match record.operation {
+            Operation::Read => of.reads += 1,
+            Operation::Write => of.writes += 1,
+            _ => of.others += 1,
+        }
+        of.bytes += record.length_bytes;
+    }
+
+    /// Time passes, and requests end.
+    fn pass(&mut self, until: u64) {
+        while let Some(Reverse(end)) = self
+            .ends
+            .peek()
+            .copied()
+            .filter(|Reverse(end)| *end <= until)
+        {
+            self.stay(end);
+            self.ends.pop();
+        }
+        self.stay(until);
+    }
+
+    fn stay(&mut self, until: u64) {
+        let (depth, mut from) = (self.ends.len() as f64, self.now_ns);
+        self.area += depth * until.saturating_sub(from) as f64;
+        while depth > 0.0 && from < until {
+            self.interval(until);
+            let end = (from / self.interval_ns + 1) * self.interval_ns;
+            let end = end.min(until);
+            let spent = depth * (end - from) as f64;
+            self.interval(from).depth_ns += spent;
+            from = end;
+        }
+        self.now_ns = self.now_ns.max(until);
+    }
+
+    /// The interval of a moment: all are made twice as long until it is among them.
+    fn interval(&mut self, at: u64) -> &mut Interval {
+        while at / self.interval_ns >= INTERVALS as u64 {
+            for number in 0..INTERVALS / 2 {
+                let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);
+                self.series[number] = one.with(&other);
+            }
+            self.series[INTERVALS / 2..].fill(Interval::default());
+            self.interval_ns *= 2;
+        }
+        &mut self.series[(at / self.interval_ns) as usize]
+    }
+
+    pub(super) fn finish(mut self, last_ns: u64) -> (Option<DepthSummary>, Series) {
+        let end = self.last_end_ns.max(last_ns);
+        self.pass(end);
+        let depth = (self.completed > 0).then(|| DepthSummary {
+            mean: self.area / end.max(1) as f64,
+            most: self.most,
+        });
+        let used = (end / self.interval_ns + 1).min(INTERVALS as u64) as usize;
+        let interval_ns = self.interval_ns;
+        let mean = |of: &Interval| Interval {
+            depth: of.depth_ns / interval_ns as f64,
+            ..*of
+        };
+        let series = Series {
+            interval_ns,
+            intervals: self.series[..used].iter().map(mean).collect(),
+        };
+        (depth, series)
+    }
+}
+
+/// Requests under way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DepthSummary {
+    /// The mean over time.
+    pub mean: f64,
+    /// The most.
+    pub most: usize,
+}
+
+/// A trace over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// The length of an interval.
+    pub interval_ns: u64,
+    /// From the beginning on.
+    pub intervals: Vec<Interval>,
+}
+
+/// What passed in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Interval {
+    /// Reads that were issued.
+    pub reads: u64,
+    /// Writes that were issued.
+    pub writes: u64,
+    /// Other requests that were issued.
+    pub others: u64,
+    /// Bytes of all of these.
+    pub bytes: u64,
+    /// Requests that were under way, in the mean, where the trace has completions.
+    pub depth: f64,
+    #[serde(skip)]
+    depth_ns: f64,
+}
+
+impl Interval {
+    fn with(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            others: self.others + other.others,
+            bytes: self.bytes + other.bytes,
+            depth: 0.0,
+            depth_ns: self.depth_ns + other.depth_ns,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A part of a trace, or one with other addresses.
+
+use crate::record::{DeviceIndex, Record};
+
+/// Which part of a trace is kept, and what becomes of its addresses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transform {
+    /// From this time on, and before that one, in nanoseconds from the beginning; times then
+    /// count from the first.
+    pub window_ns: Option<(u64, u64)>,
+    /// Of this device alone.
+    pub device: Option<DeviceIndex>,
+    /// Addresses are scaled linearly from the first number of bytes to the second.
+    pub scale: Option<Scale>,
+}
+
+/// From so many bytes of addresses to so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// The space of addresses that the trace has.
+    pub from_bytes: u64,
+    /// The space that it gets.
+    pub to_bytes: u64,
+    /// Addresses come to multiples of this.
+    pub align_bytes: u64,
+}
+
+impl Scale {
+    /// The address that an address comes to.
+    ///
+    /// # Errors
+    ///
+    /// A range outside of the space, or longer than what it is to fit into.
+    pub fn apply(&self, record: &Record) -> Result<u64, String> {
+        let end = record.offset_bytes.checked_add(record.length_bytes);
+        if end.is_none_or(|end| end > self.from_bytes) {
+            return Err(format!(
+                "a request of {} bytes at {} is outside of the {} bytes that are scaled from",
+                record.length_bytes, record.offset_bytes, self.from_bytes
+            ));
+        }
+        let room = self
+            .to_bytes
+            .checked_sub(record.length_bytes)
+            .ok_or_else(|| {
+                format!(
+                    "a request of {} bytes does not fit into {}",
+                    record.length_bytes, self.to_bytes
+                )
+            })?;
+        let scaled = u128::from(record.offset_bytes) * u128::from(self.to_bytes)
+            / u128::from(self.from_bytes.max(1));
+        let align = self.align_bytes.max(1);
+        Ok((scaled as u64).min(room) / align * align)
+    }
+}
+
+impl Transform {
+    /// The record, if it is kept.
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be scaled.
+    pub fn apply(&self, mut record: Record) -> Result<Option<Record>, String> {
+        if self.device.is_some_and(|device| device != record.device) {
+            return Ok(None);
+        }
+        if let Some((from_ns, to_ns)) = self.window_ns {
+            if !(from_ns..to_ns).contains(&record.issued_ns) {
+                return Ok(None);
+            }
+            record.issued_ns -= from_ns;
+            record.completed_ns = record.completed_ns.map(|at| at - from_ns);
+        }
+        if let Some(scale) = &self.scale {
+            record.offset_bytes = scale.apply(&record)?;
+        }
+        Ok(Some(record))
+    }
+}

@@ -1,0 +1,250 @@
+//! The forms that can be written.
+
+use crate::form::Form;
+use crate::record::{Operation, Record};
+use std::io::{self, BufWriter, Write};
+
+/// A trace while it is written.
+pub struct Writer<W: Write> {
+    output: BufWriter<W>,
+    form: Form,
+    /// Names of devices, by their number.
+    devices: Vec<String>,
+    /// What the form could not carry.
+    left_out: u64,
+    last_completed_ns: u64,
+    has_header: bool,
+}
+
+/// The address of a trace of CloudPhysics and the like that begins at time zero: MSR's clock.
+const MSR_BEGIN_TICKS: u64 = 128_166_372_000_000_000;
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace; `None` of a form that cannot be written.
+    pub fn create(output: W, form: Form) -> Option<Self> {
+        Self::CAN.contains(&form).then(|| Self {
+            output: BufWriter::new(output),
+            form,
+            devices: Vec::new(),
+            left_out: 0,
+            last_completed_ns: 0,
+            has_header: false,
+        })
+    }
+
+    /// The forms that can be written.
+    pub const CAN: [Form; 9] = [
+        Form::FioIolog2,
+        Form::FioIolog3,
+        Form::Msr,
+        Form::Spc,
+        Form::Systor17,
+        Form::Alibaba,
+        Form::DiskSim,
+        Form::Validate,
+        Form::Csv,
+    ];
+
+    /// Requests that the form cannot carry, which were left out.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Gives a device its name, as the trace that is converted calls it.
+    pub fn name_devices(&mut self, names: &[String]) {
+        self.devices.clear();
+        let plain = |name: &String| -> String {
+            let legal = |one: char| {
+                if one.is_ascii_graphic() && one != ',' {
+                    one
+                } else {
+                    '_'
+                }
+            };
+            name.chars().map(legal).collect()
+        };
+        self.devices.extend(names.iter().map(plain));
+    }
+
+    fn device(&self, of: &Record) -> String {
+        let name = self.devices.get(of.device.0 as usize);
+        name.cloned().unwrap_or_else(|| of.device.0.to_string())
+    }
+
+    /// Writes a request. What the form cannot carry is left out and counted.
+    ///
+    /// # Errors
+    ///
+    /// The output fails.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        if !self.has_header {
+            self.header(record)?;
+        }
+        let letter = match record.operation {
+            Operation::Read => "R",
+            Operation::Write => "W",
+            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
+                return self.other(record);
+            }
+        };
+        let device = self.device(record);
+        let (offset, length) = (record.offset_bytes, record.length_bytes);
+        let us = record.issued_ns / 1000;
+        let response_ns = record.response_ns().unwrap_or(0);
+        let blocks = (offset / 512, length / 512);
+        let is_whole = offset.is_multiple_of(512) && length.is_multiple_of(512);
+        let output = &mut self.output;
+        match self.form {
+            Form::FioIolog2 | Form::FioIolog3 => {
+                let what = if letter == "R" { "read" } else { "write" };
+                self.fio(record, &format!("{device} {what} {offset} {length}"))
+            }
+            Form::Msr => {
+                let what = if letter == "R" { "Read" } else { "Write" };
+                let ticks = MSR_BEGIN_TICKS + record.issued_ns / 100;
+                let (host, disk) = device.rsplit_once('.').unwrap_or(("trace", &device));
+                let response = response_ns / 100;
+                writeln!(
+                    output,
+                    "{ticks},{host},{disk},{what},{offset},{length},{response}"
+                )
+            }
+            Form::Spc if offset.is_multiple_of(512) => {
+                let (s, ns) = (
+                    record.issued_ns / 1_000_000_000,
+                    record.issued_ns % 1_000_000_000,
+                );
+                writeln!(
+                    output,
+                    "{device},{},{length},{letter},{s}.{ns:09}",
+                    blocks.0
+                )
+            }
+            Form::Systor17 => {
+                let at = seconds(record.issued_ns);
+                let response = record.response_ns().map_or(String::new(), seconds);
+                writeln!(
+                    output,
+                    "{at},{response},{letter},{device},{offset},{length}"
+                )
+            }
+            Form::Alibaba => writeln!(output, "{device},{letter},{offset},{length},{us}"),
+            Form::DiskSim if is_whole => {
+                let (ms, ns) = (record.issued_ns / 1_000_000, record.issued_ns % 1_000_000);
+                let flags = u8::from(letter == "R");
+                writeln!(
+                    output,
+                    "{ms}.{ns:06} {device} {} {} {flags}",
+                    blocks.0, blocks.1
+                )
+            }
+            Form::Validate if is_whole && record.completed_ns.is_some() => self.validate(record),
+            Form::Csv => writeln!(
+                output,
+                "{},{letter},{offset},{length},{},{device}",
+                record.issued_ns,
+                record
+                    .response_ns()
+                    .map_or(String::new(), |ns| ns.to_string())
+            ),
+            _ => {
+                self.left_out += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn header(&mut self, record: &Record) -> io::Result<()> {
+        self.has_header = true;
+        let device = self.device(record);
+        match self.form {
+            Form::FioIolog2 => writeln!(
+                self.output,
+                "fio version 2 iolog\n{device} add\n{device} open"
+            ),
+            Form::FioIolog3 => writeln!(
+                self.output,
+                "fio version 3 iolog\n0 {device} add\n0 {device} open"
+            ),
+            Form::Systor17 => writeln!(self.output, "Timestamp,Response,IOType,LUN,Offset,Size"),
+            Form::Csv => writeln!(self.output, "time_ns,op,offset,length,response_ns,device"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What neither reads nor writes.
+    fn other(&mut self, record: &Record) -> io::Result<()> {
+        let device = self.device(record);
+        let (offset, length) = (record.offset_bytes, record.length_bytes);
+        let is_fio = matches!(self.form, Form::FioIolog2 | Form::FioIolog3);
+        match record.operation {
+            Operation::Flush if is_fio => self.fio(record, &format!("{device} datasync 0 0")),
+            Operation::Discard if is_fio => {
+                self.fio(record, &format!("{device} trim {offset} {length}"))
+            }
+            Operation::Flush | Operation::Discard if self.form == Form::Csv => {
+                let letter = match record.operation {
+                    Operation::Flush => "F",
+                    _ => "D",
+                };
+                let response = record
+                    .response_ns()
+                    .map_or(String::new(), |ns| ns.to_string());
+                let at = record.issued_ns;
+                writeln!(
+                    self.output,
+                    "{at},{letter},{offset},{length},{response},{device}"
+                )
+            }
+            _ => {
+                self.left_out += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn fio(&mut self, record: &Record, what: &str) -> io::Result<()> {
+        match self.form {
+            Form::FioIolog3 => writeln!(self.output, "{} {what}", record.issued_ns / 1000),
+            _ => writeln!(self.output, "{what}"),
+        }
+    }
+
+    /// The pause stands behind its request: the one before gets it now.
+    fn validate(&mut self, record: &Record) -> io::Result<()> {
+        let completed_ns = record.completed_ns.expect("it was looked at");
+        let pause_ns = record.issued_ns.saturating_sub(self.last_completed_ns);
+        if self.last_completed_ns > 0 || pause_ns > 0 {
+            writeln!(self.output, " {}", microseconds(pause_ns))?;
+        }
+        self.last_completed_ns = completed_ns;
+        let letter = if record.operation == Operation::Read {
+            "R"
+        } else {
+            "W"
+        };
+        let (block, blocks) = (record.offset_bytes / 512, record.length_bytes / 512);
+        let service = microseconds(completed_ns - record.issued_ns);
+        write!(self.output, "{letter} Miss {block} {blocks} {service}")
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    ///
+    /// The output fails.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.form == Form::Validate && self.last_completed_ns > 0 {
+            writeln!(self.output, " 0.000")?;
+        }
+        self.output.into_inner().map_err(|error| error.into_error())
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+fn microseconds(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
