@@ -24,6 +24,7 @@ pub mod real_drives;
 pub mod report;
 pub mod statistics;
 pub mod summary;
+pub mod trace;
 pub mod tuning;
 
 pub use cache::CacheVerdict;

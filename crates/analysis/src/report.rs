@@ -20,6 +20,7 @@ mod real_drives;
 mod run_table;
 mod series;
 mod targets;
+mod trace;
 mod tuning;
 mod view;
 
@@ -31,6 +32,7 @@ use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::real_drives::RealDrives;
+use crate::trace::Trace;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
 use view::View;
@@ -122,6 +124,16 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&formatting::blocks(times)),
         Format::Json => formatting::json(times),
         Format::Csv => formatting::csv(times),
+    }
+}
+
+/// What a block trace holds. `width` as in [`runs`].
+pub fn trace(found: &Trace, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&trace::blocks(found), width),
+        Format::Markdown => document::markdown(&trace::blocks(found)),
+        Format::Json => trace::json(found),
+        Format::Csv => trace::csv(found),
     }
 }
 

@@ -64,6 +64,19 @@ impl Form {
         Self::Csv,
     ];
 
+    /// The forms that can be written as well.
+    pub const WRITTEN: [Self; 9] = [
+        Self::FioIolog2,
+        Self::FioIolog3,
+        Self::Msr,
+        Self::Spc,
+        Self::Systor17,
+        Self::Alibaba,
+        Self::DiskSim,
+        Self::Validate,
+        Self::Csv,
+    ];
+
     /// The name by which it is asked for.
     pub const fn name(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use crate::forms::{Context, LONGEST_HEADER, Said, Srt};
 use crate::lines::{Got, Input, trimmed};
 use crate::record::Record;
 use crate::sniff::{Parser, sniff};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::Read;
@@ -24,7 +25,7 @@ pub struct ReadOptions {
 }
 
 /// What a reader of a trace should know of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
     /// Lines that are no requests, by the reason.
     pub dropped: BTreeMap<&'static str, u64>,

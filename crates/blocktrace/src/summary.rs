@@ -153,7 +153,7 @@ impl Summarizer {
             moved: *moved,
         };
         let mut by_device: Vec<DeviceSummary> = self.devices.iter().map(named).collect();
-        by_device.sort_by(|a, b| b.moved.requests.cmp(&a.moved.requests));
+        by_device.sort_by_key(|of| std::cmp::Reverse(of.moved.requests));
         let share = |count: u64| count as f64 / self.ranges.max(1) as f64;
         let mut sizes: Vec<(u64, u64)> = self.sizes.iter().map(|(k, v)| (*k, *v)).collect();
         sizes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));

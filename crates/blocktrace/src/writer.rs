@@ -22,7 +22,7 @@ const MSR_BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 impl<W: Write> Writer<W> {
     /// Begins a trace; `None` of a form that cannot be written.
     pub fn create(output: W, form: Form) -> Option<Self> {
-        Self::CAN.contains(&form).then(|| Self {
+        Form::WRITTEN.contains(&form).then(|| Self {
             output: BufWriter::new(output),
             form,
             devices: Vec::new(),
@@ -31,19 +31,6 @@ impl<W: Write> Writer<W> {
             has_header: false,
         })
     }
-
-    /// The forms that can be written.
-    pub const CAN: [Form; 9] = [
-        Form::FioIolog2,
-        Form::FioIolog3,
-        Form::Msr,
-        Form::Spc,
-        Form::Systor17,
-        Form::Alibaba,
-        Form::DiskSim,
-        Form::Validate,
-        Form::Csv,
-    ];
 
     /// Requests that the form cannot carry, which were left out.
     pub fn left_out(&self) -> u64 {

@@ -8,6 +8,7 @@ mod formatting;
 mod import;
 mod interleave;
 mod list;
+mod trace;
 
 pub(crate) use ab::{AbArguments, with_arms};
 pub(crate) use disk_queue::DiskQueueArguments;
@@ -17,6 +18,7 @@ pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
+pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
+    /// Show what a block trace holds, or write it in another form
+    Trace(TraceArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and how near a cliff is

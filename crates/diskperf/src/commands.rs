@@ -8,6 +8,7 @@ mod import;
 mod pages;
 mod reproduce;
 mod shell;
+mod trace;
 mod tune;
 
 pub(crate) use ab::ab;
@@ -17,6 +18,7 @@ pub(crate) use import::import;
 pub(crate) use pages::report;
 pub(crate) use reproduce::reproduce;
 pub(crate) use shell::{completions, man};
+pub(crate) use trace::trace;
 pub(crate) use tune::tune;
 
 use crate::arguments::{

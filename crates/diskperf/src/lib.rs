@@ -65,6 +65,7 @@ fn carry_out(
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),
+        Command::Trace(trace) => commands::trace(&trace),
         Command::Import(import) => commands::import(&import),
         Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),

@@ -282,3 +282,41 @@ impl Drop for MachinesProgress {
         }
     }
 }
+
+/// How much of files is read, where standard error is a terminal.
+pub(crate) struct BytesProgress {
+    bar: Option<(ProgressBar, Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl BytesProgress {
+    /// Of so many bytes, of which as many are read as `far` says.
+    pub(crate) fn new(quiet: bool, all: u64, far: Arc<AtomicU64>) -> Self {
+        if quiet || !std::io::stderr().is_terminal() {
+            return Self { bar: None };
+        }
+        let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+        let style = ProgressStyle::with_template(style).expect("a template");
+        let bar = ProgressBar::new(all).with_style(style);
+        let done = Arc::new(AtomicBool::new(false));
+        let (moved, ended) = (bar.clone(), Arc::clone(&done));
+        let mover = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                moved.set_position(far.load(Ordering::Relaxed));
+                std::thread::sleep(PERIOD);
+            }
+        });
+        let bar = Some((bar, done, mover));
+        Self { bar }
+    }
+}
+
+impl Drop for BytesProgress {
+    fn drop(&mut self) {
+        if let Some((bar, done, mover)) = self.bar.take() {
+            done.store(true, Ordering::Relaxed);
+            // It has nothing to say.
+            let _ = mover.join();
+            bar.finish_and_clear();
+        }
+    }
+}

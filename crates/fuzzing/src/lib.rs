@@ -6,6 +6,7 @@
 //! libFuzzer make up the bytes (`make fuzz`); `tests/bounded.rs` does so for some
 //! seconds with what a property test draws, and tries again what was found before.
 
+mod block_traces;
 mod catalogue;
 mod diskspecs;
 mod job_file;
@@ -37,7 +38,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -50,6 +51,7 @@ pub const TARGETS: [Target; 12] = [
     job_file::JOB_FILE,
     diskspecs::DRIVE,
     diskspecs::TRACE,
+    block_traces::BLOCK_TRACE,
 ];
 
 /// Bytes as a text, as a parser is given one.

@@ -191,7 +191,8 @@ targets!(
     fresh,
     job_file,
     drive_file,
-    drive_trace
+    drive_trace,
+    block_trace
 );
 
 /// Each target has a binary of libFuzzer.

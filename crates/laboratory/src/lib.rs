@@ -39,6 +39,7 @@ mod rig;
 pub mod runs;
 mod steady;
 mod target;
+pub mod traces;
 pub mod tune;
 
 pub use error::LaboratoryError;

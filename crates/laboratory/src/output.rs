@@ -3,6 +3,7 @@
 use crate::error::LaboratoryError;
 use diskperf_store::Store;
 use diskperf_system::host::output_file::{OutputError, OutputFile, write_standard_output};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// What an option of the command line names as the place for its output.
@@ -75,6 +76,32 @@ impl Output {
         Ok(self)
     }
 
+    /// Writes what is made piece by piece, or leaves a file as it was.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, or cannot be made.
+    pub fn write_with<T>(
+        self,
+        produce: impl FnOnce(&mut dyn Write) -> Result<T, LaboratoryError>,
+    ) -> Result<T, LaboratoryError> {
+        let file = match self {
+            Self::Standard => return produce(&mut Pieces),
+            Self::File(file) => file,
+        };
+        let mut refused = None;
+        let written = file.write_with(|output| {
+            produce(output).map_err(|error| {
+                refused = Some(error);
+                io::Error::other("what was to be written could not be made")
+            })
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(written?),
+        }
+    }
+
     /// Writes all of it, or leaves a file as it was.
     ///
     /// # Errors
@@ -87,6 +114,19 @@ impl Output {
             }),
             Self::File(file) => Ok(file.write(bytes)?),
         }
+    }
+}
+
+/// Standard output, piece by piece.
+struct Pieces;
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_standard_output(bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
         "calculate format --on sun3-rimfire-2344",
     ),
     ("import", "import ./small.parv -o ./imported --replace"),
+    ("trace", "trace ./web.csv"),
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),
@@ -63,6 +64,8 @@ pub(crate) fn prepare(user: &User) {
     for (name, text) in SMALL_DRIVE {
         fs::write(user.file(name), text).unwrap();
     }
+    let web = "128166400000000000,web,0,Write,8192,4096,1500\n";
+    fs::write(user.file("web.csv"), web).unwrap();
     let run = "run read_8192 --on vax780-sc780-eagle --size 64K --quiet";
     user.run(&crate::support::words(run)).expect(0, &[]);
     let exported = user.run(&["export", "last", "-o", "-"]).expect(0, &[]);

@@ -210,6 +210,18 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
     ),
+    ("trace", "files", Read("trace {}")),
+    ("trace", "form", Nothing),
+    ("trace", "columns", Nothing),
+    ("trace", "time_unit", Nothing),
+    ("trace", "window", Nothing),
+    ("trace", "device", Nothing),
+    ("trace", "convert", Nothing),
+    (
+        "trace",
+        "output",
+        Written("trace ./web.csv --convert spc -o {}"),
+    ),
     ("import", "files", Read("import {} -o ./imported")),
     // A directory gets entries beside those that it has: the tests of imports.
     ("import", "output", Nothing),

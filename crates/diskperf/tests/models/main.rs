@@ -13,4 +13,5 @@ mod runs;
 #[path = "../support/mod.rs"]
 mod support;
 mod today;
+mod trace;
 mod tune;

@@ -88,15 +88,29 @@ impl OutputFile {
     /// It cannot be written, or something else has taken its name meanwhile.
     /// What was there is then as it was.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.write_with(|file| file.write_all(bytes))
+    }
+
+    /// The same, of what is written piece by piece. What fails leaves nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write`], and where `produce` fails.
+    pub fn write_with<T>(
+        self,
+        produce: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> Result<T, OutputError> {
+        let failed = |problem| OutputError::new(&self.path, problem);
         let Some(place) = &self.place else {
-            return Ok(());
+            return produce(&mut io::sink()).map_err(|error| failed(error.into()));
         };
         let written = place.replaceable().and_then(|replaced| {
             let partial = Partial::create(place.directory(), replaced.as_ref())?;
-            partial.file().write_all(bytes)?;
-            Ok(partial.publish(place.name())?)
+            let produced = produce(&mut partial.file())?;
+            partial.publish(place.name())?;
+            Ok(produced)
         });
-        written.map_err(|problem| OutputError::new(&self.path, problem))
+        written.map_err(failed)
     }
 
     /// Whether this path leads to the file that would be replaced.

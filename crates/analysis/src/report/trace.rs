@@ -1,0 +1,367 @@
+//! What a block trace holds: tables, strips, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::statistics::shape::strip;
+use crate::trace::Trace;
+use diskperf_blocktrace::summary::{ArrivalSummary, OperationSummary, Quantiles, Summary};
+use diskperf_timeline::units::format_size;
+
+pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
+    let of = &trace.summary;
+    let mut all = vec![
+        Block::Heading(format!(
+            "{}: {} of {}{}",
+            trace.files.join(", "),
+            requests(of.all.requests),
+            trace.form,
+            trace
+                .part
+                .as_ref()
+                .map_or(String::new(), |part| format!(", {part}"))
+        )),
+        Block::List(vec![format!(
+            "{} in {}{}: {:.0} requests/s, {:.2} MB/s",
+            format_size(of.all.bytes),
+            span(of.span_ns as f64),
+            devices(of),
+            rate(of.all.requests, of.span_ns),
+            rate(of.all.bytes, of.span_ns) / 1e6
+        )]),
+        Block::Grid(operations(&of.operations)),
+        Block::List(ranges(of)),
+    ];
+    let times = times(of);
+    if !times.is_empty() {
+        all.push(Block::List(times));
+    }
+    if of.all.requests > 1 {
+        all.push(Block::List(strips(of)));
+    }
+    if of.reuse.footprint_blocks > 0.0 {
+        all.push(Block::Grid(misses(of)));
+        all.push(Block::List(reuse(of)));
+    }
+    if of.devices.len() > 1 {
+        all.push(Block::Grid(by_device(of)));
+    }
+    let notices = notices(trace);
+    if !notices.is_empty() {
+        all.push(Block::List(notices));
+    }
+    all
+}
+
+fn requests(count: u64) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        count => format!("{count} requests"),
+    }
+}
+
+fn devices(of: &Summary) -> String {
+    match of.devices.as_slice() {
+        [one] => format!(" on {}", one.device),
+        several => format!(" on {} devices", several.len()),
+    }
+}
+
+fn rate(count: u64, ns: u64) -> f64 {
+    count as f64 * 1e9 / ns.max(1) as f64
+}
+
+/// A span in the unit that people use for it.
+fn span(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.3} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.3} ms", ns / 1e6),
+        ns if ns < 3600e9 => format!("{:.3} s", ns / 1e9),
+        ns => format!("{:.2} h", ns / 3600e9),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn operations(all: &[OperationSummary]) -> Grid {
+    let sum: u64 = all.iter().map(|of| of.moved.requests).sum();
+    let bytes: u64 = all.iter().map(|of| of.moved.bytes).sum();
+    let column = |of: &dyn Fn(&OperationSummary) -> String| all.iter().map(of).collect();
+    let response = |of: &OperationSummary, pick: fn(&Quantiles) -> f64| {
+        of.response_ns
+            .as_ref()
+            .map_or(String::new(), |ns| span(pick(ns)))
+    };
+    Grid {
+        key: Column::words("operation", column(&|of| of.operation.to_owned())),
+        groups: vec![
+            Group::of(
+                "",
+                vec![
+                    Column::figures("requests", column(&|of| of.moved.requests.to_string())),
+                    Column::figures(
+                        "share",
+                        column(&|of| percent(of.moved.requests as f64 / sum.max(1) as f64)),
+                    ),
+                    Column::figures("bytes", column(&|of| format_size(of.moved.bytes))),
+                    Column::figures(
+                        "share of bytes",
+                        column(&|of| percent(of.moved.bytes as f64 / bytes.max(1) as f64)),
+                    ),
+                ],
+            ),
+            Group::of(
+                "response",
+                vec![
+                    Column::figures("mean", column(&|of| response(of, |ns| ns.mean))),
+                    Column::figures("p50", column(&|of| response(of, |ns| ns.p50))),
+                    Column::figures("p99", column(&|of| response(of, |ns| ns.p99))),
+                    Column::figures("p99.9", column(&|of| response(of, |ns| ns.p999))),
+                    Column::figures("max", column(&|of| response(of, |ns| ns.most))),
+                ],
+            ),
+        ],
+    }
+}
+
+/// What is said of ranges: sizes, where they lie, how they follow each other.
+fn ranges(of: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(sizes) = &of.size_bytes {
+        let common: Vec<String> = of
+            .sizes
+            .iter()
+            .map(|one| format!("{} {}", format_size(one.bytes), percent(one.share)))
+            .collect();
+        lines.push(format!(
+            "sizes: mean {}, p99 {}; commonest {}",
+            format_size(sizes.mean as u64),
+            format_size(sizes.p99 as u64),
+            common.join(", ")
+        ));
+        lines.push(format!(
+            "aligned to 4096 bytes {}, to 512 {}; addresses up to {}",
+            percent(of.aligned_4096_share),
+            percent(of.aligned_512_share),
+            format_size(of.highest_bytes)
+        ));
+        let locality = &of.locality;
+        lines.push(format!(
+            "sequential: {} begin where the last one ended (runs of {:.1}), {} go on in one of 32 streams, {} begin within 128 KiB",
+            percent(locality.strict_share),
+            locality.run_requests,
+            percent(locality.stream_share),
+            percent(locality.near_share)
+        ));
+    }
+    if of.failed > 0 {
+        lines.push(format!("{} ended with an error", requests(of.failed)));
+    }
+    lines
+}
+
+fn times(of: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(of.arrivals.as_ref().map(gaps));
+    lines.extend(of.arrivals.as_ref().and_then(dispersion));
+    lines.extend(of.depth.as_ref().map(|depth| {
+        format!(
+            "under way: {:.2} in the mean, {} at the most",
+            depth.mean, depth.most
+        )
+    }));
+    lines.extend(of.think_ns.as_ref().map(|think| {
+        format!(
+            "pauses before requests: mean {}, p50 {}, p99 {}",
+            span(think.mean),
+            span(think.p50),
+            span(think.p99)
+        )
+    }));
+    lines
+}
+
+fn gaps(of: &ArrivalSummary) -> String {
+    let mut line = format!(
+        "gaps: mean {}, p50 {}, p99 {}; coefficient of variation {:.2} (a clock 0, Poisson 1)",
+        span(of.gaps_ns.mean),
+        span(of.gaps_ns.p50),
+        span(of.gaps_ns.p99),
+        of.coefficient_of_variation
+    );
+    if let (Some(peak), Some(idle)) = (of.peak_over_mean, of.idle_seconds_share) {
+        line += &format!(
+            "; busiest second {peak:.1} times the mean, {} of the seconds idle",
+            percent(idle)
+        );
+    }
+    line
+}
+
+fn dispersion(of: &ArrivalSummary) -> Option<String> {
+    let window = |ms: u64| match ms {
+        ms if ms < 1000 => format!("{ms} ms"),
+        ms => format!("{} s", ms / 1000),
+    };
+    let all: Vec<String> = of
+        .dispersion
+        .iter()
+        .map(|one| format!("{} {:.2}", window(one.window_ms), one.index))
+        .collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "bursts: variance over mean of the requests in {} (Poisson 1 in all)",
+            all.join(", ")
+        )
+    })
+}
+
+/// Requests, bytes and depth over time.
+fn strips(of: &Summary) -> Vec<String> {
+    let intervals = || of.series.intervals.iter();
+    let each = span(of.series.interval_ns as f64);
+    let requests: Vec<f64> = intervals()
+        .map(|one| (one.reads + one.writes + one.others) as f64)
+        .collect();
+    let bytes: Vec<f64> = intervals().map(|one| one.bytes as f64).collect();
+    let mut lines = vec![
+        format!("requests, each {each} {}", strip(&requests)),
+        format!("bytes    {} {}", " ".repeat(each.len() + 5), strip(&bytes)),
+    ];
+    if of.depth.is_some() {
+        let depth: Vec<f64> = intervals().map(|one| one.depth).collect();
+        lines.push(format!(
+            "depth    {} {}",
+            " ".repeat(each.len() + 5),
+            strip(&depth)
+        ));
+    }
+    lines
+}
+
+/// What caches would miss, with a bar.
+fn misses(of: &Summary) -> Grid {
+    const BAR: f64 = 40.0;
+    const MOST_ROWS: usize = 12;
+    let points = &of.reuse.miss_ratios;
+    let octaves: Vec<_> = points
+        .iter()
+        .filter(|point| point.cache_bytes.is_power_of_two() || Some(*point) == points.last())
+        .collect();
+    let octaves = &octaves[octaves.len().saturating_sub(MOST_ROWS)..];
+    Grid {
+        key: Column::figures(
+            "LRU cache",
+            octaves
+                .iter()
+                .map(|of| format_size(of.cache_bytes))
+                .collect(),
+        ),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures(
+                    "misses",
+                    octaves.iter().map(|of| percent(of.share)).collect(),
+                ),
+                Column::words(
+                    "",
+                    octaves
+                        .iter()
+                        .map(|of| "█".repeat((of.share * BAR).round() as usize))
+                        .collect(),
+                ),
+            ],
+        )],
+    }
+}
+
+fn reuse(of: &Summary) -> Vec<String> {
+    let reuse = &of.reuse;
+    let size = |blocks: f64| format_size((blocks * reuse.block_bytes as f64) as u64);
+    let sampled = match reuse.sampled_share < 1.0 {
+        true => format!(
+            "; from {} of the blocks (SHARDS)",
+            percent(reuse.sampled_share)
+        ),
+        false => String::new(),
+    };
+    vec![format!(
+        "footprint {}: {} read, {} written, {} both; the hottest hundredth of the blocks has {} of the uses{sampled}",
+        size(reuse.footprint_blocks),
+        size(reuse.read_blocks),
+        size(reuse.written_blocks),
+        size(reuse.both_blocks),
+        percent(reuse.hottest_percent_share)
+    )]
+}
+
+/// The busiest devices.
+fn by_device(of: &Summary) -> Grid {
+    const LISTED: usize = 10;
+    let listed = &of.devices[..of.devices.len().min(LISTED)];
+    let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
+    Grid {
+        key: Column::words("device", column(&|at| listed[at].device.clone())),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::figures(
+                    "requests",
+                    column(&|at| listed[at].moved.requests.to_string()),
+                ),
+                Column::figures("bytes", column(&|at| format_size(listed[at].moved.bytes))),
+            ],
+        )],
+    }
+}
+
+fn notices(trace: &Trace) -> Vec<String> {
+    let of = &trace.notices;
+    let mut lines: Vec<String> = of
+        .dropped
+        .iter()
+        .map(|(why, count)| format!("left out: {count} lines, {why}"))
+        .collect();
+    if of.out_of_order > 0 {
+        lines.push(format!(
+            "{} come before the one that precedes them, by {} at the most",
+            requests(of.out_of_order),
+            span(of.farthest_back_ns as f64)
+        ));
+    }
+    if of.without_completion > 0 {
+        lines.push(format!(
+            "{} without a completion",
+            requests(of.without_completion)
+        ));
+    }
+    if of.without_issue > 0 {
+        lines.push(format!("{} completions without an issue", of.without_issue));
+    }
+    if of.is_cut {
+        lines.push("the trace is cut off, and was read as far as it goes".to_owned());
+    }
+    lines
+}
+
+pub(super) fn json(trace: &Trace) -> String {
+    pretty(trace)
+}
+
+/// One line for each cache size.
+pub(super) fn csv(trace: &Trace) -> String {
+    let points = trace.summary.reuse.miss_ratios.iter();
+    let records: Vec<Vec<Field>> = points
+        .map(|point| {
+            vec![
+                ("cache_bytes", point.cache_bytes.to_string()),
+                ("miss_share", number(point.share)),
+            ]
+        })
+        .collect();
+    written(&records)
+}

@@ -1,0 +1,60 @@
+//! `diskperf trace`.
+
+use super::{DONE, Outcome};
+use crate::arguments::TraceArguments;
+use crate::output::{print, say, width};
+use crate::progress::BytesProgress;
+use crate::signals::stop_on_signals;
+use diskperf_laboratory::Output;
+use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::traces::{Asked, Far, Form, ReadOptions, convert, size_bytes, summarize};
+use std::path::Path;
+
+/// What a block trace holds, or the same trace in another form.
+pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
+    let asked = Asked {
+        files: arguments.files.clone(),
+        options: ReadOptions {
+            form: arguments.form,
+            columns: arguments.columns,
+            time_unit: arguments.time_unit,
+            partial: arguments.partial,
+        },
+        window_ns: arguments.window,
+        device: arguments.device.clone(),
+        scale_to_bytes: arguments.scale_addresses,
+    };
+    if let (Some(form), Some(output)) = (arguments.convert, &arguments.output) {
+        return write(arguments, &asked, (form, output));
+    }
+    let stop = stop_on_signals()?;
+    let far = Far::default();
+    let progress = progress(arguments, &far);
+    let found = summarize(&asked, &far, &stop);
+    drop(progress);
+    print(&report::trace(&found?, arguments.format.into(), width()))?;
+    Ok(DONE)
+}
+
+fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path)) -> Outcome {
+    let output = Output::open(path)?.sparing(None, &asked.files)?;
+    let stop = stop_on_signals()?;
+    let far = Far::default();
+    let progress = progress(arguments, &far);
+    let done = convert(asked, (form, output), &far, &stop);
+    drop(progress);
+    let done = done?;
+    if done.left_out > 0 {
+        say(&format!(
+            "left out: {} requests, which {form} cannot carry",
+            done.left_out
+        ));
+    }
+    say(&format!("{} requests written as {form}", done.written));
+    Ok(DONE)
+}
+
+fn progress(arguments: &TraceArguments, far: &Far) -> BytesProgress {
+    let all = size_bytes(&arguments.files);
+    BytesProgress::new(arguments.quiet, all, far.read_bytes.clone())
+}

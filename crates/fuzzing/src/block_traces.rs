@@ -1,0 +1,75 @@
+//! Block traces of every form, told by what they begin with or by name.
+
+use diskperf_blocktrace::summary::Summarizer;
+use diskperf_blocktrace::{Form, ReadOptions, Reader, TimeUnit};
+use std::io::Cursor;
+
+use super::{Body, Target, bytes};
+
+pub(super) const BLOCK_TRACE: Target = Target {
+    name: "block_trace",
+    prepare: block_trace,
+    seeds: || {
+        bytes([
+            "\u{1}fio version 3 iolog\n0 d add\n1500 d read 61440 4096\n",
+            "\u{2}  8,16   0   1   0.000000000  4242  Q   R 2048 + 8 [prog]\n  8,16   0   3   0.000100000     0  C   R 2048 + 8 [0]\n",
+            "\u{4} p-1 [001] ..... 1945.251028: block_rq_issue: 7,1 WS 8192 () 0 + 16 be,0,4 [p]\n",
+            "\u{5}128166400000000000,web,0,Write,8192,4096,1500\n",
+            "\u{6}0,20941264,8192,W,0.551706\n",
+            "\u{7}Timestamp,Response,IOType,LUN,Offset,Size\n1455592080.012345000,0.0005,R,3,4096,8192\n",
+            "\u{8}12,W,126976,4096,1577808000000411\n",
+            "\u{9}1538323200,4096,8,1,1283\n",
+            "\u{b}2,1000,28,4096,8\n",
+            "\u{c}12.345 0 70336 16 1\n",
+            "\u{d}R Miss 70336 16 12500.0 8000.0\n",
+            "\u{e}$$TR_IOREC-1.3 x\ndisks = {\n 0 -> { sectorsize = 256 }\n}\n\u{c}",
+            "\u{10}1000,0.5,read,8,16,sda\n",
+        ])
+    },
+    words: &[
+        "fio version 2 iolog\n",
+        "fio version 3 iolog\n",
+        "block_rq_complete: ",
+        "18446744073709551615",
+        "Timestamp",
+        "Read",
+        "Write",
+        "FWS",
+        "[65531]",
+        " + ",
+        ",",
+        ".",
+    ],
+};
+
+/// The first byte says which form is meant, and whether the trace may be cut off; none of
+/// the rest does.
+fn block_trace() -> Body {
+    Box::new(|bytes| {
+        let Some((choice, rest)) = bytes.split_first() else {
+            return;
+        };
+        let number = usize::from(*choice & 0x1f);
+        let columns = "time_us=1,response_ms=2,op=3,sector=4,sectors=5,device=6";
+        let options = ReadOptions {
+            form: Form::ALL.get(number).copied(),
+            columns: (number == 16).then(|| columns.parse().expect("columns")),
+            time_unit: (*choice & 0x40 != 0).then_some(TimeUnit::Nanoseconds),
+            partial: *choice & 0x80 != 0,
+        };
+        let input = Box::new(Cursor::new(rest.to_vec()));
+        let Ok(mut reader) = Reader::open("trace", input, &options) else {
+            return;
+        };
+        let mut summarizer = Summarizer::sampling(256);
+        let mut last_ns = 0;
+        for record in reader.by_ref() {
+            let Ok(record) = record else { break };
+            assert!(record.completed_ns.is_none_or(|at| at >= record.issued_ns));
+            last_ns = last_ns.max(record.issued_ns);
+            summarizer.add(&record);
+        }
+        let summary = summarizer.finish(reader.devices());
+        assert_eq!(summary.span_ns, last_ns);
+    })
+}
