@@ -30,6 +30,14 @@ from diskperf._errors import (
     TooManyPoints,
 )
 from diskperf._explain import Differences, Explanation, explain
+from diskperf._findings import (
+    DiskQueue,
+    RealDrives,
+    Trace,
+    calculate_disk,
+    reproduce_real_drives,
+    trace,
+)
 from diskperf._fit.fitting import Fit, fit
 from diskperf._fit.free import Free
 from diskperf._fit.observation import (
@@ -55,6 +63,7 @@ __all__ = [
     "Columns",
     "Comparison",
     "Differences",
+    "DiskQueue",
     "Entry",
     "Error",
     "Explanation",
@@ -63,6 +72,7 @@ __all__ = [
     "Fleet",
     "Free",
     "Observation",
+    "RealDrives",
     "RequestError",
     "Run",
     "RunError",
@@ -74,8 +84,10 @@ __all__ = [
     "SweepWarning",
     "System",
     "TooManyPoints",
+    "Trace",
     "__version__",
     "ab",
+    "calculate_disk",
     "compare",
     "describe",
     "explain",
@@ -89,8 +101,10 @@ __all__ = [
     "plot",
     "programs",
     "reproduce",
+    "reproduce_real_drives",
     "run",
     "run_points",
     "suites",
     "sweep",
+    "trace",
 ]

@@ -14,6 +14,7 @@ mod compare;
 mod errors;
 mod explanation;
 mod figures;
+mod findings;
 mod interruptible;
 mod listing;
 mod points;
@@ -49,6 +50,8 @@ mod _native {
     use crate::compare::{Compared, compare};
     #[pymodule_export]
     use crate::explanation::{Differences, Explanation, differences, explain};
+    #[pymodule_export]
+    use crate::findings::{Finding, calculate_disk, reproduce_real_drives, trace};
     #[pymodule_export]
     use crate::listing::{programs, suites};
     #[pymodule_export]

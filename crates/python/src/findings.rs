@@ -1,0 +1,141 @@
+//! What is found without a run: in a trace, at the arm of a disk, of real drives.
+
+use crate::errors::{exception, request_error};
+use crate::interruptible::interruptible;
+use diskperf_laboratory::analysis::disk_queue::DiskQueue;
+use diskperf_laboratory::analysis::real_drives::RealDrives;
+use diskperf_laboratory::analysis::report::{self, Format};
+use diskperf_laboratory::analysis::trace::Trace;
+use diskperf_laboratory::disk_queue::{self, Asked as AskedOfQueue};
+use diskperf_laboratory::model::{load_catalogue, settings};
+use diskperf_laboratory::reproduce::real_drives;
+use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, summarize};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// What was found.
+#[pyclass(frozen, module = "diskperf._native")]
+pub(crate) struct Finding(Found);
+
+enum Found {
+    Trace(Box<Trace>),
+    Queue(DiskQueue),
+    Drives(RealDrives),
+}
+
+impl Finding {
+    fn printed(&self, format: Format, width: u16) -> String {
+        match &self.0 {
+            Found::Trace(of) => report::trace(of, format, width),
+            Found::Queue(of) => report::disk_queue(of, format, width),
+            Found::Drives(of) => report::real_drives(of, format, width),
+        }
+    }
+}
+
+#[pymethods]
+impl Finding {
+    /// The JSON of the command line's `--format json`.
+    fn json(&self) -> String {
+        self.printed(Format::Json, 0)
+    }
+
+    /// The tables of the command line, as wide as this many columns.
+    fn text(&self, width: u16) -> String {
+        self.printed(Format::Table, width)
+    }
+}
+
+/// How a trace is asked for, as `python/diskperf/_findings.py` gathers it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AskedTrace {
+    files: Vec<PathBuf>,
+    form: Option<String>,
+    columns: Option<String>,
+    time_unit: Option<String>,
+    partial: bool,
+    window_s: Option<(f64, f64)>,
+    device: Option<String>,
+}
+
+/// What a block trace holds.
+#[pyfunction]
+pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
+    let refused = |error: String| request_error(py, error);
+    let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
+    let asked = AskedOfTrace {
+        files: asked.files,
+        options: ReadOptions {
+            form: asked
+                .form
+                .map(|name| name.parse())
+                .transpose()
+                .map_err(refused)?,
+            columns: asked
+                .columns
+                .map(|text| text.parse())
+                .transpose()
+                .map_err(refused)?,
+            time_unit: asked
+                .time_unit
+                .map(|name| name.parse())
+                .transpose()
+                .map_err(refused)?,
+            partial: asked.partial,
+        },
+        window_ns: asked.window_s.map(|(from, to)| (ns(from), ns(to))),
+        device: asked.device,
+        scale_to_bytes: None,
+    };
+    let found = interruptible(py, |stop| summarize(&asked, &Far::default(), stop))?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Trace(Box::new(found))))
+}
+
+/// How a queue is asked for.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct AskedQueue {
+    on: String,
+    settings: Vec<String>,
+    drive: u32,
+    orders: Vec<String>,
+    depths: Vec<u32>,
+    block_bytes: u64,
+    requests: u64,
+    seed: u64,
+    catalogue: Option<PathBuf>,
+}
+
+/// What orders of service gain at the arm of a disk.
+#[pyfunction]
+pub(crate) fn calculate_disk(py: Python<'_>, asked: AskedQueue) -> PyResult<Finding> {
+    let found = interruptible(py, |_| {
+        let catalogue = load_catalogue(asked.catalogue.as_deref())?;
+        let settings = settings(&asked.settings)?;
+        disk_queue::disk_queue(
+            &catalogue,
+            &AskedOfQueue {
+                target: &asked.on,
+                settings: &settings,
+                drive: asked.drive,
+                orders: &asked.orders,
+                depths: &asked.depths,
+                block_bytes: asked.block_bytes,
+                requests: asked.requests,
+                seed: asked.seed,
+            },
+        )
+    })?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Queue(found)))
+}
+
+/// Real drives of a directory, each calibrated on half of its trace and replayed.
+#[pyfunction]
+pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<Finding> {
+    let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Drives(found)))
+}

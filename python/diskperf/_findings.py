@@ -1,0 +1,199 @@
+"""What is found without a run: in a trace, at the arm of a disk, of real drives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diskperf import _native
+from diskperf._display import Document
+from diskperf._run import SEED
+from diskperf._settings import Value, typed
+
+_OPERATIONS = {"operation": "string", "requests": "int64", "bytes": "int64"}
+_MISSES = {"cache_bytes": "int64", "share": "double"}
+_SERIES = {"reads": "int64", "writes": "int64", "others": "int64", "bytes": "int64", "depth": "double"}
+_ORDERS = {
+    "depth": "int64",
+    "name": "string",
+    "mean_ms": "double",
+    "bound_ms": "double",
+    "iops": "double",
+    "gain": "double",
+    "p99_ms": "double",
+    "longest_ms": "double",
+}
+_DRIVES = {
+    "name": "string",
+    "requests": "int64",
+    "mean_ms": "double",
+    "demerit_ms": "double",
+    "rms_per_request_ms": "double",
+    "within_half_ms_percent": "double",
+    "error": "string",
+}
+
+
+def _table(rows: list[dict[str, Any]], types: dict[str, str]) -> _native.Columns:
+    columns = {name: [row.get(name) for row in rows] for name in types}
+    return _native.Columns.from_pydict(columns, types)
+
+
+class Trace(Document[_native.Finding]):
+    """What a block trace holds. Its JSON is that of ``diskperf trace``."""
+
+    __slots__ = ()
+
+    @property
+    def operations(self) -> _native.Columns:
+        """One row for each ``operation``, with its ``requests`` and ``bytes``."""
+        return _table(self.to_dict()["summary"]["operations"], _OPERATIONS)
+
+    @property
+    def miss_ratios(self) -> _native.Columns:
+        """What a cache that drops what is unused for longest misses: ``cache_bytes`` and
+        the ``share`` of the uses of blocks."""
+        return _table(self.to_dict()["summary"]["reuse"]["miss_ratios"], _MISSES)
+
+    @property
+    def series(self) -> _native.Columns:
+        """The trace over time, one row for each interval of
+        ``to_dict()["summary"]["series"]["interval_ns"]``: ``reads``, ``writes``,
+        ``others``, ``bytes``, mean ``depth``."""
+        return _table(self.to_dict()["summary"]["series"]["intervals"], _SERIES)
+
+    def __repr__(self) -> str:
+        found = self.to_dict()
+        return f"<Trace of {found['summary']['requests']} requests, {found['form']}>"
+
+
+class DiskQueue(Document[_native.Finding]):
+    """What orders of service gain at the arm of a disk. Its JSON is that of
+    ``diskperf calculate disk``."""
+
+    __slots__ = ()
+
+    @property
+    def orders(self) -> _native.Columns:
+        """One row for each order (``name``) at each ``depth``: ``mean_ms`` of a service,
+        ``bound_ms`` below which no order comes, ``iops``, ``gain`` over depth 1,
+        ``p99_ms`` and ``longest_ms`` of the response."""
+        depths = self.to_dict()["depths"]
+        rows = [{**depth, **order} for depth in depths for order in depth["orders"]]
+        return _table(rows, _ORDERS)
+
+    def __repr__(self) -> str:
+        return f"<DiskQueue of {self.to_dict()['what']}>"
+
+
+class RealDrives(Document[_native.Finding]):
+    """Measured drives beside their calibrated models. Its JSON is that of
+    ``diskperf reproduce real-drives``."""
+
+    __slots__ = ()
+
+    @property
+    def drives(self) -> _native.Columns:
+        """One row for each drive, its figures of the second half of its trace; ``error``
+        of one whose files cannot be used."""
+        return _table(self.to_dict()["drives"], _DRIVES)
+
+    def __repr__(self) -> str:
+        return f"<RealDrives: {len(self.to_dict()['drives'])}>"
+
+
+def trace(
+    *files: str | os.PathLike[str],
+    form: str | None = None,
+    columns: str | None = None,
+    time_unit: str | None = None,
+    partial: bool = False,
+    window_s: tuple[float, float] | None = None,
+    device: str | None = None,
+) -> Trace:
+    """Reads a block trace once, and says what is in it.
+
+    Args:
+        files: the trace; of blktrace, the files of all processors.
+        form: its form; told by what it begins with if absent.
+        columns: of comma-separated values, ``time_us=1,op=3,offset=4,length=5``.
+        time_unit: of a form that says none: ``s``, ``ms``, ``us``, ``ns``, ``ps``.
+        partial: whether a trace that is cut off is read as far as it goes.
+        window_s: only what was issued between these seconds from the beginning.
+        device: only what this device was asked.
+
+    Raises:
+        RequestError: a trace that cannot be read, with file and line.
+        FileError: a file that is not there.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    asked = {
+        "files": [os.fspath(file) for file in files],
+        "form": form,
+        "columns": columns,
+        "time_unit": time_unit,
+        "partial": partial,
+        "window_s": window_s,
+        "device": device,
+    }
+    if not files:
+        raise TypeError("trace() takes at least one file")
+    return Trace(_native.trace(asked))
+
+
+def calculate_disk(
+    on: str = "bare-sata-7200",
+    *,
+    settings: Mapping[str, Value] | None = None,
+    drive: int = 1,
+    orders: Sequence[str] = (),
+    depths: Sequence[int] = (1, 2, 4, 8, 16, 32, 64),
+    block_bytes: int = 4096,
+    requests: int = 20_000,
+    seed: int = SEED,
+    catalogue: str | os.PathLike[str] | None = None,
+) -> DiskQueue:
+    """Serves a closed queue of random reads by the modelled arm, in every order.
+
+    Args:
+        on: a system whose drive is a disk with firmware.
+        settings: changes to the system, as `run` has them.
+        drive: which, from 1.
+        orders: orders of service by name; all if empty.
+        depths: of the queue, ascending.
+        block_bytes: of a request.
+        requests: that are served for each figure.
+        seed: of the places.
+        catalogue: a folder that is laid over the catalogue.
+
+    Raises:
+        RequestError: a drive or an order that there is not.
+        SettingError: a key or a value that there is not.
+    """
+    asked = {
+        "on": on,
+        "settings": typed(dict(settings or {})),
+        "drive": drive,
+        "orders": list(orders),
+        "depths": sorted(set(depths)),
+        "block_bytes": block_bytes,
+        "requests": requests,
+        "seed": seed,
+        "catalogue": None if catalogue is None else os.fspath(catalogue),
+    }
+    return DiskQueue(_native.calculate_disk(asked))
+
+
+def reproduce_real_drives(data: str | os.PathLike[str]) -> RealDrives:
+    """Calibrates each drive of a directory on the first half of its trace, replays it, and
+    scores the second half.
+
+    Args:
+        data: a directory with ``NAME.trace`` and ``NAME.diskspecs`` of each drive.
+
+    Raises:
+        RequestError: a directory that cannot be read, or has no trace.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    return RealDrives(_native.reproduce_real_drives(os.fspath(data)))

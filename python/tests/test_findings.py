@@ -1,0 +1,53 @@
+"""Traces, queues and real drives: what is found without a run."""
+
+import diskperf
+import pytest
+
+LINES = "".join(
+    f"{128166400000000000 + 10000 * number},web,0,{'Write' if number % 4 else 'Read'},{number % 50 * 4096},4096,1000\n"
+    for number in range(1000)
+)
+
+
+@pytest.fixture
+def web(tmp_path):
+    path = tmp_path / "web.csv"
+    path.write_text(LINES)
+    return path
+
+
+def test_a_trace_is_the_bytes_of_the_command_line(web, command_line):
+    found = diskperf.trace(web)
+    assert found.to_json().strip() == command_line("trace", str(web), "--format", "json").strip()
+    assert found.operations.to_pylist() == [
+        {"operation": "read", "requests": 250, "bytes": 250 * 4096},
+        {"operation": "write", "requests": 750, "bytes": 750 * 4096},
+    ]
+    assert sum(found.series["reads"]) == 250
+    assert found.miss_ratios["share"][-1] == pytest.approx(0.05)
+    assert "1000 requests of msr" in str(found) and "msr" in repr(found)
+
+
+def test_a_part_of_a_trace(web):
+    found = diskperf.trace(web, window_s=(0.5, 0.6), device="web.0")
+    assert found.to_dict()["summary"]["requests"] == 100
+    with pytest.raises(diskperf.RequestError, match="no such device"):
+        diskperf.trace(web, device="sda")
+    with pytest.raises(diskperf.RequestError, match="no form"):
+        diskperf.trace(web, form="msw")
+
+
+def test_a_queue_is_the_bytes_of_the_command_line(command_line):
+    words = ("calculate", "disk", "--on", "bare-sas-10k", "--depth", "1,8", "--requests", "500", "--format", "json")
+    found = diskperf.calculate_disk("bare-sas-10k", depths=[8, 1], requests=500)
+    assert found.to_json().strip() == command_line(*words).strip()
+    rows = found.orders.to_pylist()
+    assert len(rows) == 14 and all(row["mean_ms"] > row["bound_ms"] * 0.95 for row in rows)
+    with pytest.raises(diskperf.RequestError, match="elevator"):
+        diskperf.calculate_disk(orders=["elevator"])
+
+
+def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
+    (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
+    found = diskperf.reproduce_real_drives(tmp_path)
+    assert "lone.diskspecs" in found.drives["error"][0]
