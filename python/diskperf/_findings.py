@@ -9,7 +9,7 @@ from typing import Any
 from diskperf import _native
 from diskperf._display import Document
 from diskperf._run import SEED
-from diskperf._settings import Value, typed
+from diskperf._settings import Value, gathered, keywords_of, typed
 
 _OPERATIONS = {"operation": "string", "requests": "int64", "bytes": "int64"}
 _MISSES = {"cache_bytes": "int64", "share": "double"}
@@ -173,7 +173,7 @@ def calculate_disk(
     """
     asked = {
         "on": on,
-        "settings": typed(dict(settings or {})),
+        "settings": typed(gathered("calculate_disk", settings, {}, keywords_of(calculate_disk))),
         "drive": drive,
         "orders": list(orders),
         "depths": sorted(set(depths)),

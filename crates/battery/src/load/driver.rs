@@ -65,7 +65,15 @@ impl<'a> Driver<'a> {
                 false => 1,
             };
             now = self.slots.reap(self.system, at_least, until).await?;
-            self.take().await?;
+            // What does not think does not wait either.
+            match self.worker.think {
+                Nanoseconds::ZERO => while self.take_one()? {},
+                think => {
+                    while self.take_one()? {
+                        pause(self.system, think).await?;
+                    }
+                }
+            }
             self.pace.span.end_ramp(now, self.system)?;
         }
     }
@@ -113,14 +121,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes what completed.
+    /// Takes one that completed, if there is one.
     #[inline]
-    async fn take(&mut self) -> Result<(), ProgramError> {
-        while let Some(done) = self.slots.take(|_| self.worker.file(AREA))? {
+    fn take_one(&mut self) -> Result<bool, ProgramError> {
+        let done = self.slots.take(|_| self.worker.file(AREA))?;
+        if let Some(done) = &done {
             self.unsynced += u64::from(done.operation == Operation::Write);
-            pause(self.system, self.worker.think).await?;
         }
-        Ok(())
+        Ok(done.is_some())
     }
 }
 
