@@ -128,7 +128,7 @@ impl Load {
             ),
             field(
                 "batch",
-                "requests that are handed over at once, at most; 0: a quarter of the depth",
+                "requests that are handed over at once, at most, a quarter of that first; 0: a quarter of the depth",
                 Value::Count(&mut self.batch, 0, DEEPEST),
             ),
             field(

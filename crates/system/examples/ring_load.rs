@@ -177,7 +177,11 @@ mod on_linux {
         let end = system.now() + seconds(wanted.seconds);
         let batch = wanted.batch.unwrap_or(wanted.depth.div_ceil(4)).max(1);
         loop {
-            for some in submissions.chunks(batch as usize) {
+            // A device that has completed all it had begins again with the first few.
+            let few = submissions.len().min(batch.div_ceil(4) as usize);
+            let (first, others) = submissions.split_at(few);
+            system.submit(first).await?;
+            for some in others.chunks(batch as usize) {
                 system.submit(some).await?;
             }
             completions.clear();

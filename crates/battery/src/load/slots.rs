@@ -12,7 +12,7 @@ pub(crate) struct Slots {
     doing: Vec<Option<Submission>>,
     /// What is to be submitted.
     batch: Vec<Submission>,
-    /// How much of it at once, at most.
+    /// How much of it at once, at most; a quarter of that of the first.
     at_once: usize,
     /// What completed, and how many of them were taken.
     done: Vec<Completion>,
@@ -67,7 +67,13 @@ impl Slots {
     /// Submits what has a slot and is not submitted.
     #[inline]
     pub(crate) async fn submit(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        for some in self.batch.chunks(self.at_once) {
+        // A device that has completed all that it had begins again with the first few.
+        let few = self.batch.len().min(self.at_once.div_ceil(4));
+        let (first, others) = self.batch.split_at(few);
+        if !first.is_empty() {
+            system.submit(first).await?;
+        }
+        for some in others.chunks(self.at_once) {
             system.submit(some).await?;
         }
         self.batch.clear();
