@@ -3,6 +3,7 @@
 
 mod cache;
 mod device;
+mod expectations;
 mod expected;
 mod layout;
 mod mechanism;

@@ -251,6 +251,18 @@ fn closed_queues_have_the_means_of_the_tables() {
 /// A(q) of the tables.
 const BOUNDS_MS: [f64; 7] = [12.667, 10.391, 8.450, 6.845, 5.544, 4.501, 3.673];
 
+/// Expectation 35.
+#[test]
+fn shortest_positioning_gains_what_the_tables_have() {
+    let mut mechanism = tabled();
+    let alone = closed(&mut mechanism, policy(Policy::Fcfs), 1).mean_service_ms();
+    let gains = [1.20, 1.44, 1.73, 2.10, 2.57, 3.13];
+    for (depth, gain) in DEPTHS[1..].iter().zip(gains) {
+        let found = alone / closed(&mut mechanism, policy(Policy::Sptf), *depth).mean_service_ms();
+        assert_close(found, gain, 0.03);
+    }
+}
+
 #[test]
 fn the_bound_is_that_of_the_tables() {
     for (found, bound) in positioning_bounds_ms(&tabled(), &DEPTHS)

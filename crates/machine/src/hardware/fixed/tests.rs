@@ -102,3 +102,50 @@ fn nothing_is_done_in_a_stall() {
     // them before the second one.
     assert_eq!(ends, [4, 8, 17, 121, 125]);
 }
+
+/// Expectations 41 and 42 of the facts on disks, section 7: N who think for 20 ms and are
+/// served for 10, both exponentially, one at a time: X requests a ms and R ms each; in every
+/// run N = X (R + Z).
+#[test]
+fn repairmen_are_as_busy_as_theory_says() {
+    const THINK_MS: f64 = 20.0;
+    for (customers, rate, response_ms) in [
+        (1, 0.033_33, 10.0),
+        (2, 0.06, 13.33),
+        (4, 0.090_48, 24.21),
+        (8, 0.099_91, 60.07),
+    ] {
+        let service = Service::Exponential(Time(10 * MS));
+        let mut on = Bench::new(service, (1, 8), &[]);
+        let mut draws = Streams::new(5).stream("thinking");
+        let mut think = |now: Time| now + draws.exponential(Time(THINK_MS as u64 * MS));
+        let mut thinking: Vec<Time> = (0..customers).map(|_| think(Time::ZERO)).collect();
+        let (mut asked, mut count, mut responses_ms) = (Vec::new(), 0, 0.0);
+        while count < 100_000 {
+            thinking.sort_unstable_by(|a, b| b.cmp(a));
+            let next = thinking.last().copied().unwrap_or(Time::NEVER);
+            let ends = on.fixed.next_event().unwrap_or(Time::NEVER);
+            if next < ends {
+                thinking.pop();
+                on.now = next;
+                asked.push(next);
+                on.ask_for(asked.len() as u64 - 1);
+            } else {
+                let (number, _) = on.done();
+                let came = asked[number as usize];
+                responses_ms += (on.now - came).0 as f64 / MS as f64;
+                count += 1;
+                thinking.push(think(on.now));
+            }
+        }
+        let elapsed_ms = on.now.0 as f64 / MS as f64;
+        let found = (count as f64 / elapsed_ms, responses_ms / count as f64);
+        let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 0.02;
+        assert!(
+            near(found.0, rate) && near(found.1, response_ms),
+            "{customers}: {found:?}"
+        );
+        let all = found.0 * (found.1 + THINK_MS);
+        assert!(near(all, f64::from(customers)), "{all} of {customers}");
+    }
+}
