@@ -22,6 +22,7 @@ mod repetitions;
 mod scatter;
 mod still;
 mod throughput;
+mod trace;
 mod waterfall;
 
 pub use chart::{Chart, ROWS};
@@ -36,6 +37,7 @@ use super::view::{Row, View};
 use crate::accuracy::Card;
 use crate::comparison::compare;
 use crate::real_drives::RealDrives;
+use crate::trace::Trace;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
 use diskperf_timeline::{ProgramResult, Run, Stage, World};
@@ -293,6 +295,14 @@ pub fn tuned(tuned: &Tuned) -> String {
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
     page.blocks(untitled(&super::tuning::blocks(tuned)));
+    page.finish()
+}
+
+/// A block trace.
+pub fn trace(found: &Trace) -> String {
+    let mut page = Page::new(&format!("Trace: {}", found.files.join(", ")));
+    page.html(&figures(&trace::charts(found)));
+    page.blocks(untitled(&super::trace::blocks(found)));
     page.finish()
 }
 

@@ -221,7 +221,7 @@ fn dispersion(of: &ArrivalSummary) -> Option<String> {
 
 /// Requests, bytes and depth over time.
 fn strips(of: &Summary) -> Vec<String> {
-    let intervals = || of.series.intervals.iter();
+    let intervals = || of.series.filled(of.span_ns).iter();
     let each = span(of.series.interval_ns as f64);
     let requests: Vec<f64> = intervals()
         .map(|one| (one.reads + one.writes + one.others) as f64)

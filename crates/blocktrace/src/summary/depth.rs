@@ -133,6 +133,18 @@ pub struct Series {
     pub intervals: Vec<Interval>,
 }
 
+impl Series {
+    /// The intervals that a trace of this span fills, for rates: the last one is most often
+    /// over before its end.
+    pub fn filled(&self, span_ns: u64) -> &[Interval] {
+        let whole = (span_ns / self.interval_ns) as usize;
+        match whole >= 2 {
+            true => &self.intervals[..whole.min(self.intervals.len())],
+            false => &self.intervals,
+        }
+    }
+}
+
 /// What passed in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {

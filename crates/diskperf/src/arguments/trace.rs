@@ -39,6 +39,9 @@ pub(crate) struct TraceArguments {
     /// With --convert: scale addresses to a space of so many bytes
     #[arg(long, value_name = "SIZE", requires = "convert", value_parser = super::bytes)]
     pub(crate) scale_addresses: Option<u64>,
+    /// Also write an HTML page with pictures of it to this file
+    #[arg(long, value_name = "FILE.html", conflicts_with = "convert")]
+    pub(crate) report: Option<PathBuf>,
     /// Output format; csv has the miss ratios
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,

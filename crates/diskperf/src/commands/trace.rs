@@ -27,12 +27,24 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     if let (Some(form), Some(output)) = (arguments.convert, &arguments.output) {
         return write(arguments, &asked, (form, output));
     }
+    let page = match &arguments.report {
+        Some(path) => {
+            let page = Output::open_beside_table("--report", path)?;
+            Some(page.sparing(None, &asked.files)?)
+        }
+        None => None,
+    };
     let stop = stop_on_signals()?;
     let far = Far::default();
     let progress = progress(arguments, &far);
     let found = summarize(&asked, &far, &stop);
     drop(progress);
-    print(&report::trace(&found?, arguments.format.into(), width()))?;
+    let found = found?;
+    let printed = print(&report::trace(&found, arguments.format.into(), width()));
+    if let Some(page) = page {
+        page.write(report::html::trace(&found).as_bytes())?;
+    }
+    printed?;
     Ok(DONE)
 }
 

@@ -216,6 +216,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     ("trace", "time_unit", Nothing),
     ("trace", "window", Nothing),
     ("trace", "device", Nothing),
+    ("trace", "report", Written("trace ./web.csv --report {}")),
     ("trace", "convert", Nothing),
     (
         "trace",

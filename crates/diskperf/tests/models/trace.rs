@@ -44,6 +44,14 @@ fn a_trace_is_summed_up_in_every_format() {
     let part = "trace web.csv --device web.1 --window 1s..3s --format json";
     let found = user.run(&words(part)).expect(0, &[]).json();
     assert_eq!(found["summary"]["requests"], 1000);
+    let line = "trace web.csv --quiet --report web.html";
+    user.run(&words(line)).expect(0, &[]);
+    let page = std::fs::read_to_string(user.file("web.html")).expect("a page");
+    for chart in ["requests", "bytes", "depth", "misses", "sizes"] {
+        let drawn = format!("data-chart=\"trace-{chart}\"");
+        assert!(page.contains(&drawn), "{chart}");
+    }
+    assert_eq!(page.matches("<svg class=\"still\"").count(), 5);
     let csv = user
         .run(&words("trace web.csv --format csv"))
         .expect(0, &[]);

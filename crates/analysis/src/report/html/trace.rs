@@ -1,0 +1,148 @@
+//! A block trace in pictures: its course, its sizes, and what caches would miss.
+
+use super::chart::{Chart, ROWS};
+use crate::trace::Trace;
+use diskperf_blocktrace::summary::Interval;
+use serde_json::{Value, json};
+
+/// The charts of a trace, as far as it has what they show.
+pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
+    let mut all = course(trace);
+    all.extend(misses(trace));
+    all.extend(sizes(trace));
+    all
+}
+
+/// Requests, bytes and depth over time.
+fn course(trace: &Trace) -> Vec<Chart> {
+    let of = &trace.summary;
+    if of.series.intervals.len() < 2 {
+        return Vec::new();
+    }
+    let seconds = of.series.interval_ns as f64 / 1e9;
+    let rows = |series: &str, value: &dyn Fn(&Interval) -> f64| -> Vec<Value> {
+        let intervals = of.series.filled(of.span_ns).iter().enumerate();
+        intervals
+            .map(|(number, one)| {
+                json!({ "series": series, "at_s": number as f64 * seconds, "value": value(one) })
+            })
+            .collect()
+    };
+    let per_second = |count: u64| count as f64 / seconds;
+    let mut requests = rows("reads", &|one| per_second(one.reads));
+    requests.extend(rows("writes", &|one| per_second(one.writes)));
+    let mut charts = vec![
+        Chart::new(
+            "trace-requests",
+            "Requests per second, over time".to_owned(),
+            requests,
+            lines("requests per second"),
+        ),
+        Chart::new(
+            "trace-bytes",
+            "Megabytes per second, over time".to_owned(),
+            rows("bytes", &|one| per_second(one.bytes) / 1e6),
+            lines("MB/s (10^6 bytes)"),
+        ),
+    ];
+    if of.depth.is_some() {
+        let depth = Chart::new(
+            "trace-depth",
+            "Requests under way, over time".to_owned(),
+            rows("depth", &|one| one.depth),
+            lines("requests, in the mean"),
+        );
+        charts.push(depth);
+    }
+    charts.into_iter().map(Chart::wide).collect()
+}
+
+fn lines(title: &str) -> Value {
+    json!({
+        "height": 200,
+        "encoding": {
+            "x": { "field": "at_s", "type": "quantitative", "title": "seconds" },
+            "y": { "field": "value", "type": "quantitative", "title": title,
+                   "axis": { "labelExpr": "format(datum.value, '~s')" } },
+            "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                       "scale": { "scheme": "tableau10" } },
+        },
+        "layer": layers(),
+    })
+}
+
+fn layers() -> Value {
+    json!([
+        { "mark": { "type": "line", "strokeWidth": 2 } },
+        { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
+                                  "tooltip": { "content": "data" } } },
+    ])
+}
+
+/// What caches would miss, by their size.
+fn misses(trace: &Trace) -> Option<Chart> {
+    let reuse = &trace.summary.reuse;
+    let points = reuse.miss_ratios.iter();
+    let rows: Vec<Value> = points
+        .map(|point| {
+            json!({ "series": "LRU", "mib": point.cache_bytes as f64 / 1_048_576.0,
+                    "percent": 100.0 * point.share })
+        })
+        .collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let drawn = json!({
+        "height": 260,
+        "encoding": {
+            "x": { "field": "mib", "type": "quantitative", "title": "cache, MiB",
+                   "scale": { "type": "log" },
+                   "axis": { "labelExpr": "format(datum.value, '~g')", "tickCount": 6 } },
+            "y": { "field": "percent", "type": "quantitative", "title": "uses of blocks that miss, %" },
+            "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                       "scale": { "scheme": "tableau10" } },
+        },
+        "layer": layers(),
+    });
+    let caption = match reuse.sampled_share < 1.0 {
+        true => "By SHARDS, from a sample of the blocks; first uses are misses.",
+        false => "Of all blocks; first uses are misses.",
+    };
+    let title = "What a cache that drops the block unused for longest misses".to_owned();
+    Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
+}
+
+/// Reads and writes by powers of two of their size.
+fn sizes(trace: &Trace) -> Option<Chart> {
+    let octaves = &trace.summary.size_octaves;
+    let all: f64 = octaves.iter().map(|(_, count)| count).sum();
+    let rows: Vec<Value> = octaves
+        .iter()
+        .filter(|(bytes, _)| *bytes > 0)
+        .map(|(bytes, count)| {
+            json!({ "series": "reads and writes", "kib": *bytes as f64 / 1024.0,
+                    "percent": 100.0 * count / all })
+        })
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let drawn = json!({
+        "height": 260,
+        "encoding": {
+            "x": { "field": "kib", "type": "quantitative", "title": "from so many KiB to twice as many",
+                   "scale": { "type": "log" },
+                   "axis": { "labelExpr": "format(datum.value, '~g')", "tickCount": 6 } },
+            "y": { "field": "percent", "type": "quantitative", "title": "requests, %" },
+            "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
+                       "scale": { "scheme": "tableau10" } },
+        },
+        "layer": layers(),
+    });
+    Some(Chart::new(
+        "trace-sizes",
+        "Sizes of requests".to_owned(),
+        rows,
+        drawn,
+    ))
+}
