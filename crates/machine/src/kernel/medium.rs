@@ -2,8 +2,9 @@
 
 use super::buffers::Page;
 use crate::written::{Known, Written};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// The contents of a partition, block by block. A block that was never
 /// written is zeroes.
@@ -15,6 +16,9 @@ pub(crate) struct Medium {
     /// Bytes of the blocks that were made here, of parts of them: what is written
     /// whole is shared with who wrote it.
     made_bytes: u64,
+    /// Blocks that were made last, by a hash of their contents: who writes the same again
+    /// and again, as a load does from its buffers, shares them.
+    last_made: BTreeMap<u64, Weak<[u8]>>,
 }
 
 /// Places of neighbouring blocks.
@@ -22,6 +26,19 @@ type Chunk = Box<[Option<Page>]>;
 
 /// Blocks of a chunk.
 const CHUNK_BLOCKS: usize = 512;
+
+/// Blocks that are remembered by their contents.
+const MOST_LAST_MADE: usize = 2048;
+
+/// A hash of contents, of 8 bytes at a time (Fowler, Noll and Vo's).
+fn hash(contents: &[u8]) -> u64 {
+    let (words, rest) = contents.as_chunks::<8>();
+    let of_words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let all = of_words.chain(rest.iter().map(|byte| u64::from(*byte)));
+    all.fold(0xcbf2_9ce4_8422_2325, |hash: u64, one| {
+        (hash ^ one).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+    })
+}
 
 /// What the place of a block takes in a chunk that is there.
 pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
@@ -39,6 +56,7 @@ impl Medium {
             fragment_bytes,
             chunks: vec![None; (blocks as usize).div_ceil(CHUNK_BLOCKS)],
             made_bytes: 0,
+            last_made: BTreeMap::new(),
         }
     }
 
@@ -92,6 +110,11 @@ impl Medium {
         while done < data.len() {
             let (block, within) = self.place_of_byte(offset + done as u64);
             let run = (self.block_bytes as usize - within).min(data.len() - done);
+            if run == self.block_bytes as usize {
+                self.write_whole(block, &data[done..done + run]);
+                done += run;
+                continue;
+            }
             let mut contents = match self.block(block).take() {
                 Some(page) => page.to_vec(),
                 None => {
@@ -102,6 +125,27 @@ impl Medium {
             contents[within..within + run].copy_from_slice(&data[done..done + run]);
             *self.block(block) = Some(contents.into());
             done += run;
+        }
+    }
+
+    /// Puts a whole block, which may be one that was made before.
+    fn write_whole(&mut self, block: usize, contents: &[u8]) {
+        let hash = hash(contents);
+        let made = self.last_made.get(&hash).and_then(Weak::upgrade);
+        if let Some(page) = made.filter(|page| page[..] == *contents) {
+            *self.block(block) = Some(page);
+            return;
+        }
+        let page: Page = contents.into();
+        if self.last_made.len() >= MOST_LAST_MADE {
+            self.last_made.clear();
+        }
+        self.last_made.insert(hash, Rc::downgrade(&page));
+        let before = self.block(block).replace(page);
+        // What others have too is still there.
+        let is_in_its_place = before.is_some_and(|page| Rc::strong_count(&page) == 1);
+        if !is_in_its_place {
+            self.made_bytes += u64::from(self.block_bytes);
         }
     }
 
