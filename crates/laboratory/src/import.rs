@@ -9,6 +9,7 @@ mod target;
 
 use crate::error::LaboratoryError;
 use diskperf_calibration::{Options, calibrate};
+use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::{Drive, Files, import as read, trace};
 use entry::Entry;
 use serde::Serialize;
@@ -49,8 +50,10 @@ pub struct ImportedDrive {
     pub file: String,
     /// What hosts see of it.
     pub capacity_bytes: u64,
-    /// Zones, or runs of sectors of a layout that was measured.
+    /// Zones; of a layout that has none, runs of neighbouring sectors.
     pub zones: usize,
+    /// Whether these are runs.
+    pub is_of_runs: bool,
     /// The files that were written.
     pub written: Vec<String>,
     /// What its author may not expect.
@@ -171,6 +174,7 @@ fn import_drive(
         file: file.to_owned(),
         capacity_bytes: drive.model.layout.blocks() * geometry::BLOCK_BYTES,
         zones,
+        is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
         written,
         warnings: Vec::new(),
         without_effect: Vec::new(),

@@ -35,9 +35,10 @@ fn drive(of: &ImportedDrive) -> String {
         of.file,
         format_size(of.capacity_bytes),
         of.zones,
-        match of.zones {
-            1 => "zone",
-            _ => "zones",
+        match (of.is_of_runs, of.zones) {
+            (true, _) => "runs of sectors",
+            (false, 1) => "zone",
+            (false, _) => "zones",
         }
     );
     for path in &of.written {

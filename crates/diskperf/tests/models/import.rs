@@ -80,6 +80,36 @@ fn a_model_without_electronics_is_a_drive_too() {
     );
 }
 
+/// A drive of patterns, with a slip, and a block that lies behind all others.
+const PATTERNS: &str = "dm_disk D { Block count = 79, Number of cylinders = 4,
+    Number of data surfaces = 2, Layout Model = dm_layout_g4 { TP = [ 0, 9, 10 ],
+    IDX = [ [ 0, 0, 0.0, 10, 1, 0.15, 40, 4, TRACK, 0, 0, 40, 3, 0.0, 10, -1, 0.15, 40, 4,
+    TRACK, 0, 1 ] ], Slips = [ 5, 1 ], Remaps = [ 12, 1, 4, 0, 3, 10 ] },
+    Mechanical Model = dm_mech_g1 { Access time type = trackSwitchPlusRotation,
+    Seek type = constant, Constant seek time = 2.5, Head switch time = 0.5,
+    Add. write settling delay = 0.0, Rotation speed (in rpms) = 6000 } }";
+
+#[test]
+fn a_layout_of_patterns_is_a_list_of_runs() {
+    let user = User::new();
+    std::fs::write(user.file("patterns.model"), PATTERNS).expect("a file");
+    user.run(&words("import patterns.model -o mine"))
+        .expect(0, &[])
+        .shows(&["patterns from patterns.model: 39.5 KiB, 11 runs of sectors"]);
+    let entry = std::fs::read_to_string(user.file("mine/drives/patterns.toml")).expect("an entry");
+    for row in [
+        "[0, 5, 0, 0, 0, 10, 0]",
+        "[5, 4, 0, 0, 6, 10, 0.6]",
+        "[12, 1, 4, 0, 3, 10, ",
+    ] {
+        assert!(entry.contains(row), "{row}: {entry}");
+    }
+    let line = "run random --direct --on bare-patterns --catalogue mine --size 8K --set program.block_bytes=512 --set program.area_bytes=32K --runs 2 --quiet --format json";
+    let iops = json(&user, line)["runs"][0]["results"][0]["iops"].as_f64();
+    // A turn is 10 ms, and any way 2.5.
+    assert!(iops > Some(80.0) && iops < Some(400.0), "{iops:?}");
+}
+
 /// Of what is there already, nothing is lost, and of what cannot be, nothing is written.
 #[test]
 fn nothing_is_replaced_or_half_written() {

@@ -15,14 +15,18 @@ pub(super) fn write(entry: &mut Entry, drive: &Drive) -> Result<usize, String> {
     entry.integer("sector_bytes", BLOCK_BYTES);
     entry.integer("medium_sector_bytes", BLOCK_BYTES);
     entry.integer("heads", u64::from(model.surfaces));
-    entry.integer("cylinders", u64::from(model.cylinders));
     let zones = match &model.layout {
         Layout::Zoned(layout) => {
+            entry.integer("cylinders", u64::from(model.cylinders));
             write_zones(entry, layout, &rows_of(layout));
             layout.zones().len()
         }
         Layout::Mapped(_) | Layout::Indexed(_) => {
             let rows = extents(&model.layout)?;
+            // What replaces a bad sector may lie behind all others.
+            let last = rows.iter().map(|row| row[2] as u64 + 1).max();
+            let cylinders = u64::from(model.cylinders).max(last.unwrap_or(1));
+            entry.integer("cylinders", cylinders);
             entry.rows(
                 "extent_table",
                 "first sector, sectors, cylinder, head, first slot, sectors per track, start in revolutions",
@@ -142,26 +146,17 @@ fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     Ok(rows)
 }
 
-/// How many blocks from this one on lie side by side on its track.
+/// How many blocks from this one on lie side by side on its track, one by one: of those in
+/// the middle, any may be elsewhere.
 fn run(layout: &Layout, block: u64, first: &Spot) -> u64 {
-    let goes_on = |blocks: u64| {
-        let last = layout.spot(block + blocks - 1);
-        last.is_some_and(|last| {
-            (last.cylinder, last.head) == (first.cylinder, first.head)
-                && u64::from(last.sector) == u64::from(first.sector) + blocks - 1
+    let most = u64::from(first.sectors_per_track - first.sector);
+    let goes_on = |blocks: &u64| {
+        layout.spot(block + blocks).is_some_and(|spot| {
+            (spot.cylinder, spot.head) == (first.cylinder, first.head)
+                && u64::from(spot.sector) == u64::from(first.sector) + blocks
         })
     };
-    // A track has no more, and places are all different: what ends where it should has no
-    // gap.
-    let (mut there, mut beyond) = (1, u64::from(first.sectors_per_track - first.sector) + 1);
-    while beyond - there > 1 {
-        let middle = (there + beyond) / 2;
-        match goes_on(middle) {
-            true => there = middle,
-            false => beyond = middle,
-        }
-    }
-    there
+    1 + (1..most).take_while(goes_on).count() as u64
 }
 
 fn write_seek(entry: &mut Entry, seek: &Seek) {
