@@ -176,6 +176,9 @@ fn check_printed(text: &str, rows: &[Row]) {
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     assert_eq!(printed.len(), rows.len(), "{text}");
+    // The table of rates comes before that of responses.
+    let mut rows: Vec<&Row> = rows.iter().collect();
+    rows.sort_by_key(|row| row.is_time);
     for (cells, row) in printed.iter().zip(rows) {
         let Ok(ratio) = cells[4].parse::<f64>() else {
             assert_eq!(row.ratio, None, "{text}");
