@@ -5,6 +5,7 @@ mod depth;
 mod histogram;
 mod locality;
 mod reuse;
+mod stack;
 
 pub use arrivals::{ArrivalSummary, Dispersion};
 pub use depth::{DepthSummary, Interval, Series};

@@ -51,6 +51,11 @@ impl Counts {
         self.most = self.most.max(value);
     }
 
+    /// Of all values.
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+
     pub(super) fn mean(&self) -> f64 {
         self.sum / self.total.max(f64::MIN_POSITIVE)
     }

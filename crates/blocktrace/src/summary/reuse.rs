@@ -2,48 +2,19 @@
 //! (Waldspurger and others 2015), of a fixed size and adjusted.
 
 use super::histogram::Counts;
+use super::stack::{ByBlock, Stack, hash};
 use serde::Serialize;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A block is sampled if its hash is below a threshold; all of this are.
 const ALL: u64 = 1 << 24;
 
-/// A hash of a block that is the same everywhere: splitmix64.
-fn hash(block: u64) -> u64 {
-    let mut of = block.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    of = (of ^ (of >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    of ^ (of >> 31)
-}
-
 /// What is known of a block that is sampled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    slot: u32,
     uses: u64,
     is_read: bool,
     is_written: bool,
-}
-
-/// Blocks are hashed already.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, block: u64) {
-        self.0 = hash(block);
-    }
 }
 
 /// Distances between uses, of a sample of the blocks.
@@ -51,35 +22,49 @@ impl Hasher for Hashed {
 pub(super) struct Reuse {
     most_blocks: usize,
     threshold: u64,
-    known: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
+    known: ByBlock<Known>,
     by_hash: BinaryHeap<(u64, u64)>,
-    /// Blocks by the order of their last use: how many there are up to a slot (Fenwick 1994).
-    tree: Vec<u32>,
-    block_of: Vec<u64>,
-    next_slot: u32,
+    stack: Stack,
     distances: Counts,
     first_uses: f64,
     /// Uses of all blocks.
     uses: u64,
+    /// From the moment on that not all blocks are sampled.
+    near: Option<Near>,
 }
 
-const NO_BLOCK: u64 = u64::MAX;
+/// The blocks that were used last, all of them: a sample does not tell distances that are no
+/// longer than the gaps between its blocks.
+#[derive(Debug)]
+struct Near {
+    stack: Stack,
+    distances: Counts,
+}
+
+impl Near {
+    fn touch(&mut self, block: u64, most_blocks: usize) {
+        if let Some(distance) = self.stack.touch(block) {
+            self.distances.add(distance, 1.0);
+        }
+        if self.stack.len() > most_blocks {
+            self.stack.remove_oldest();
+        }
+    }
+}
 
 impl Reuse {
     /// Of at most so many blocks.
     pub(super) fn new(most_blocks: usize) -> Self {
-        let slots = most_blocks * 4;
         Self {
             most_blocks,
             threshold: ALL,
-            known: HashMap::default(),
+            known: ByBlock::default(),
             by_hash: BinaryHeap::new(),
-            tree: vec![0; slots + 1],
-            block_of: vec![NO_BLOCK; slots],
-            next_slot: 0,
+            stack: Stack::new(most_blocks),
             distances: Counts::default(),
             first_uses: 0.0,
             uses: 0,
+            near: None,
         }
     }
 
@@ -91,6 +76,9 @@ impl Reuse {
     #[inline]
     pub(super) fn touch(&mut self, block: u64, write: bool) {
         self.uses += 1;
+        if let Some(near) = &mut self.near {
+            near.touch(block, self.most_blocks);
+        }
         let hash = hash(block) % ALL;
         if hash < self.threshold {
             self.touch_sampled(block, hash, write);
@@ -98,40 +86,20 @@ impl Reuse {
     }
 
     fn touch_sampled(&mut self, block: u64, hash: u64, write: bool) {
-        if self.next_slot as usize == self.block_of.len() {
-            self.renumber();
-        }
-        let slot = self.next_slot;
-        self.next_slot += 1;
-        let blocks = self.known.len() as u64;
-        let is_new = match self.known.get_mut(&block) {
-            Some(known) => {
-                let last = std::mem::replace(&mut known.slot, slot);
-                known.uses += 1;
-                known.is_read |= !write;
-                known.is_written |= write;
-                let after = blocks - u64::from(sum(&self.tree, last));
+        let known = self.known.entry(block).or_default();
+        known.uses += 1;
+        known.is_read |= !write;
+        known.is_written |= write;
+        match self.stack.touch(block) {
+            Some(after) => {
                 let distance = (after as f64 / self.rate()).round() as u64;
                 self.distances.add(distance, 1.0);
-                self.set(last, false);
-                self.block_of[last as usize] = NO_BLOCK;
-                false
             }
-            None => true,
-        };
-        if is_new {
-            self.first_uses += 1.0;
-            self.by_hash.push((hash, block));
-            let known = Known {
-                slot,
-                uses: 1,
-                is_read: !write,
-                is_written: write,
-            };
-            self.known.insert(block, known);
+            None => {
+                self.first_uses += 1.0;
+                self.by_hash.push((hash, block));
+            }
         }
-        self.set(slot, true);
-        self.block_of[slot as usize] = block;
         while self.known.len() > self.most_blocks {
             self.lower();
         }
@@ -142,6 +110,9 @@ impl Reuse {
         let Some((largest, _)) = self.by_hash.peek().copied() else {
             return;
         };
+        if self.near.is_none() {
+            self.near = Some(self.all_near());
+        }
         let by = largest as f64 / self.threshold as f64;
         self.threshold = largest;
         self.distances.scale(by);
@@ -152,55 +123,54 @@ impl Reuse {
             .is_some_and(|(hash, _)| *hash >= largest)
         {
             let (_, block) = self.by_hash.pop().expect("a block");
-            if let Some(known) = self.known.remove(&block) {
-                self.set(known.slot, false);
-                self.block_of[known.slot as usize] = NO_BLOCK;
-            }
+            self.known.remove(&block);
+            self.stack.remove(block);
         }
     }
 
-    fn set(&mut self, slot: u32, is_there: bool) {
-        let mut at = slot as usize + 1;
-        while at < self.tree.len() {
-            self.tree[at] = match is_there {
-                true => self.tree[at] + 1,
-                false => self.tree[at] - 1,
-            };
-            at += at & at.wrapping_neg();
+    /// As long as all blocks are sampled, all distances are known.
+    fn all_near(&self) -> Near {
+        let mut stack = self.stack.clone();
+        stack.remove_oldest();
+        Near {
+            stack,
+            distances: self.distances.clone(),
         }
     }
 
-    /// Blocks get the first slots, in the order of their last use.
-    fn renumber(&mut self) {
-        let used: Vec<u64> = self
-            .block_of
-            .iter()
-            .copied()
-            .filter(|of| *of != NO_BLOCK)
-            .collect();
-        self.tree.fill(0);
-        self.block_of.fill(NO_BLOCK);
-        for (slot, block) in used.iter().enumerate() {
-            self.block_of[slot] = *block;
-            if let Some(known) = self.known.get_mut(block) {
-                known.slot = slot as u32;
+    /// The uses that a cache of so many blocks misses, as the sample has them.
+    fn sampled_misses(&self, cache_blocks: u64) -> f64 {
+        self.distances.at_least(cache_blocks as f64) + self.first_uses
+    }
+
+    /// The share of the uses that a cache of so many blocks misses. Up to the blocks that are
+    /// all followed it is exact; of what is missed there, a larger cache misses the share that it
+    /// misses in the sample.
+    fn miss_share(&self, cache_blocks: u64) -> f64 {
+        let uses = (self.uses as f64).max(1.0);
+        let Some(near) = &self.near else {
+            return self.sampled_misses(cache_blocks) / uses;
+        };
+        let followed = self.most_blocks as u64;
+        let blocks = cache_blocks.min(followed);
+        let hits = near.distances.total() - near.distances.at_least(blocks as f64);
+        let misses = (1.0 - hits / uses).max(0.0);
+        match cache_blocks <= followed {
+            true => misses,
+            false => {
+                let of = self.sampled_misses(followed).max(f64::MIN_POSITIVE);
+                misses * self.sampled_misses(cache_blocks) / of
             }
-            self.set(slot as u32, true);
         }
-        self.next_slot = used.len() as u32;
     }
 
     /// What was found.
     pub(super) fn finish(self, block_bytes: u64) -> ReuseSummary {
         let rate = self.rate();
-        // How much more or less often than its share the sample was used is of its hottest
-        // blocks, whose distances are the shortest: all caches have them.
-        let all = (self.uses as f64 * rate).max(f64::MIN_POSITIVE);
         let blocks = self.known.len() as f64 / rate;
         let point = |cache_blocks: u64| MissRatio {
             cache_bytes: cache_blocks * block_bytes,
-            share: ((self.distances.at_least(cache_blocks as f64) + self.first_uses) / all)
-                .min(1.0),
+            share: self.miss_share(cache_blocks).min(1.0),
         };
         let of = |which: fn(&Known) -> bool| {
             let count = self.known.values().filter(|known| which(known)).count();
@@ -213,30 +183,31 @@ impl Reuse {
             read_blocks: of(|known| known.is_read),
             written_blocks: of(|known| known.is_written),
             both_blocks: of(|known| known.is_read && known.is_written),
-            first_use_share: (self.first_uses / all).min(1.0),
-            hottest_percent_share: hottest(self.known.values().map(|known| known.uses).collect()),
+            first_use_share: self.miss_share(u64::MAX).min(1.0),
+            hottest_percent_share: hottest(
+                self.known.values().map(|known| known.uses).collect(),
+                self.uses as f64 * rate,
+            ),
             miss_ratios: sizes(blocks).into_iter().map(point).collect(),
         }
     }
 }
 
-/// Blocks up to a slot.
-fn sum(tree: &[u32], slot: u32) -> u32 {
-    let mut at = slot as usize + 1;
-    let mut sum = 0;
-    while at > 0 {
-        sum += tree[at];
-        at -= at & at.wrapping_neg();
+/// The share of so many uses that the hottest hundredth of the blocks has: what the others have
+/// not. The uses of all are known, and correct those of the others as far as both vary together
+/// from sample to sample (a regression estimator, Cochran 1977, chapter 7): one block that is
+/// much hotter than all others is in a sample or is not, and says nothing of them.
+fn hottest(mut uses: Vec<u64>, all: f64) -> f64 {
+    if uses.is_empty() {
+        return 0.0;
     }
-    sum
-}
-
-/// The share of the uses that the hottest hundredth of the blocks has.
-fn hottest(mut uses: Vec<u64>) -> f64 {
     uses.sort_unstable_by(|a, b| b.cmp(a));
-    let count = uses.len().div_ceil(100);
-    let sum = |of: &[u64]| of.iter().sum::<u64>() as f64;
-    sum(&uses[..count]) / sum(&uses).max(1.0)
+    let hot = uses.len().div_ceil(100);
+    let sum = |of: &[u64]| of.iter().map(|uses| *uses as f64).sum::<f64>();
+    let squares = |of: &[u64]| of.iter().map(|uses| (*uses as f64).powi(2)).sum::<f64>();
+    let together = squares(&uses[hot..]) / squares(&uses);
+    let others = sum(&uses[hot..]) + together * (all - sum(&uses));
+    (1.0 - others / all).clamp(0.0, 1.0)
 }
 
 /// Sizes of caches, four in each power of two, up to one that holds all.
