@@ -123,6 +123,9 @@ fn no_device(name: &str, reader: &Reader) -> LaboratoryError {
     ))
 }
 
+/// How `-` is called.
+const STANDARD_INPUT: &str = "standard input";
+
 type Named = (String, Box<dyn Read + Send>);
 
 fn open(path: &Path, far: &Far, stop: &Arc<AtomicBool>) -> Result<Named, LaboratoryError> {
@@ -148,7 +151,7 @@ fn open(path: &Path, far: &Far, stop: &Arc<AtomicBool>) -> Result<Named, Laborat
         }
     };
     let name = match name.as_str() {
-        "-" => "standard input".to_owned(),
+        "-" => STANDARD_INPUT.to_owned(),
         _ => name,
     };
     let (far, stop) = (far.clone(), Arc::clone(stop));
@@ -176,7 +179,10 @@ pub fn summarize(
         files: asked
             .files
             .iter()
-            .map(|file| file.display().to_string())
+            .map(|file| match file.as_os_str() == "-" {
+                true => STANDARD_INPUT.to_owned(),
+                false => file.display().to_string(),
+            })
             .collect(),
         form: reader.form().name(),
         part: part(asked),
@@ -258,7 +264,6 @@ fn write(
 
 /// From the space of addresses that the part has, which another pass finds.
 fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, LaboratoryError> {
-    const ALIGN_BYTES: u64 = 512;
     if asked.files.iter().any(|file| file.as_os_str() == "-") {
         return Err(LaboratoryError::Request(
             "--scale-addresses reads a trace twice, and standard input can be read once: give a file".to_owned(),
@@ -268,6 +273,10 @@ fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, 
     Ok(Scale {
         from_bytes: found.summary.highest_bytes.max(1),
         to_bytes,
-        align_bytes: ALIGN_BYTES,
+        // What is aligned to pages stays so: a drive writes parts of pages at other costs.
+        align_bytes: match found.summary.aligned_4096_share >= 1.0 {
+            true => 4096,
+            false => 512,
+        },
     })
 }

@@ -10,17 +10,20 @@ use diskperf_timeline::units::format_size;
 
 pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     let of = &trace.summary;
-    let mut all = vec![
-        Block::Heading(format!(
-            "{}: {} of {}{}",
-            trace.files.join(", "),
-            requests(of.all.requests),
-            trace.form,
-            trace
-                .part
-                .as_ref()
-                .map_or(String::new(), |part| format!(", {part}"))
-        )),
+    let mut all = vec![Block::Heading(format!(
+        "{}: {} of {}{}",
+        trace.files.join(", "),
+        requests(of.all.requests),
+        trace.form,
+        trace
+            .part
+            .as_ref()
+            .map_or(String::new(), |part| format!(", {part}"))
+    ))];
+    if of.all.requests == 0 {
+        return all;
+    }
+    all.extend([
         Block::List(vec![format!(
             "{} in {}{}: {:.0} requests/s, {:.2} MB/s",
             format_size(of.all.bytes),
@@ -31,7 +34,7 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
         )]),
         Block::Grid(operations(&of.operations)),
         Block::List(ranges(of)),
-    ];
+    ]);
     let times = times(of);
     if !times.is_empty() {
         all.push(Block::List(times));

@@ -73,6 +73,7 @@ fn a_trace_is_written_in_another_form_and_read_again() {
     assert_eq!(found["form"], "spc");
     assert_eq!(found["summary"]["requests"], 500);
     assert!(found["summary"]["highest_bytes"].as_u64() <= Some(100 << 10));
+    assert_eq!(found["summary"]["aligned_4096_share"], 1.0);
     // fio reads what is written as its own.
     let line = "trace web.csv --device web.0 --convert fio-iolog-3 -o web.iolog";
     user.run(&words(line)).expect(0, &["250 requests written"]);
@@ -96,6 +97,17 @@ fn a_trace_is_written_in_another_form_and_read_again() {
         }
         Err(error) => eprintln!("SKIPPED a_trace_is_written_in_another_form: fio: {error}"),
     }
+}
+
+#[test]
+fn a_part_without_requests_is_no_table() {
+    let user = User::new();
+    std::fs::write(user.file("web.csv"), msr(3)).expect("a trace");
+    let printed = user.run(&words("trace web.csv --window 1h..2h"));
+    assert!(!printed.stdout.contains("operation"), "{printed:?}");
+    printed
+        .expect(0, &[])
+        .shows(&["web.csv: 0 requests of msr, from 3600 to 7200 s"]);
 }
 
 #[test]
