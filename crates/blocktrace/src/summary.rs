@@ -133,9 +133,7 @@ impl Summarizer {
         let last = end
             .div_ceil(BLOCK_BYTES)
             .min(first / BLOCK_BYTES + MOST_BLOCKS);
-        for block in first / BLOCK_BYTES..last {
-            self.reuse.touch(space ^ block, is_write);
-        }
+        self.reuse.touch(space, first / BLOCK_BYTES..last, is_write);
     }
 
     /// The summary; device names are by their number.

@@ -5,6 +5,7 @@ use super::histogram::Counts;
 use super::stack::{ByBlock, Stack, hash};
 use serde::Serialize;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Range;
 
 /// A block is sampled if its hash is below a threshold; all of this are.
 const ALL: u64 = 1 << 24;
@@ -72,11 +73,21 @@ impl Reuse {
         self.threshold as f64 / ALL as f64
     }
 
-    /// A block is used.
+    /// Blocks that follow each other are used, in a space of addresses.
+    pub(super) fn touch(&mut self, space: u64, blocks: Range<u64>, write: bool) {
+        // Of a long range, a block in the middle has more blocks before it than are followed,
+        // and so was not used near; and the last ones are all that stay.
+        let followed = self.most_blocks as u64;
+        let middle = blocks.start.saturating_add(followed)..blocks.end.saturating_sub(followed);
+        for block in blocks {
+            self.touch_one(space ^ block, write, !middle.contains(&block));
+        }
+    }
+
     #[inline]
-    pub(super) fn touch(&mut self, block: u64, write: bool) {
+    fn touch_one(&mut self, block: u64, write: bool, is_followed: bool) {
         self.uses += 1;
-        if let Some(near) = &mut self.near {
+        if let Some(near) = self.near.as_mut().filter(|_| is_followed) {
             near.touch(block, self.most_blocks);
         }
         let hash = hash(block) % ALL;
@@ -255,4 +266,24 @@ pub struct MissRatio {
     pub cache_bytes: u64,
     /// The share of the uses of blocks that it misses, first uses included.
     pub share: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_its_blocks_one_by_one() {
+        let ranges: Vec<Range<u64>> = (0..400u64)
+            .map(|number| (hash(number) % 3000, hash(!number) % 500))
+            .map(|(first, blocks)| first..first + blocks)
+            .collect();
+        let (mut whole, mut single) = (Reuse::new(64), Reuse::new(64));
+        for range in ranges {
+            whole.touch(0, range.clone(), false);
+            range.for_each(|block| single.touch_one(block, false, true));
+        }
+        assert!(whole.near.is_some(), "more blocks than are followed");
+        assert_eq!(whole.finish(4096), single.finish(4096));
+    }
 }
