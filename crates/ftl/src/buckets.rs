@@ -2,7 +2,7 @@
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     heads: Vec<u32>,
     next: Vec<u32>,

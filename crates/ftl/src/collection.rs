@@ -12,11 +12,13 @@ pub(crate) struct Collection {
     pub(crate) superblock: u32,
     cause: Cause,
     /// The frontier that takes its copies.
-    frontier: usize,
+    pub(crate) frontier: usize,
     /// Units of the victim that were looked at.
     looked_at: u32,
     /// Copies handed out and not yet programmed.
     under_way: u32,
+    /// Those of them that have a place.
+    placed: u32,
     /// Copies that one host write pays for.
     copies_per_write: f64,
 }
@@ -28,6 +30,11 @@ pub struct Copy {
     pub logical: u32,
     /// Where it is read.
     pub from: u32,
+}
+
+impl Copy {
+    /// The logical unit of a copy of a unit without address.
+    pub const ANONYMOUS: u32 = u32::MAX;
 }
 
 /// What a copy came to when it was programmed.
@@ -46,7 +53,11 @@ pub enum Progress {
     Idle,
     /// There are units to copy.
     Copies,
-    /// Copies are under way.
+    /// Copies are under way. When the device has read and placed them all, and none is
+    /// being programmed, their last program unit is filled in part: it is to be
+    /// [padded](Ftl::pad_writer). Where power cuts count, also: a unit of the victim was
+    /// overwritten by one that is still to be programmed, is so itself, or was trimmed and
+    /// that is to be [journalled](Ftl::begin_journal).
     Waiting,
     /// This superblock is to be erased.
     Erase(u32),
@@ -74,13 +85,46 @@ impl Ftl {
         if self.collection.is_some() {
             return None;
         }
-        let (superblock, cause) = match self.worn_apart() {
-            Some(coldest) => (coldest, Cause::WearLevelling),
-            None => (self.choose()?, Cause::Collection),
-        };
+        let (superblock, cause) = self.victim()?;
+        self.begin(superblock, cause);
+        Some((superblock, cause))
+    }
+
+    fn victim(&mut self) -> Option<(u32, Cause)> {
+        if let Some(coldest) = self.worn_apart() {
+            return Some((coldest, Cause::WearLevelling));
+        }
+        if let Some(lent) = self.overdrawn() {
+            return Some((lent, Cause::Folding));
+        }
+        Some((self.choose()?, Cause::Collection))
+    }
+
+    /// Begins to write a closed superblock anew; false when it is not closed, or a
+    /// collection is under way.
+    pub fn begin_refresh(&mut self, superblock: u32) -> bool {
+        let closed = self.superblocks[superblock as usize].state == State::Closed;
+        if self.collection.is_some() || !closed {
+            return false;
+        }
+        self.begin(superblock, Cause::Refresh);
+        true
+    }
+
+    /// Counts a read of a superblock; gives the reads since its erase.
+    pub fn count_read(&mut self, superblock: u32) -> u32 {
+        let block = &mut self.superblocks[superblock as usize];
+        block.reads = block.reads.saturating_add(1);
+        block.reads
+    }
+
+    /// Makes a superblock the collection's.
+    pub(crate) fn begin(&mut self, superblock: u32, cause: Cause) {
         let frontier = self.destination(self.superblocks[superblock as usize].stream, cause);
         let block = &mut self.superblocks[superblock as usize];
-        self.buckets.remove(superblock, block.valid);
+        if block.state == State::Closed {
+            self.buckets.remove(superblock, block.valid);
+        }
         block.state = State::Victim;
         let share = f64::from(block.valid) / f64::from(self.units);
         // A victim with no invalid unit would ask for endless copies per write.
@@ -91,9 +135,9 @@ impl Ftl {
             frontier,
             looked_at: 0,
             under_way: 0,
+            placed: 0,
             copies_per_write,
         });
-        Some((superblock, cause))
     }
 
     /// A host write pays for x / (1 - x) copies, x the victim's valid share, and for up to
@@ -138,7 +182,7 @@ impl Ftl {
             self.frontiers[*frontier]
                 .is_some_and(|open| most - self.superblocks[open as usize].erases >= threshold)
         };
-        let moving = self.specification.streams as usize..self.frontiers.len();
+        let moving = self.specification.streams as usize..self.system_frontier();
         moving.clone().find(behind).unwrap_or(moving.end - 1)
     }
 
@@ -202,13 +246,34 @@ impl Ftl {
         best.1
     }
 
+    fn has_handed_out_all(&self, collection: &Collection) -> bool {
+        collection.looked_at == self.units
+            && self.located.is_empty()
+            && self.untouched_copies_left(collection.superblock) == 0
+    }
+
+    /// Copies that may still need a place; 0 when all have one.
+    pub(crate) fn copies_to_place(&self) -> u32 {
+        let Some(collection) = &self.collection else {
+            return 0;
+        };
+        let all_placed =
+            self.has_handed_out_all(collection) && collection.placed == collection.under_way;
+        if all_placed {
+            0
+        } else {
+            self.superblocks[collection.superblock as usize].valid
+        }
+    }
+
     /// What the collection's next step is.
     pub fn progress(&self) -> Progress {
         let Some(collection) = &self.collection else {
             return Progress::Idle;
         };
         let block = &self.superblocks[collection.superblock as usize];
-        if collection.under_way > 0 && collection.looked_at == self.units {
+        let copies_wait = collection.under_way > 0 && self.has_handed_out_all(collection);
+        if copies_wait || block.valid == 0 && self.is_held(collection.superblock) {
             Progress::Waiting
         } else if block.valid == 0 && collection.under_way == 0 {
             Progress::Erase(collection.superblock)
@@ -224,6 +289,12 @@ impl Ftl {
             return;
         };
         let mut found = 0;
+        while found < most
+            && let Some(copy) = self.located.pop()
+        {
+            copies.push(copy);
+            found += 1;
+        }
         while found < most && collection.looked_at < self.units {
             let offset = collection.looked_at;
             let word = self.valid[(collection.superblock * self.words + offset / 64) as usize]
@@ -240,9 +311,20 @@ impl Ftl {
             collection.looked_at = offset + word.trailing_zeros() + 1;
             found += 1;
         }
+        found += self.untouched_copies(collection.superblock, most - found, copies);
         collection.under_way += found;
         self.tokens = (self.tokens - f64::from(found)).max(0.0);
         self.collection = Some(collection);
+    }
+
+    /// A unit of a victim was given a place that the collection may have passed.
+    pub(crate) fn collect_also(&mut self, copy: Copy) {
+        let superblock = copy.from / self.units;
+        let passed = (self.collection.as_ref())
+            .is_some_and(|it| it.superblock == superblock && copy.from % self.units < it.looked_at);
+        if passed {
+            self.located.push(copy);
+        }
     }
 
     /// The place where a copy that was read is to be programmed; none if the unit was
@@ -253,7 +335,8 @@ impl Ftl {
     /// the specification's checks rule out.
     pub fn place_copy(&mut self, copy: Copy) -> Option<Placement> {
         let mut collection = self.collection.expect("copies belong to a collection");
-        if self.map[copy.logical as usize] != copy.from + 1 {
+        let anonymous = copy.logical == Copy::ANONYMOUS;
+        if !anonymous && self.map[copy.logical as usize] != copy.from + 1 {
             collection.under_way -= 1;
             self.collection = Some(collection);
             return None;
@@ -262,7 +345,11 @@ impl Ftl {
         let placement = self
             .place(collection.frontier, stream, collection.cause)
             .expect("the reserve takes what is moved");
-        self.reverse[placement.physical as usize] = copy.logical + 1;
+        collection.placed += 1;
+        self.collection = Some(collection);
+        if !anonymous {
+            self.reverse[placement.physical as usize] = copy.logical + 1;
+        }
         self.superblocks[placement.superblock as usize].pending += 1;
         Some(placement)
     }
@@ -278,23 +365,32 @@ impl Ftl {
             .as_mut()
             .expect("copies belong to a collection");
         collection.under_way -= 1;
+        collection.placed -= 1;
+        let victim = collection.superblock;
+        self.superblocks[placement.superblock as usize].pending -= 1;
+        let copied = if copy.logical == Copy::ANONYMOUS {
+            self.untouched_copied(victim, placement)
+        } else {
+            self.switch_copy(copy, placement)
+        };
+        self.close_if_full(placement.superblock);
+        copied
+    }
+
+    fn switch_copy(&mut self, copy: Copy, placement: Placement) -> Copied {
         assert_eq!(
             self.reverse[placement.physical as usize],
             copy.logical + 1,
             "a copy at another's place"
         );
-        self.superblocks[placement.superblock as usize].pending -= 1;
-        let alive = self.map[copy.logical as usize] == copy.from + 1;
-        if alive {
-            self.invalidate(copy.from);
-            self.switch(copy.logical, placement);
+        self.programmed_unit(placement.physical);
+        if self.map[copy.logical as usize] != copy.from + 1 {
+            return Copied::Dead;
         }
-        self.close_if_full(placement.superblock);
-        if alive {
-            Copied::Switched
-        } else {
-            Copied::Dead
-        }
+        self.change(copy.logical, placement.physical + 1);
+        self.invalidate(copy.from);
+        self.switch(copy.logical, placement);
+        Copied::Switched
     }
 
     /// The victim has been erased: it is free, and the collection ends.
@@ -312,18 +408,41 @@ impl Ftl {
             "superblock {superblock} erased with valid units"
         );
         let first = superblock as usize * self.units as usize;
-        self.reverse[first..first + self.units as usize].fill(0);
+        self.forget_units(first);
+        self.forget_programs(superblock);
+        let capacity = self.capacity(superblock);
         let block = &mut self.superblocks[superblock as usize];
         assert!(
-            block.written == self.units && block.pending == 0,
+            block.written == capacity && block.pending == 0,
             "superblock {superblock} erased while open"
         );
         block.state = State::Free;
         block.written = 0;
         block.erases += 1;
-        self.free.insert((block.erases, superblock));
+        block.reads = 0;
+        if block.cached {
+            self.free_cache(superblock);
+        } else {
+            self.free.insert((block.erases, superblock));
+        }
         self.traffic.erases += 1;
         self.collection = None;
+    }
+}
+
+impl Ftl {
+    /// Nothing is programmed from this unit on in its superblock.
+    fn forget_units(&mut self, first: usize) {
+        let units = &mut self.reverse[first..first + self.units as usize];
+        if self.anonymous.is_none() {
+            units.fill(0);
+            return;
+        }
+        // Memory that was never touched stays so: it is read, not written.
+        units
+            .iter_mut()
+            .filter(|unit| **unit != 0)
+            .for_each(|unit| *unit = 0);
     }
 }
 

@@ -37,8 +37,8 @@ impl Ftl {
     /// # Errors
     /// With the first law that is broken.
     pub fn check(&self) -> Result<(), Broken> {
-        for (logical, &entry) in (0..).zip(&self.map) {
-            let Some(physical) = entry.checked_sub(1) else {
+        for logical in 0..self.map.len() as u32 {
+            let Some(physical) = self.entry(logical).checked_sub(1) else {
                 continue;
             };
             let (superblock, offset) = (physical / self.units, physical % self.units);
@@ -49,7 +49,8 @@ impl Ftl {
         }
         let mut valid = 0;
         for (superblock, words) in (0..).zip(self.valid.chunks(self.words as usize)) {
-            let bits = words.iter().map(|word| word.count_ones()).sum();
+            let set: u32 = words.iter().map(|word| word.count_ones()).sum();
+            let bits = set + self.untouched_in(superblock);
             let counted = self.superblocks[superblock as usize].valid;
             if bits != counted {
                 return Err(Broken::Count {
@@ -60,7 +61,9 @@ impl Ftl {
             }
             valid += u64::from(bits);
         }
-        let mapped = self.map.iter().filter(|&&entry| entry != 0).count() as u64;
+        let mapped = (0..self.map.len() as u32)
+            .filter(|&logical| self.is_untouched(logical) || self.entry(logical) != 0)
+            .count() as u64;
         if valid != mapped || mapped != self.mapped {
             return Err(Broken::Mapped {
                 valid,

@@ -6,9 +6,13 @@ use rand_core::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
+use crate::anonymous::Anonymous;
 use crate::buckets::Buckets;
-use crate::collection::Collection;
-use crate::specification::{Impossible, Separation, Specification};
+use crate::collection::{Collection, Copy};
+use crate::features::{Allocation, Features};
+use crate::frontier::{Cursor, Writer};
+use crate::recovery::Unsafe;
+use crate::specification::{Geometry, Impossible, Separation, Specification};
 use crate::traffic::{Cause, Traffic};
 
 /// What a superblock is used for.
@@ -19,6 +23,8 @@ pub(crate) enum State {
     /// Full, but units of it are still to be programmed by a collection.
     Closing,
     Closed,
+    /// Full, and of the cache of one bit a cell.
+    Cached,
     Victim,
 }
 
@@ -33,6 +39,24 @@ pub(crate) struct Superblock {
     /// Units programmed on the drive when it was closed.
     pub(crate) closed_at: u64,
     pub(crate) stream: u32,
+    /// Programmed with one bit a cell.
+    pub(crate) cached: bool,
+    /// Reads since its erase that the device told.
+    pub(crate) reads: u32,
+}
+
+impl Superblock {
+    const ERASED: Self = Self {
+        state: State::Free,
+        valid: 0,
+        written: 0,
+        pending: 0,
+        erases: 0,
+        closed_at: 0,
+        stream: 0,
+        cached: false,
+        reads: 0,
+    };
 }
 
 /// Where a unit is to be programmed.
@@ -56,9 +80,10 @@ pub struct Placement {
 pub struct Full;
 
 /// A page-mapped translation layer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ftl {
     pub(crate) specification: Specification,
+    pub(crate) features: Features,
     pub(crate) units: u32,
     /// Physical unit + 1 of each logical one; 0: unmapped.
     pub(crate) map: Vec<u32>,
@@ -72,12 +97,31 @@ pub struct Ftl {
     pub(crate) closing_order: VecDeque<(u32, u64)>,
     /// Free superblocks, the least erased first.
     pub(crate) free: BTreeSet<(u32, u32)>,
-    /// Host streams, then collection's, then wear levelling's.
+    /// Erased superblocks that are always of the cache.
+    pub(crate) fixed_free: BTreeSet<(u32, u32)>,
+    /// Full superblocks of the cache, in the order in which they were closed.
+    pub(crate) cached: VecDeque<u32>,
+    /// Valid units of the superblocks that joined the cache.
+    pub(crate) lent_valid: u64,
+    /// Superblocks that joined the cache.
+    pub(crate) dynamic: u32,
+    /// Host streams, then collection's, then wear levelling's, the layer's own, the cache's.
     pub(crate) frontiers: Vec<Option<u32>>,
+    /// Of each frontier, where dies do not take turns.
+    pub(crate) cursors: Vec<Cursor>,
+    pub(crate) preferred: Option<u32>,
     pub(crate) collection: Option<Collection>,
+    /// Units that were given a place in the victim behind where the collection is.
+    pub(crate) located: Vec<Copy>,
+    /// Units of the past that were not touched since, where they have no addresses.
+    pub(crate) anonymous: Option<Box<Anonymous>>,
+    /// What is not yet safe from a power cut, where that counts.
+    pub(crate) unsafe_changes: Option<Box<Unsafe>>,
     /// Copies that the host's writes have paid for.
     pub(crate) tokens: f64,
+    /// Units mapped, the layer's own with them.
     pub(crate) mapped: u64,
+    pub(crate) system_mapped: u64,
     pub(crate) clock: u64,
     pub(crate) traffic: Traffic,
     pub(crate) random: Pcg64Mcg,
@@ -89,47 +133,76 @@ impl Ftl {
     /// # Errors
     /// When the specification cannot work, with the reason.
     pub fn fresh(specification: Specification) -> Result<Self, Impossible> {
-        specification.check()?;
-        let (units, count) = (
-            specification.geometry.superblock_units(),
-            specification.geometry.superblocks,
-        );
+        Self::with_features(specification, Features::default())
+    }
+
+    /// A drive that was never written, with these features.
+    ///
+    /// # Errors
+    /// When the specification cannot work, with the reason.
+    pub fn with_features(
+        specification: Specification,
+        features: Features,
+    ) -> Result<Self, Impossible> {
+        specification.check_with(&features)?;
+        let Geometry {
+            superblocks: count,
+            dies,
+            ..
+        } = specification.geometry;
+        let units = specification.geometry.superblock_units();
         let words = units.div_ceil(64);
-        let empty = Superblock {
-            state: State::Free,
-            valid: 0,
-            written: 0,
-            pending: 0,
-            erases: 0,
-            closed_at: 0,
-            stream: 0,
+        let frontiers =
+            specification.streams + specification.moving_frontiers() + features.frontiers();
+        let cursors = match features.allocation {
+            Allocation::InTurn => Vec::new(),
+            Allocation::NextFree => vec![Cursor::new(dies); frontiers as usize],
         };
-        let frontiers = specification.streams + specification.moving_frontiers();
+        let fixed = features.fixed_superblocks();
+        let mut superblocks = vec![Superblock::ERASED; count as usize];
+        (superblocks.iter_mut().take(fixed as usize)).for_each(|block| block.cached = true);
         Ok(Self {
             units,
             words,
             // Zeroed allocations: memory is used where units are touched.
-            map: vec![0; specification.logical_units as usize],
+            map: vec![0; (specification.logical_units + features.system_units) as usize],
             reverse: vec![0; units as usize * count as usize],
             valid: vec![0; words as usize * count as usize],
-            superblocks: vec![empty; count as usize],
+            superblocks,
             buckets: Buckets::new(count, units),
             closing_order: VecDeque::new(),
-            free: (0..count).map(|superblock| (0, superblock)).collect(),
+            free: (fixed..count).map(|superblock| (0, superblock)).collect(),
+            fixed_free: (0..fixed).map(|superblock| (0, superblock)).collect(),
+            cached: VecDeque::new(),
+            lent_valid: 0,
+            dynamic: 0,
             frontiers: vec![None; frontiers as usize],
+            cursors,
+            preferred: None,
             collection: None,
+            located: Vec::new(),
+            anonymous: None,
+            unsafe_changes: (features.power_cuts)
+                .then(|| Box::new(Unsafe::new(words as usize * count as usize, count))),
             tokens: 0.0,
             mapped: 0,
+            system_mapped: 0,
             clock: 0,
             traffic: Traffic::default(),
             random: Pcg64Mcg::seed_from_u64(specification.seed),
             specification,
+            features,
         })
     }
 
     /// What this layer was made for.
     pub fn specification(&self) -> &Specification {
         &self.specification
+    }
+
+    /// What this layer does beside mapping and collecting.
+    pub fn features(&self) -> &Features {
+        &self.features
     }
 
     /// What was programmed and erased.
@@ -142,23 +215,27 @@ impl Ftl {
         self.free.len() as u32
     }
 
-    /// Logical units that are mapped.
+    /// Logical units of the host that are mapped.
     pub fn mapped_units(&self) -> u64 {
-        self.mapped
+        self.mapped - self.system_mapped
     }
 
-    /// The greatest difference between two superblocks' erases.
+    /// The greatest difference between two superblocks' erases; those that are always of
+    /// the cache wear apart.
     pub fn wear_spread(&self) -> u32 {
-        let erases = || self.superblocks.iter().map(|superblock| superblock.erases);
+        let fixed = self.features.fixed_superblocks() as usize;
+        let erases = || (self.superblocks[fixed..].iter()).map(|superblock| superblock.erases);
         erases().max().unwrap_or(0) - erases().min().unwrap_or(0)
     }
 
     /// The physical unit that a read of `logical` senses; none if it is unmapped.
     ///
     /// # Panics
-    /// If the drive has no such unit.
+    /// If the drive has no such unit, or it is one without address that is to be
+    /// [located](Self::locate) first.
     pub fn read(&self, logical: u32) -> Option<u32> {
-        self.map[logical as usize].checked_sub(1)
+        assert!(!self.is_untouched(logical), "unit {logical} is not located");
+        self.entry(logical).checked_sub(1)
     }
 
     /// Places a unit that the host writes to `stream`. The map is switched at once:
@@ -170,15 +247,85 @@ impl Ftl {
     /// # Panics
     /// If the drive has no such unit or stream.
     pub fn write(&mut self, logical: u32, stream: u32) -> Result<Placement, Full> {
-        assert!(
-            stream < self.specification.streams,
-            "stream {stream} is not open"
-        );
-        let old = self.map[logical as usize];
+        self.check_request(logical, stream);
+        let cached = match self.features.cache {
+            Some(_) => self.place(self.cache_frontier(), stream, Cause::Host),
+            None => None,
+        };
+        let placement = match cached {
+            Some(placement) => placement,
+            None => self
+                .place(stream as usize, stream, Cause::Host)
+                .ok_or(Full)?,
+        };
+        self.remap(logical, placement);
+        Ok(placement)
+    }
+
+    /// Places a unit that the host writes to `stream` past the cache of one bit a cell.
+    ///
+    /// # Errors
+    /// [`Full`] when the write must wait for an erase; nothing has changed then.
+    ///
+    /// # Panics
+    /// If the drive has no such unit or stream.
+    pub fn write_past_cache(&mut self, logical: u32, stream: u32) -> Result<Placement, Full> {
+        self.check_request(logical, stream);
         let placement = self
             .place(stream as usize, stream, Cause::Host)
             .ok_or(Full)?;
-        match old.checked_sub(1) {
+        self.remap(logical, placement);
+        Ok(placement)
+    }
+
+    /// Places a unit of the layer's own: a page of its map, or of its journal's ring. What
+    /// was there before is invalid, and collection moves it as any other.
+    ///
+    /// # Errors
+    /// [`Full`] when the write must wait for an erase; nothing has changed then.
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn write_system(&mut self, index: u32) -> Result<Placement, Full> {
+        let logical = self.system_unit(index);
+        let placement = self
+            .place(self.system_frontier(), 0, Cause::Map)
+            .ok_or(Full)?;
+        self.system_mapped += u64::from(self.entry(logical) == 0);
+        self.remap(logical, placement);
+        Ok(placement)
+    }
+
+    /// Where a unit of the layer's own is; none if it was never written.
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn read_system(&self, index: u32) -> Option<u32> {
+        self.read(self.system_unit(index))
+    }
+
+    fn check_request(&self, logical: u32, stream: u32) {
+        let Specification {
+            logical_units,
+            streams,
+            ..
+        } = self.specification;
+        assert!(logical < logical_units, "no unit {logical}");
+        assert!(stream < streams, "stream {stream} is not open");
+    }
+
+    fn system_unit(&self, index: u32) -> u32 {
+        assert!(index < self.features.system_units, "no unit {index}");
+        self.specification.logical_units + index
+    }
+
+    /// Makes what was placed the unit's, and closes what is full.
+    fn remap(&mut self, logical: u32, placement: Placement) {
+        if self.is_untouched(logical) {
+            self.forget_place(logical);
+        }
+        self.change(logical, placement.physical + 1);
+        match self.entry(logical).checked_sub(1) {
             Some(old) => self.invalidate(old),
             None => self.mapped += 1,
         }
@@ -186,7 +333,17 @@ impl Ftl {
         self.switch(logical, placement);
         self.pay_for_copies();
         self.close_if_full(placement.superblock);
-        Ok(placement)
+    }
+
+    /// Gives an untouched unit a place if a power cut may need it, or unmaps it.
+    fn forget_place(&mut self, logical: u32) {
+        if self.features.power_cuts {
+            self.locate(logical);
+        } else {
+            self.drop_untouched();
+            self.map[logical as usize] = self.unmapped();
+            self.mapped -= 1;
+        }
     }
 
     /// Unmaps a unit; says whether it was mapped.
@@ -194,9 +351,19 @@ impl Ftl {
     /// # Panics
     /// If the drive has no such unit.
     pub fn trim(&mut self, logical: u32) -> bool {
-        let Some(old) = std::mem::take(&mut self.map[logical as usize]).checked_sub(1) else {
-            return false;
+        assert!(
+            logical < self.specification.logical_units,
+            "no unit {logical}"
+        );
+        let untouched = self.is_untouched(logical);
+        if untouched {
+            self.forget_place(logical);
+        }
+        let Some(old) = self.read(logical) else {
+            return untouched;
         };
+        self.change(logical, 0);
+        self.map[logical as usize] = self.unmapped();
         self.mapped -= 1;
         self.invalidate(old);
         true
@@ -208,101 +375,10 @@ impl Ftl {
     /// # Panics
     /// If the drive has no such stream.
     pub fn pad(&mut self, stream: u32) -> Option<Placement> {
-        assert!(
-            stream < self.specification.streams,
-            "stream {stream} is not open"
-        );
-        let mut last = None;
-        while let Some(open) = self.frontiers[stream as usize] {
-            let written = self.superblocks[open as usize].written;
-            if written.is_multiple_of(self.specification.geometry.program_units) {
-                break;
-            }
-            last = self.place(stream as usize, stream, Cause::Padding);
-            self.close_if_full(open);
-        }
-        last
+        self.pad_writer(Writer::Host(stream))
     }
 
-    /// The next place of a frontier; none when no superblock is free for it.
-    pub(crate) fn place(
-        &mut self,
-        frontier: usize,
-        stream: u32,
-        cause: Cause,
-    ) -> Option<Placement> {
-        let superblock = match self.frontiers[frontier] {
-            Some(open) => open,
-            None => self.open(frontier, stream, cause)?,
-        };
-        let block = &mut self.superblocks[superblock as usize];
-        let offset = block.written;
-        assert!(
-            offset < self.units && block.state == State::Open,
-            "programs of {superblock} in order, once"
-        );
-        block.written += 1;
-        if block.written == self.units {
-            self.frontiers[frontier] = None;
-        }
-        self.clock += 1;
-        self.traffic.add(cause);
-        let physical = superblock * self.units + offset;
-        assert_eq!(
-            self.reverse[physical as usize], 0,
-            "unit {physical} programmed twice"
-        );
-        Some(self.placement(physical))
-    }
-
-    fn placement(&self, physical: u32) -> Placement {
-        let geometry = &self.specification.geometry;
-        let (superblock, offset) = (physical / self.units, physical % self.units);
-        let program = offset / geometry.program_units;
-        Placement {
-            physical,
-            superblock,
-            die: program % geometry.dies,
-            row: program / geometry.dies,
-            full: (offset + 1).is_multiple_of(geometry.program_units),
-        }
-    }
-
-    /// Opens the least erased free superblock; the most erased for static wear levelling.
-    fn open(&mut self, frontier: usize, stream: u32, cause: Cause) -> Option<u32> {
-        // The host leaves what collection needs to go on.
-        let kept = self.specification.moving_frontiers().max(1) as usize;
-        if matches!(cause, Cause::Host | Cause::Padding) && self.free.len() <= kept {
-            return None;
-        }
-        let (_, superblock) = match cause {
-            Cause::WearLevelling => self.free.pop_last()?,
-            _ => self.free.pop_first()?,
-        };
-        let block = &mut self.superblocks[superblock as usize];
-        block.state = State::Open;
-        block.stream = stream;
-        self.frontiers[frontier] = Some(superblock);
-        Some(superblock)
-    }
-
-    /// Closes a superblock when its last unit has its place and no copy is under way.
-    pub(crate) fn close_if_full(&mut self, superblock: u32) {
-        let block = &mut self.superblocks[superblock as usize];
-        if block.written < self.units || !matches!(block.state, State::Open | State::Closing) {
-            return;
-        }
-        if block.pending > 0 {
-            block.state = State::Closing;
-            return;
-        }
-        block.state = State::Closed;
-        block.closed_at = self.clock;
-        self.buckets.insert(superblock, block.valid);
-        self.closing_order.push_back((superblock, block.closed_at));
-    }
-
-    fn bit(&self, physical: u32) -> (usize, u64) {
+    pub(crate) fn bit(&self, physical: u32) -> (usize, u64) {
         let (superblock, offset) = (physical / self.units, physical % self.units);
         (
             (superblock * self.words + offset / 64) as usize,
@@ -315,20 +391,45 @@ impl Ftl {
         self.map[logical as usize] = placement.physical + 1;
         let (word, bit) = self.bit(placement.physical);
         self.valid[word] |= bit;
-        self.superblocks[placement.superblock as usize].valid += 1;
+        self.gain_valid(placement.superblock);
+    }
+
+    pub(crate) fn gain_valid(&mut self, superblock: u32) {
+        let block = &mut self.superblocks[superblock as usize];
+        block.valid += 1;
+        if block.cached {
+            self.lent_valid += u64::from(self.is_lent(superblock));
+        }
     }
 
     pub(crate) fn invalidate(&mut self, physical: u32) {
         let (word, bit) = self.bit(physical);
         self.valid[word] &= !bit;
-        let superblock = physical / self.units;
+        self.lose_valid(physical / self.units);
+    }
+
+    /// A superblock has one valid unit less.
+    pub(crate) fn lose_valid(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
         block.valid -= 1;
         if block.state == State::Closed {
             let valid = block.valid;
             self.buckets.remove(superblock, valid + 1);
             self.buckets.insert(superblock, valid);
+        } else if block.cached {
+            self.lent_valid -= u64::from(self.is_lent(superblock));
         }
+    }
+
+    /// Makes a unit of a full superblock valid again.
+    pub(crate) fn revalidate(&mut self, logical: u32, physical: u32) {
+        let superblock = physical / self.units;
+        let block = &self.superblocks[superblock as usize];
+        if block.state == State::Closed {
+            self.buckets.remove(superblock, block.valid);
+            self.buckets.insert(superblock, block.valid + 1);
+        }
+        self.switch(logical, self.placement(physical));
     }
 
     /// The frontier that takes what is collected from a superblock of `stream`.

@@ -33,9 +33,7 @@ impl Instant {
     /// If the drive has no such unit or stream.
     pub fn write(&mut self, logical: u32, stream: u32) {
         while self.ftl.wants_collection() && self.collect() {}
-        self.ftl
-            .write(logical, stream)
-            .expect("collection left superblocks free");
+        self.place(logical, stream);
     }
 
     /// Makes the copies that are due, all of them when the host must wait, then writes.
@@ -44,9 +42,7 @@ impl Instant {
     /// If the drive has no such unit or stream.
     pub fn write_paced(&mut self, logical: u32, stream: u32) {
         while self.ftl.must_collect() && self.collect() {}
-        self.ftl
-            .write(logical, stream)
-            .expect("collection left superblocks free");
+        self.place(logical, stream);
         if self.ftl.wants_collection() {
             self.ftl.begin_collection();
         }
@@ -54,6 +50,34 @@ impl Instant {
         if let Progress::Erase(_) = self.ftl.progress() {
             self.ftl.erased();
         }
+    }
+
+    fn place(&mut self, logical: u32, stream: u32) {
+        let placement =
+            (self.ftl.write(logical, stream)).expect("collection left superblocks free");
+        self.ftl.programmed(placement);
+    }
+
+    /// Collects until enough superblocks are free, then writes a unit of the layer's own.
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn write_system(&mut self, index: u32) {
+        while self.ftl.wants_collection() && self.collect() {}
+        let placement = (self.ftl.write_system(index)).expect("collection left superblocks free");
+        self.ftl.programmed(placement);
+    }
+
+    /// Folds the superblock of the cache that was closed first; false when there is none.
+    pub fn fold(&mut self) -> bool {
+        let begun = self.ftl.begin_folding().is_some();
+        begun && self.finish()
+    }
+
+    /// Writes a closed superblock anew; false when it is not closed.
+    pub fn refresh(&mut self, superblock: u32) -> bool {
+        let begun = self.ftl.begin_refresh(superblock);
+        begun && self.finish()
     }
 
     /// Unmaps a unit; says whether it was mapped.
@@ -67,10 +91,23 @@ impl Instant {
     /// Collects one superblock whole; false when there is none.
     fn collect(&mut self) -> bool {
         self.ftl.begin_collection();
+        self.finish()
+    }
+
+    /// Makes all changes of the map durable, where power cuts count.
+    fn journal(&mut self) {
+        let journal = self.ftl.begin_journal();
+        self.ftl.journalled(journal);
+    }
+
+    /// Makes all copies of the collection under way, and erases.
+    fn finish(&mut self) -> bool {
         loop {
             match self.ftl.progress() {
                 Progress::Idle => return false,
-                Progress::Copies | Progress::Waiting => self.copy(BATCH),
+                Progress::Copies => self.copy(BATCH),
+                // Nothing else is under way here.
+                Progress::Waiting => self.journal(),
                 Progress::Erase(_) => {
                     self.ftl.erased();
                     return true;

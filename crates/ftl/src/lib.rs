@@ -6,19 +6,31 @@
 //! blink. [`analytic`] has the published formulas of write amplification.
 
 pub mod analytic;
+mod anonymous;
 mod buckets;
+mod cache;
 mod collection;
 mod conservation;
+mod features;
+mod frontier;
 mod ftl;
 mod instant;
+mod map_cache;
 mod past;
+mod recovery;
+mod skew;
+mod small_drive;
 mod specification;
 mod traffic;
 
 pub use collection::{Copied, Copy, Progress};
 pub use conservation::Broken;
+pub use features::{Allocation, Features, SlcCache};
+pub use frontier::Writer;
 pub use ftl::{Ftl, Full, Placement};
 pub use instant::Instant;
+pub use map_cache::{Lookup, MapCache};
 pub use past::Past;
+pub use recovery::{Journal, Recovered};
 pub use specification::{Geometry, Impossible, Policy, Separation, Specification};
 pub use traffic::{Cause, Traffic};

@@ -4,8 +4,12 @@ use crate::analytic;
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
+use crate::anonymous::Anonymous;
 use crate::collection::below;
+use crate::features::Features;
 use crate::ftl::Ftl;
+use crate::skew::{self, Class};
+use crate::small_drive;
 use crate::specification::{Impossible, Policy, Specification};
 use crate::traffic::Traffic;
 
@@ -18,6 +22,18 @@ pub enum Past {
     Sequential,
     /// Until its state no longer changed, at random.
     Random,
+    /// As long, at random, some units more than others.
+    HotCold {
+        /// Percent of the writes that went to the first units.
+        writes_percent: u8,
+        /// Percent of the units that are these.
+        space_percent: u8,
+    },
+    /// As long, at random, the k-th unit in proportion to k^-theta.
+    Zipf {
+        /// Theta in hundredths.
+        theta_percent: u8,
+    },
 }
 
 impl Ftl {
@@ -26,44 +42,110 @@ impl Ftl {
     /// # Errors
     /// When the specification cannot work, with the reason.
     pub fn with_past(specification: Specification, past: Past) -> Result<Self, Impossible> {
-        let mut ftl = Self::fresh(specification)?;
-        match past {
-            Past::Fresh => {}
-            Past::Sequential => ftl.write_in_order(),
-            Past::Random => ftl.write_at_random(),
+        let filled = specification.logical_units;
+        Self::written(specification, Features::default(), past, filled)
+    }
+
+    /// A drive with these features whose first `filled` units have this past; the others
+    /// were never written.
+    ///
+    /// # Errors
+    /// When the specification cannot work, with the reason, or has fewer units.
+    pub fn written(
+        specification: Specification,
+        features: Features,
+        past: Past,
+        filled: u32,
+    ) -> Result<Self, Impossible> {
+        let mut ftl = Self::with_features(specification, features)?;
+        if filled > specification.logical_units {
+            return Err(Impossible::Overfilled {
+                filled,
+                logical: specification.logical_units,
+            });
+        }
+        if let Some(classes) = skew::classes(past, filled).filter(|_| filled > 0) {
+            check_classes(&classes)?;
+            ftl.write_skewed(filled, &classes)?;
+        } else {
+            match past {
+                Past::Sequential => ftl.write_in_order(filled),
+                Past::Random if filled > 0 => ftl.write_at_random(filled),
+                _ => {}
+            }
         }
         // The past is not part of what is counted.
         ftl.traffic = Traffic::default();
+        ftl.settle();
         Ok(ftl)
     }
 
-    fn write_in_order(&mut self) {
-        for logical in 0..self.specification.logical_units {
-            self.write(logical, 0).expect("the spare was checked");
+    fn write_in_order(&mut self, filled: u32) {
+        for logical in 0..filled {
+            self.write_of_past(logical);
         }
+    }
+
+    fn write_of_past(&mut self, logical: u32) {
+        self.write_past_cache(logical, 0)
+            .expect("the spare was checked");
+    }
+
+    /// Superblocks that a long past has closed: all but the reserve, the half of the open
+    /// ones, and those of the cache.
+    fn closed_by_past(&self) -> u32 {
+        let specification = &self.specification;
+        let open = specification.streams + specification.moving_frontiers();
+        specification.geometry.superblocks
+            - self.features.fixed_superblocks()
+            - specification.soft_free
+            - open.div_ceil(2)
     }
 
     /// Closes all superblocks but the reserve, the oldest first, each with the valid
     /// units that the policy's steady state leaves in it.
-    fn write_at_random(&mut self) {
-        let specification = self.specification;
-        let open = specification.streams + specification.moving_frontiers();
-        let closed =
-            specification.geometry.superblocks - specification.soft_free - open.div_ceil(2);
-        let counts = self.steady_counts(closed);
-        let order = Shuffled::new(specification.logical_units, &mut self.random);
-        let mut logicals = (0..specification.logical_units).map(|index| order.at(index));
+    fn write_at_random(&mut self, filled: u32) {
+        let counts = self.steady_counts(self.closed_by_past(), filled);
+        if self.features.anonymous {
+            let superblocks = self.specification.geometry.superblocks;
+            self.anonymous = Some(Box::new(Anonymous::new(superblocks, filled)));
+            counts
+                .into_iter()
+                .for_each(|valid| self.close_untouched(valid));
+            return;
+        }
+        let order = Shuffled::new(filled, &mut self.random);
+        let mut logicals = (0..filled).map(|index| order.at(index));
         for valid in counts {
             self.fill_superblock(valid, &mut logicals);
         }
     }
 
+    /// As [`write_at_random`](Self::write_at_random), with the units of each class that a
+    /// small drive has in superblocks of the same age.
+    fn write_skewed(&mut self, filled: u32, classes: &[Class]) -> Result<(), Impossible> {
+        let ages = small_drive::ages(&self.specification, filled, classes)?;
+        let ends = skew::ends(classes, filled);
+        let closed = self.closed_by_past();
+        let mut left = Vec::with_capacity(ends.len());
+        let mut logicals = Vec::with_capacity(ends.len());
+        let mut first = 0;
+        for &end in &ends {
+            let (count, start) = (end - first, first);
+            let order = Shuffled::new(count.max(1), &mut self.random);
+            logicals.push((0..count).map(move |index| start + order.at(index)));
+            left.push(count);
+            first = end;
+        }
+        for counts in class_counts(&ages, closed, self.units, &left) {
+            self.fill_with_classes(counts, &mut logicals);
+        }
+        Ok(())
+    }
+
     /// Valid units of `closed` superblocks, the oldest first; together all logical units.
-    fn steady_counts(&self, closed: u32) -> Vec<u32> {
-        let (units, logical) = (
-            f64::from(self.units),
-            f64::from(self.specification.logical_units),
-        );
+    fn steady_counts(&self, closed: u32, filled: u32) -> Vec<u32> {
+        let (units, logical) = (f64::from(self.units), f64::from(filled));
         let spare = 1.0 - logical / (f64::from(closed) * units);
         let mut shares: Vec<f64> = match self.specification.policy {
             Policy::Greedy => greedy_counts(spare, self.units, closed),
@@ -93,16 +175,93 @@ impl Ftl {
         for offset in 0..self.units {
             if below(&mut self.random, self.units - offset) < wanted {
                 let logical = logicals.next().expect("counts add up to the logical units");
-                self.write(logical, 0).expect("the reserve is left free");
+                self.write_of_past(logical);
                 wanted -= 1;
             } else {
-                let padded = self
-                    .place(0, 0, crate::Cause::Padding)
-                    .expect("the reserve is left free");
-                self.close_if_full(padded.superblock);
+                self.leave_invalid();
             }
         }
     }
+
+    /// Closes one superblock with so many mapped units of each class at random places.
+    fn fill_with_classes(
+        &mut self,
+        mut counts: Vec<u32>,
+        logicals: &mut [impl Iterator<Item = u32>],
+    ) {
+        for offset in 0..self.units {
+            let mut drawn = below(&mut self.random, self.units - offset);
+            let class = counts.iter().position(|&count| {
+                let is = drawn < count;
+                drawn = drawn.saturating_sub(count);
+                is
+            });
+            let Some(class) = class else {
+                self.leave_invalid();
+                continue;
+            };
+            counts[class] -= 1;
+            let logical = logicals[class].next().expect("counts add up to the class");
+            self.write_of_past(logical);
+        }
+    }
+
+    /// A unit that was written and is no longer valid.
+    fn leave_invalid(&mut self) {
+        let place = self
+            .place(0, 0, crate::Cause::Padding)
+            .expect("the reserve is left free");
+        self.close_if_full(place.superblock);
+    }
+}
+
+fn check_classes(classes: &[Class]) -> Result<(), Impossible> {
+    let is_share = |share: f64| (0.0..=1.0).contains(&share);
+    let works = (classes.iter()).all(|class| is_share(class.writes) && is_share(class.space));
+    works.then_some(()).ok_or(Impossible::NoShare)
+}
+
+/// Units of each class in each of `closed` superblocks, the oldest first, so that they add
+/// up to `left` of each class and no superblock has more than its units.
+fn class_counts(ages: &[Vec<f64>], closed: u32, units: u32, left: &[u32]) -> Vec<Vec<u32>> {
+    let age = |index: u32| {
+        let of = u64::from(index) * ages.len() as u64 / u64::from(closed);
+        &ages[of as usize]
+    };
+    let mut left = left.to_vec();
+    let mut owed = vec![0.0; left.len()];
+    let mut counts = vec![vec![0; left.len()]; closed as usize];
+    let scale: Vec<f64> = (0..left.len())
+        .map(|class| {
+            let sum: f64 = (0..closed).map(|index| age(index)[class]).sum();
+            if sum > 0.0 {
+                f64::from(left[class]) / sum
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    for index in 0..closed {
+        let mut room = units;
+        for class in 0..left.len() {
+            owed[class] += age(index)[class] * scale[class];
+            let count = (libm::round(owed[class]) as u32).min(room).min(left[class]);
+            owed[class] -= f64::from(count);
+            counts[index as usize][class] = count;
+            room -= count;
+            left[class] -= count;
+        }
+    }
+    // What was rounded off, and classes that the small drive had in open superblocks only.
+    for counts in counts.iter_mut().rev() {
+        for class in 0..left.len() {
+            let room = units - counts.iter().sum::<u32>();
+            let more = room.min(left[class]);
+            counts[class] += more;
+            left[class] -= more;
+        }
+    }
+    counts
 }
 
 /// The middle of each of `closed` age ranks, from the oldest (near 0) to the newest.

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::features::Features;
+
 /// How physical units lie in superblocks: one block of every plane of every die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
@@ -113,6 +115,28 @@ pub enum Impossible {
         /// The least that works.
         needed: u32,
     },
+    /// A cache of as many bits a cell as all other superblocks.
+    #[error("a cache in superblocks of {0} bits a cell: give 2, 3 (TLC) or 4 (QLC)")]
+    FewBits(u32),
+    /// A program unit is not so many whole ones of one bit a cell.
+    #[error("a program unit of {program_units} units is not {bits} whole ones of one bit a cell")]
+    UnevenCache {
+        /// Units of a program.
+        program_units: u32,
+        /// Bits of a cell.
+        bits: u32,
+    },
+    /// The past covers more than there is.
+    #[error("a past of {filled} units on a drive of {logical}")]
+    Overfilled {
+        /// Units of the past.
+        filled: u32,
+        /// Units that the host can map.
+        logical: u32,
+    },
+    /// A class of the past is not a share.
+    #[error("a past whose share of writes or units is not within 0 to 100 %")]
+    NoShare,
     /// Collection in the background would begin after the host waits.
     #[error("the soft threshold ({soft}) is not above the hard one ({hard})")]
     SoftBelowHard {
@@ -139,14 +163,23 @@ impl Specification {
     /// # Errors
     /// With the first parameter that makes it impossible.
     pub fn check(&self) -> Result<(), Impossible> {
+        self.check_with(&Features::default())
+    }
+
+    /// Whether such a translation layer can work for ever with these features.
+    ///
+    /// # Errors
+    /// With the first parameter that makes it impossible.
+    pub fn check_with(&self, features: &Features) -> Result<(), Impossible> {
         self.check_counts()?;
+        features.check(self)?;
         let (units, superblocks) = (
             u64::from(self.geometry.superblock_units()),
             self.geometry.superblocks,
         );
         let (physical, logical) = (
             units * u64::from(superblocks),
-            u64::from(self.logical_units),
+            u64::from(self.logical_units) + u64::from(features.system_units),
         );
         if logical >= physical {
             return Err(Impossible::NoSpare { logical, physical });
@@ -159,8 +192,13 @@ impl Specification {
         if soft <= hard {
             return Err(Impossible::SoftBelowHard { soft, hard });
         }
-        let open = self.streams.saturating_add(self.moving_frontiers());
-        let closed = units * u64::from(superblocks.saturating_sub(soft.saturating_add(open)));
+        let open = (self.streams)
+            .saturating_add(self.moving_frontiers())
+            .saturating_add(features.frontiers());
+        let taken = soft
+            .saturating_add(open)
+            .saturating_add(features.fixed_superblocks());
+        let closed = units * u64::from(superblocks.saturating_sub(taken));
         if closed <= logical {
             return Err(Impossible::Deadlock {
                 free: soft,

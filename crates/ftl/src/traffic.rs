@@ -9,6 +9,12 @@ pub enum Cause {
     Collection,
     /// Static wear levelling moved it.
     WearLevelling,
+    /// It was folded out of the cache of one bit a cell.
+    Folding,
+    /// It was read so often, or is so old, that it was written anew.
+    Refresh,
+    /// It is of the layer's own map or journal.
+    Map,
     /// It fills a program unit that had to be programmed.
     Padding,
 }
@@ -22,6 +28,12 @@ pub struct Traffic {
     pub collection: u64,
     /// Units that static wear levelling moved.
     pub wear_levelling: u64,
+    /// Units that were folded out of the cache of one bit a cell.
+    pub folding: u64,
+    /// Units that were refreshed.
+    pub refresh: u64,
+    /// Units of the layer's own map and journal.
+    pub map: u64,
     /// Units that padded a program unit.
     pub padding: u64,
     /// Superblocks erased.
@@ -34,13 +46,17 @@ impl Traffic {
             Cause::Host => self.host += 1,
             Cause::Collection => self.collection += 1,
             Cause::WearLevelling => self.wear_levelling += 1,
+            Cause::Folding => self.folding += 1,
+            Cause::Refresh => self.refresh += 1,
+            Cause::Map => self.map += 1,
             Cause::Padding => self.padding += 1,
         }
     }
 
     /// All units programmed.
     pub fn programmed(&self) -> u64 {
-        self.host + self.collection + self.wear_levelling + self.padding
+        let moved = self.collection + self.wear_levelling + self.folding + self.refresh;
+        self.host + moved + self.map + self.padding
     }
 
     /// Units programmed per unit that the host wrote; NaN if it wrote none.
@@ -54,6 +70,9 @@ impl Traffic {
             host: self.host - earlier.host,
             collection: self.collection - earlier.collection,
             wear_levelling: self.wear_levelling - earlier.wear_levelling,
+            folding: self.folding - earlier.folding,
+            refresh: self.refresh - earlier.refresh,
+            map: self.map - earlier.map,
             padding: self.padding - earlier.padding,
             erases: self.erases - earlier.erases,
         }

@@ -1,0 +1,101 @@
+//! The cache of one bit a cell: what room it has, and folding it into the rest.
+
+use crate::ftl::{Ftl, State};
+use crate::traffic::Cause;
+
+impl Ftl {
+    /// Whether a superblock is programmed with one bit a cell.
+    pub fn is_cache(&self, superblock: u32) -> bool {
+        self.superblocks[superblock as usize].cached
+    }
+
+    /// Units that the cache can hold with what is mapped now, folded empty before.
+    pub fn cache_units(&self) -> u64 {
+        let Some(cache) = self.features.cache else {
+            return 0;
+        };
+        let superblocks = cache.fixed_superblocks + self.dynamic_limit();
+        u64::from(superblocks) * u64::from(self.units / cache.bits)
+    }
+
+    /// Superblocks of the cache that are full, and can be folded.
+    pub fn cached_superblocks(&self) -> u32 {
+        self.cached.len() as u32
+    }
+
+    /// Superblocks that may join the cache: as many as the unmapped units would fill, as
+    /// what the cache holds needs no place elsewhere until it is folded.
+    fn dynamic_limit(&self) -> u32 {
+        let Some(cache) = self.features.cache else {
+            return 0;
+        };
+        let logical = u64::from(self.specification.logical_units) + self.system_mapped;
+        let unmapped = logical - (self.mapped - self.lent_valid);
+        cache
+            .dynamic_superblocks
+            .min((unmapped / u64::from(self.units)) as u32)
+    }
+
+    /// Whether a superblock joined the cache, and will leave it.
+    pub(crate) fn is_lent(&self, superblock: u32) -> bool {
+        superblock >= self.features.fixed_superblocks() && self.is_cache(superblock)
+    }
+
+    /// Opens a superblock for the cache; none when it has no more room.
+    pub(crate) fn open_cache(&mut self, frontier: usize, stream: u32) -> Option<u32> {
+        let superblock = match self.fixed_free.pop_first() {
+            Some((_, fixed)) => fixed,
+            None => {
+                let scarce = self.free_superblocks() <= self.specification.soft_free;
+                if scarce || self.dynamic >= self.dynamic_limit() {
+                    return None;
+                }
+                self.dynamic += 1;
+                self.free.pop_first()?.1
+            }
+        };
+        self.superblocks[superblock as usize].cached = true;
+        self.begin_superblock(superblock, frontier, stream);
+        Some(superblock)
+    }
+
+    /// Begins to fold the superblock of the cache that was closed first; its copies are
+    /// made as a collection's. None when there is none, or a collection is under way.
+    pub fn begin_folding(&mut self) -> Option<u32> {
+        if self.collection.is_some() {
+            return None;
+        }
+        let superblock = self.cached.pop_front()?;
+        self.begin(superblock, Cause::Folding);
+        Some(superblock)
+    }
+
+    /// A superblock of the cache that must be folded now: what was written elsewhere has
+    /// taken the room that it was lent.
+    pub(crate) fn overdrawn(&mut self) -> Option<u32> {
+        if self.dynamic == 0 || self.dynamic <= self.dynamic_limit() {
+            return None;
+        }
+        let fixed = self.features.fixed_superblocks();
+        let index = self.cached.iter().position(|&it| it >= fixed)?;
+        self.cached.remove(index)
+    }
+
+    /// Frees an erased superblock of the cache.
+    pub(crate) fn free_cache(&mut self, superblock: u32) {
+        let block = &mut self.superblocks[superblock as usize];
+        if superblock < self.features.fixed_superblocks() {
+            self.fixed_free.insert((block.erases, superblock));
+            return;
+        }
+        block.cached = false;
+        self.dynamic -= 1;
+        self.free.insert((block.erases, superblock));
+    }
+
+    /// Puts back what a collection of the cache did not empty.
+    pub(crate) fn recache(&mut self, superblock: u32) {
+        self.superblocks[superblock as usize].state = State::Cached;
+        self.cached.push_front(superblock);
+    }
+}

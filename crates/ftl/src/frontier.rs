@@ -1,0 +1,316 @@
+//! Where the next unit goes: open superblocks, their dies and rows.
+
+use crate::features::Allocation;
+use crate::ftl::{Ftl, Placement, State};
+use crate::specification::{Policy, Separation};
+use crate::traffic::Cause;
+
+/// How far a frontier is whose dies do not take turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor {
+    /// The next offset of the program unit that was begun.
+    begun: Option<u32>,
+    /// Rows begun on each die.
+    rows: Vec<u32>,
+}
+
+impl Cursor {
+    pub(crate) fn new(dies: u32) -> Self {
+        Self {
+            begun: None,
+            rows: vec![0; dies as usize],
+        }
+    }
+}
+
+/// A stream that writes to superblocks of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The host's stream of this number.
+    Host(u32),
+    /// What takes the copies of the collection under way.
+    Copies,
+    /// The layer itself: map and journal.
+    System,
+    /// The cache of one bit a cell.
+    Cache,
+}
+
+impl Ftl {
+    /// The die that the next program unit is begun on, where the drive allocates so and
+    /// the open superblock has a row left on it.
+    ///
+    /// # Panics
+    /// If the drive has no such die.
+    pub fn prefer_die(&mut self, die: u32) {
+        assert!(die < self.specification.geometry.dies, "no die {die}");
+        self.preferred = Some(die);
+    }
+
+    /// The dies that the writer's open superblock has rows left on; all of them when it
+    /// has none open, or its dies take turns.
+    pub fn dies_left(&self, writer: Writer) -> impl Iterator<Item = u32> + '_ {
+        let geometry = self.specification.geometry;
+        let cursor = self
+            .frontier_of(writer)
+            .and_then(|frontier| self.cursors.get(frontier));
+        (0..geometry.dies)
+            .filter(move |&die| cursor.is_none_or(|it| it.rows[die as usize] < geometry.rows))
+    }
+
+    /// Whether the writer has a program unit that is filled in part.
+    ///
+    /// # Panics
+    /// If the drive has no such stream.
+    pub fn has_begun(&self, writer: Writer) -> bool {
+        let open = |frontier: usize| self.frontiers[frontier].map(|open| (frontier, open));
+        (self.frontier_of(writer).and_then(open))
+            .is_some_and(|(frontier, open)| self.is_filled_in_part(frontier, open))
+    }
+
+    /// Fills the rest of the writer's open program unit, so that it can be programmed
+    /// now; gives the last place padded, or none if no program unit was begun. Where host
+    /// and copies share a superblock, none too while copies need all that is left of it:
+    /// they will fill the program unit.
+    ///
+    /// # Panics
+    /// If the drive has no such stream.
+    pub fn pad_writer(&mut self, writer: Writer) -> Option<Placement> {
+        self.pad_frontier(self.frontier_of(writer)?)
+    }
+
+    pub(crate) fn pad_frontier(&mut self, frontier: usize) -> Option<Placement> {
+        let mut last = None;
+        while let Some(open) = self.frontiers[frontier] {
+            if self.needs_all(open) || !self.is_filled_in_part(frontier, open) {
+                break;
+            }
+            let stream = self.superblocks[open as usize].stream;
+            last = self.place(frontier, stream, Cause::Padding);
+            self.close_if_full(open);
+        }
+        last
+    }
+
+    fn frontier_of(&self, writer: Writer) -> Option<usize> {
+        let streams = self.specification.streams;
+        match writer {
+            Writer::Host(stream) => {
+                assert!(stream < streams, "stream {stream} is not open");
+                Some(stream as usize)
+            }
+            Writer::Copies => self.collection.as_ref().map(|it| it.frontier),
+            Writer::System => (self.features.system_units > 0).then(|| self.system_frontier()),
+            Writer::Cache => self.features.cache.map(|_| self.cache_frontier()),
+        }
+    }
+
+    pub(crate) fn system_frontier(&self) -> usize {
+        (self.specification.streams + self.specification.moving_frontiers()) as usize
+    }
+
+    pub(crate) fn cache_frontier(&self) -> usize {
+        self.frontiers.len() - 1
+    }
+
+    /// Whether the frontier's open superblock has a program unit that is filled in part.
+    fn is_filled_in_part(&self, frontier: usize, open: u32) -> bool {
+        match self.cursors.get(frontier) {
+            Some(cursor) => cursor.begun.is_some(),
+            None => !self.superblocks[open as usize]
+                .written
+                .is_multiple_of(self.program_units(open)),
+        }
+    }
+
+    /// Units that a superblock holds.
+    pub(crate) fn capacity(&self, superblock: u32) -> u32 {
+        self.units / self.bits(superblock)
+    }
+
+    /// Units that one program fills in a superblock.
+    pub(crate) fn program_units(&self, superblock: u32) -> u32 {
+        self.specification.geometry.program_units / self.bits(superblock)
+    }
+
+    fn bits(&self, superblock: u32) -> u32 {
+        match (
+            self.superblocks[superblock as usize].cached,
+            self.features.cache,
+        ) {
+            (true, Some(cache)) => cache.bits,
+            _ => 1,
+        }
+    }
+
+    /// The next place of a frontier; none when no superblock is free for it.
+    pub(crate) fn place(
+        &mut self,
+        frontier: usize,
+        stream: u32,
+        cause: Cause,
+    ) -> Option<Placement> {
+        let superblock = match self.frontiers[frontier] {
+            Some(_) if self.is_reserved(cause) => return None,
+            Some(open) => open,
+            None => self.open(frontier, stream, cause)?,
+        };
+        let capacity = self.capacity(superblock);
+        let block = &mut self.superblocks[superblock as usize];
+        assert!(
+            block.written < capacity && block.state == State::Open,
+            "programs of {superblock} in order, once"
+        );
+        let in_turn = block.written;
+        block.written += 1;
+        if block.written == capacity {
+            self.frontiers[frontier] = None;
+        }
+        let offset = match self.features.allocation {
+            Allocation::InTurn => in_turn,
+            Allocation::NextFree => self.next_offset(frontier, superblock),
+        };
+        self.clock += 1;
+        self.traffic.add(cause);
+        let physical = superblock * self.units + offset;
+        assert_eq!(
+            self.reverse[physical as usize], 0,
+            "unit {physical} programmed twice"
+        );
+        Some(self.placement(physical))
+    }
+
+    /// Free superblocks that are collection's alone.
+    fn kept(&self) -> usize {
+        self.specification.moving_frontiers().max(1) as usize
+    }
+
+    /// Whether the open superblock is left to copies, which share it with the host and
+    /// have none in reserve.
+    fn is_reserved(&self, cause: Cause) -> bool {
+        self.specification.separation == Separation::Mixed
+            && cause == Cause::Host
+            && self.free.len() < self.kept()
+    }
+
+    /// Whether a superblock that host and copies share is the last, and padding it could
+    /// leave too little for the copies.
+    fn needs_all(&self, open: u32) -> bool {
+        let left = self.capacity(open) - self.superblocks[open as usize].written;
+        let copies = self.copies_to_place();
+        copies > 0 && self.is_reserved(Cause::Host) && copies + self.program_units(open) > left
+    }
+
+    /// The next offset of a frontier whose dies do not take turns.
+    fn next_offset(&mut self, frontier: usize, superblock: u32) -> u32 {
+        let geometry = self.specification.geometry;
+        let program_units = self.program_units(superblock);
+        let cursor = &mut self.cursors[frontier];
+        let offset = match cursor.begun {
+            Some(offset) => offset,
+            None => {
+                let has_row = |die: &u32| cursor.rows[*die as usize] < geometry.rows;
+                let die = match self.preferred.take().filter(has_row) {
+                    Some(die) => die,
+                    None => (0..geometry.dies)
+                        .min_by_key(|&die| cursor.rows[die as usize])
+                        .expect("a superblock crosses a die at least"),
+                };
+                let row = cursor.rows[die as usize];
+                cursor.rows[die as usize] += 1;
+                (row * geometry.dies + die) * program_units
+            }
+        };
+        cursor.begun = Some(offset + 1).filter(|next| !next.is_multiple_of(program_units));
+        if self.frontiers[frontier].is_none() {
+            cursor.rows.fill(0);
+        }
+        offset
+    }
+
+    pub(crate) fn placement(&self, physical: u32) -> Placement {
+        let geometry = &self.specification.geometry;
+        let (superblock, offset) = (physical / self.units, physical % self.units);
+        let program_units = self.program_units(superblock);
+        let program = offset / program_units;
+        Placement {
+            physical,
+            superblock,
+            die: program % geometry.dies,
+            row: program / geometry.dies,
+            full: (offset + 1).is_multiple_of(program_units),
+        }
+    }
+
+    /// Whether a unit of a superblock has been placed.
+    pub(crate) fn has_place(&self, superblock: u32, offset: u32) -> bool {
+        let block = &self.superblocks[superblock as usize];
+        if block.state != State::Open {
+            return offset < block.written;
+        }
+        let frontier = self.frontiers.iter().position(|&it| it == Some(superblock));
+        let Some(cursor) = frontier.and_then(|frontier| self.cursors.get(frontier)) else {
+            return offset < block.written;
+        };
+        let placement = self.placement(superblock * self.units + offset);
+        let program_units = self.program_units(superblock);
+        let in_begun = (cursor.begun)
+            .is_some_and(|next| next / program_units == offset / program_units && offset >= next);
+        placement.row < cursor.rows[placement.die as usize] && !in_begun
+    }
+
+    /// Opens the least erased free superblock; the most erased for static wear levelling.
+    pub(crate) fn open(&mut self, frontier: usize, stream: u32, cause: Cause) -> Option<u32> {
+        if self.features.cache.is_some() && frontier == self.cache_frontier() {
+            return self.open_cache(frontier, stream);
+        }
+        // The host leaves what collection needs to go on.
+        if matches!(cause, Cause::Host | Cause::Padding | Cause::Map)
+            && self.free.len() <= self.kept()
+        {
+            return None;
+        }
+        let (_, superblock) = match cause {
+            Cause::WearLevelling => self.free.pop_last()?,
+            _ => self.free.pop_first()?,
+        };
+        self.begin_superblock(superblock, frontier, stream);
+        Some(superblock)
+    }
+
+    pub(crate) fn begin_superblock(&mut self, superblock: u32, frontier: usize, stream: u32) {
+        let block = &mut self.superblocks[superblock as usize];
+        block.state = State::Open;
+        block.stream = stream;
+        self.frontiers[frontier] = Some(superblock);
+    }
+
+    /// Closes a superblock when its last unit has its place and no copy is under way.
+    pub(crate) fn close_if_full(&mut self, superblock: u32) {
+        let capacity = self.capacity(superblock);
+        let block = &mut self.superblocks[superblock as usize];
+        if block.written < capacity || !matches!(block.state, State::Open | State::Closing) {
+            return;
+        }
+        if block.pending > 0 {
+            block.state = State::Closing;
+            return;
+        }
+        block.closed_at = self.clock;
+        if block.cached {
+            block.state = State::Cached;
+            self.cached.push_back(superblock);
+            return;
+        }
+        block.state = State::Closed;
+        let closed_at = block.closed_at;
+        self.buckets.insert(superblock, block.valid);
+        self.note_closing(superblock, closed_at);
+    }
+
+    fn note_closing(&mut self, superblock: u32, closed_at: u64) {
+        if self.specification.policy == Policy::Fifo {
+            self.closing_order.push_back((superblock, closed_at));
+        }
+    }
+}
