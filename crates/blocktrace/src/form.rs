@@ -40,11 +40,13 @@ pub enum Form {
     MqSim,
     /// Comma-separated values whose columns are named.
     Csv,
+    /// diskperf's own: issue and completion of each request, in blocks with checksums.
+    Diskperf,
 }
 
 impl Form {
     /// All forms.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::FioIolog2,
         Self::FioIolog3,
         Self::Blkparse,
@@ -62,10 +64,11 @@ impl Form {
         Self::Srt,
         Self::MqSim,
         Self::Csv,
+        Self::Diskperf,
     ];
 
     /// The forms that can be written as well.
-    pub const WRITTEN: [Self; 9] = [
+    pub const WRITTEN: [Self; 10] = [
         Self::FioIolog2,
         Self::FioIolog3,
         Self::Msr,
@@ -75,6 +78,7 @@ impl Form {
         Self::DiskSim,
         Self::Validate,
         Self::Csv,
+        Self::Diskperf,
     ];
 
     /// The name by which it is asked for.
@@ -97,12 +101,16 @@ impl Form {
             Self::Srt => "srt",
             Self::MqSim => "mqsim",
             Self::Csv => "csv",
+            Self::Diskperf => "diskperf",
         }
     }
 
     /// Whether its records are bytes and not lines.
     pub const fn is_binary(self) -> bool {
-        matches!(self, Self::Blktrace | Self::VscsiBinary | Self::Srt)
+        matches!(
+            self,
+            Self::Diskperf | Self::Blktrace | Self::VscsiBinary | Self::Srt
+        )
     }
 }
 

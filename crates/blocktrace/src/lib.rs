@@ -16,6 +16,7 @@
 //!   compressed with gzip or zstd, in constant memory. What is ambiguous is refused and never
 //!   guessed; what is dropped or out of order is counted in [`Notices`].
 //! - [`Writer`]: the forms that can be written.
+//! - [`own`]: diskperf's own form, recorded while it happens.
 //! - [`summary`]: what a trace holds, in one pass.
 //! - [`transform`]: a part of a trace, or one with other addresses.
 //!
@@ -27,6 +28,7 @@ mod forms;
 mod lines;
 mod number;
 mod order;
+pub mod own;
 mod reader;
 mod record;
 mod sniff;

@@ -54,6 +54,11 @@ impl Input {
         (self.number, self.byte - self.line.len() as u64)
     }
 
+    /// What was read so far is a header, and does not count.
+    pub(crate) fn begin_to_count(&mut self) {
+        self.number = 0;
+    }
+
     /// The last line or piece.
     pub(crate) fn last(&self) -> &[u8] {
         &self.line

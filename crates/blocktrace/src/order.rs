@@ -53,6 +53,36 @@ impl Order {
         self.open.push_back(Open { record, is_over });
     }
 
+    /// A request is issued that completes by its number: all of them are told so.
+    pub(crate) fn push(&mut self, record: Record) {
+        let is_over = false;
+        self.open.push_back(Open { record, is_over });
+    }
+
+    /// The request of a number, counted from 0, is complete. One that was given up stays so.
+    ///
+    /// # Errors
+    ///
+    /// One that was not issued, or is complete.
+    pub(crate) fn end(&mut self, number: u64, at_ns: u64, errno: u16) -> Result<(), String> {
+        let Some(place) = number.checked_sub(self.first) else {
+            return Ok(());
+        };
+        let open = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.open.get_mut(place));
+        match open {
+            Some(open) if !open.is_over => {
+                open.record.completed_ns = Some(at_ns.max(open.record.issued_ns));
+                open.record.errno = errno;
+                open.is_over = true;
+                Ok(())
+            }
+            Some(_) => Err(format!("request {number} completes twice")),
+            None => Err(format!("request {number} completes, and was not issued")),
+        }
+    }
+
     /// A request like this one is complete: the oldest of them.
     pub(crate) fn complete(&mut self, like: &Record, at_ns: u64, errno: u16) {
         let key = Self::key(like);

@@ -4,6 +4,7 @@ use crate::error::ReadError;
 use crate::form::{Columns, Form, TimeUnit};
 use crate::forms::{Context, LONGEST_HEADER, Said, Srt};
 use crate::lines::{Got, Input, trimmed};
+use crate::own::{self, Own};
 use crate::record::Record;
 use crate::sniff::{Parser, sniff};
 use serde::Serialize;
@@ -337,13 +338,13 @@ impl Source {
 
     fn refused(&self, problem: String) -> ReadError {
         let (number, byte) = self.input.place();
-        let is_text = !matches!(
-            self.parser,
-            Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_)
-        );
         ReadError::Record {
             name: self.name.clone(),
-            what: if is_text { "line" } else { "record" },
+            what: match self.parser {
+                Parser::Own(_) => "block",
+                Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => "record",
+                _ => "line",
+            },
             number,
             byte,
             problem,
@@ -353,6 +354,7 @@ impl Source {
     /// The next line or record.
     fn step(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
         match self.parser {
+            Parser::Own(_) => self.own_block(context, partial),
             Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => {
                 match self.read_event(partial)? {
                     Read1::Whole => {}
@@ -366,6 +368,70 @@ impl Source {
             }
             _ => self.line(context, partial),
         }
+    }
+
+    /// The next block of diskperf's own form.
+    fn own_block(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
+        let Parser::Own(mut own) = std::mem::replace(&mut self.parser, Parser::Own(Own::default()))
+        else {
+            unreachable!("a block is of diskperf's own form");
+        };
+        let step = self.next_block(&mut own, context);
+        self.parser = Parser::Own(own);
+        match step? {
+            Ok(step) => Ok(step),
+            Err(_) if partial => Ok(Step::Cut),
+            Err(problem) => {
+                Err(self.refused(format!("{problem}; --partial reads the requests before it")))
+            }
+        }
+    }
+
+    /// The same; the inner error is of a trace that is cut off or damaged.
+    fn next_block(
+        &mut self,
+        own: &mut Own,
+        context: &mut Context,
+    ) -> Result<Result<Step, String>, ReadError> {
+        let failed = |name: &str, source| ReadError::Input {
+            name: name.to_owned(),
+            source,
+        };
+        if !own.has_begun() {
+            let read = self.input.read_piece(own::HEADER_BYTES, false);
+            read.map_err(|error| failed(&self.name, error))?;
+            self.input.begin_to_count();
+            own.begin();
+        }
+        let read = self.input.read_piece(own::BLOCK_HEADER_BYTES, false);
+        match read.map_err(|error| failed(&self.name, error))? {
+            Got::End if own.has_ended() => return Ok(Ok(Step::End)),
+            Got::End => {
+                return Ok(Err(
+                    "the trace has no end: who recorded it was stopped".to_owned()
+                ));
+            }
+            Got::Cut => return Ok(Err("the trace ends inside this block".to_owned())),
+            Got::Whole if own.has_ended() => {
+                return Ok(Err("something follows the last block".to_owned()));
+            }
+            Got::Whole => {}
+        }
+        let bytes = match own.payload_bytes(self.input.last()) {
+            Ok(bytes) => bytes,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let read = self.input.read_piece(bytes, true);
+        match read.map_err(|error| failed(&self.name, error))? {
+            Got::Whole => {}
+            Got::Cut | Got::End => return Ok(Err("the trace ends inside this block".to_owned())),
+        }
+        if !Own::is_whole(self.input.last()) {
+            return Ok(Err("the block is damaged: its checksum differs".to_owned()));
+        }
+        let told = own.block(self.input.last(), context);
+        told.map_err(|problem| self.refused(problem))?;
+        Ok(Ok(Step::Said(Said::Other)))
     }
 
     fn line(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {

@@ -5,6 +5,7 @@ use crate::forms::{
     Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Said, Simple, Srt, Vscsi,
     VscsiCsv, srt_magic,
 };
+use crate::own::Own;
 use crate::reader::ReadOptions;
 
 /// The parser of a form, at its beginning.
@@ -19,6 +20,7 @@ pub(crate) enum Parser {
     Csv(Csv),
     Blktrace(Blktrace),
     Vscsi(Vscsi),
+    Own(Own),
     /// The header is still to be read.
     Srt(Option<Srt>),
 }
@@ -35,7 +37,7 @@ impl Parser {
             Self::VscsiCsv(of) => of.line(line, context),
             Self::DiskSim(of) => of.line(line, context),
             Self::Csv(of) => of.line(line, context),
-            Self::Blktrace(_) | Self::Vscsi(_) | Self::Srt(_) => {
+            Self::Own(_) | Self::Blktrace(_) | Self::Vscsi(_) | Self::Srt(_) => {
                 unreachable!("a binary form has no lines")
             }
         }
@@ -84,6 +86,9 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
 }
 
 fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
+    if let Some(found) = Own::of(head) {
+        return Ok(Some((Form::Diskperf, Parser::Own(found?))));
+    }
     if let Some(found) = Blktrace::of(head) {
         return Ok(Some((Form::Blktrace, Parser::Blktrace(found?))));
     }
@@ -94,7 +99,10 @@ fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
     match Vscsi::of(head).filter(|_| !is_text) {
         Some(of) => Ok(Some((Form::VscsiBinary, Parser::Vscsi(of)))),
         None if is_text => Ok(None),
-        None => Err("it is binary, and neither blktrace nor vscsiStats nor SRT".to_owned()),
+        None => Err(
+            "it is binary, and neither blktrace nor vscsiStats nor SRT nor diskperf's own"
+                .to_owned(),
+        ),
     }
 }
 
@@ -187,6 +195,10 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
         Form::Csv => Parser::Csv(Csv::new(options.columns.ok_or(
             "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
         )?)),
+        Form::Diskperf => match Own::of(head) {
+            Some(of) => Parser::Own(of?),
+            None => return Err("it does not begin as diskperf's own form does".to_owned()),
+        },
         Form::Blktrace => match Blktrace::of(head) {
             Some(of) => Parser::Blktrace(of?),
             None => return Err("it does not begin with an event of blktrace".to_owned()),

@@ -1,6 +1,7 @@
 //! The forms that can be written.
 
 use crate::form::Form;
+use crate::own;
 use crate::record::{Operation, Record};
 use std::io::{self, BufWriter, Write};
 
@@ -14,6 +15,8 @@ pub struct Writer<W: Write> {
     left_out: u64,
     last_completed_ns: u64,
     has_header: bool,
+    /// The block of diskperf's own form that is filled.
+    own: own::Encoder,
 }
 
 /// The address of a trace of CloudPhysics and the like that begins at time zero: MSR's clock.
@@ -29,6 +32,7 @@ impl<W: Write> Writer<W> {
             left_out: 0,
             last_completed_ns: 0,
             has_header: false,
+            own: own::Encoder::default(),
         })
     }
 
@@ -66,6 +70,9 @@ impl<W: Write> Writer<W> {
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         if !self.has_header {
             self.header(record)?;
+        }
+        if self.form == Form::Diskperf {
+            return self.own(record);
         }
         let letter = match record.operation {
             Operation::Read => "R",
@@ -145,6 +152,7 @@ impl<W: Write> Writer<W> {
         self.has_header = true;
         let device = self.device(record);
         match self.form {
+            Form::Diskperf => self.output.write_all(&own::header()),
             Form::FioIolog2 => writeln!(
                 self.output,
                 "fio version 2 iolog\n{device} add\n{device} open"
@@ -156,6 +164,23 @@ impl<W: Write> Writer<W> {
             Form::Systor17 => writeln!(self.output, "Timestamp,Response,IOType,LUN,Offset,Size"),
             Form::Csv => writeln!(self.output, "time_ns,op,offset,length,response_ns,device"),
             _ => Ok(()),
+        }
+    }
+
+    /// All that a record says; its completion stands behind it.
+    fn own(&mut self, record: &Record) -> io::Result<()> {
+        while self.own.devices() <= record.device.0 {
+            let number = self.own.devices();
+            let name = self.devices.get(number as usize).cloned();
+            self.own.device(&name.unwrap_or_else(|| number.to_string()));
+        }
+        let number = self.own.issue(record);
+        if let Some(at_ns) = record.completed_ns {
+            self.own.complete(number, at_ns, record.errno);
+        }
+        match self.own.is_full() {
+            true => self.output.write_all(self.own.close(0)),
+            false => Ok(()),
         }
     }
 
@@ -223,6 +248,12 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> io::Result<W> {
         if self.form == Form::Validate && self.last_completed_ns > 0 {
             writeln!(self.output, " 0.000")?;
+        }
+        if self.form == Form::Diskperf {
+            if !self.has_header {
+                self.output.write_all(&own::header())?;
+            }
+            self.output.write_all(self.own.close(own::IS_LAST))?;
         }
         self.output.into_inner().map_err(|error| error.into_error())
     }

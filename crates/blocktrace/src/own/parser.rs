@@ -1,0 +1,127 @@
+//! From blocks to issues and completions.
+
+use super::item::{Item, long, word};
+use super::{
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, CHECKED_BYTES, HEADER_BYTES, IS_LAST, LONGEST_PAYLOAD, MAGIC,
+    VERSION, checksum,
+};
+use crate::forms::Context;
+use crate::record::DeviceIndex;
+use std::collections::BTreeMap;
+
+/// How far a trace is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    /// Whether its header was read.
+    has_begun: bool,
+    /// Blocks that were read.
+    blocks: u64,
+    has_ended: bool,
+    /// The reader's numbers of devices, by those of the trace.
+    devices: BTreeMap<u32, DeviceIndex>,
+}
+
+impl Own {
+    /// A reader of a trace that begins so; `None` of another form.
+    ///
+    /// # Errors
+    ///
+    /// A version that is not known; a header that is damaged.
+    pub(crate) fn of(head: &[u8]) -> Option<Result<Self, String>> {
+        if !head.starts_with(MAGIC) {
+            return None;
+        }
+        let Some(header) = head.get(..HEADER_BYTES) else {
+            return Some(Err("the trace ends inside its header".to_owned()));
+        };
+        let version = word(header, 8);
+        if crc32fast::hash(&header[..12]) != word(header, 12) {
+            return Some(Err("its header is damaged: the checksum differs".to_owned()));
+        }
+        Some(match version {
+            VERSION => Ok(Self::default()),
+            _ => Err(format!(
+                "it is of version {version} of diskperf's form, and this diskperf reads {VERSION}"
+            )),
+        })
+    }
+
+    /// Whether its header was read.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Its header was read.
+    pub(crate) fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// Whether its last block was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Bytes of a block's payload.
+    ///
+    /// # Errors
+    ///
+    /// No header of the block that is to come.
+    pub(crate) fn payload_bytes(&self, header: &[u8]) -> Result<usize, String> {
+        if word(header, 0) != BLOCK_MAGIC || long(header, 8) != self.blocks {
+            return Err("no block begins here".to_owned());
+        }
+        let bytes = word(header, 4) as usize;
+        match bytes <= LONGEST_PAYLOAD {
+            true => Ok(bytes),
+            false => Err(format!("a block of {bytes} bytes")),
+        }
+    }
+
+    /// Whether a block is as it was written.
+    pub(crate) fn is_whole(block: &[u8]) -> bool {
+        let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
+        checksum(header, payload) == word(header, CHECKED_BYTES)
+    }
+
+    /// Tells what a whole block says.
+    ///
+    /// # Errors
+    ///
+    /// What no recorder writes.
+    pub(crate) fn block(&mut self, block: &[u8], context: &mut Context) -> Result<(), String> {
+        let (header, mut payload) = block.split_at(BLOCK_HEADER_BYTES);
+        while !payload.is_empty() {
+            let item = Item::take(&mut payload)?;
+            self.item(item, context)?;
+        }
+        self.blocks += 1;
+        self.has_ended = word(header, 16) & IS_LAST != 0;
+        Ok(())
+    }
+
+    fn item(&mut self, item: Item, context: &mut Context) -> Result<(), String> {
+        match item {
+            Item::Device { number, name } => {
+                let known = context.device(&name);
+                self.devices.insert(number, known);
+            }
+            Item::Issue(mut record) => {
+                let device = self.devices.get(&record.device.0);
+                record.device =
+                    *device.ok_or_else(|| format!("device {} was not named", record.device.0))?;
+                context.order.push(record);
+            }
+            Item::Completion {
+                number,
+                at_ns,
+                errno,
+            } => context.order.end(number, at_ns, errno)?,
+            Item::Lost(events) => {
+                let lost = context.dropped.entry("events that the recorder lost");
+                let lost = lost.or_default();
+                *lost = lost.saturating_add(events);
+            }
+        }
+        Ok(())
+    }
+}
