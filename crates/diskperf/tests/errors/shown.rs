@@ -2,7 +2,7 @@
 //! kernel takes it for another: a file system that shows a file by two numbers,
 //! an active swap file, a process that has it open.
 
-use crate::support::machine::{LoopDevice, Needs, Undo, can_run, checksum, fill, retry, run};
+use crate::support::machine::{LoopDevice, Needs, Undo, can_run, checksum, fill, run};
 use crate::support::{MOUNTS, User};
 use std::fs::create_dir;
 use std::path::{Path, PathBuf};
@@ -36,13 +36,22 @@ fn expect_refusal(user: &User, device: &LoopDevice, says: &[&str]) {
     outcome.expect(2, &[&["is not written"], says].concat());
 }
 
+/// How long another test may keep a loop device that cannot be told from ours.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Expects that it is written. It is tried again: another test's loop device may
 /// be just as hard to tell from this one, as long as there is one.
 fn expect_written(user: &User, device: &LoopDevice) {
-    retry(|| match write(user, device) {
-        outcome if outcome.code == Some(0) => Ok(()),
-        outcome => Err(format!("{outcome:?}")),
-    });
+    let began = Instant::now();
+    loop {
+        let outcome = write(user, device);
+        if outcome.code == Some(0) {
+            return;
+        }
+        let in_the_way = outcome.stderr.contains("may be the same file as");
+        assert!(in_the_way && began.elapsed() < PATIENCE, "{outcome:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// An overlay of two directories.
