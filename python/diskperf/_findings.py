@@ -33,6 +33,27 @@ _DRIVES = {
     "within_half_ms_percent": "double",
     "error": "string",
 }
+_REMAINING = {
+    "name": "string",
+    "cause": "string",
+    "revolution": "bool",
+    "requests": "int64",
+    "drive_slower": "int64",
+    "squared_error_percent": "double",
+    "arrival_off_p50_ms": "double",
+    "arrival_off_p90_ms": "double",
+}
+_OFF = {
+    "name": "string",
+    "request": "int64",
+    "operation": "string",
+    "first_block": "int64",
+    "blocks": "int64",
+    "measured_ms": "double",
+    "modelled_ms": "double",
+    "cause": "string",
+    "arrival_off_ms": "double",
+}
 
 
 def _table(rows: list[dict[str, Any]], types: dict[str, str]) -> _native.Columns:
@@ -98,6 +119,25 @@ class RealDrives(Document[_native.Finding]):
         """One row for each drive, its figures of the second half of its trace; ``error``
         of one whose files cannot be used."""
         return _table(self.to_dict()["drives"], _DRIVES)
+
+    @property
+    def remaining(self) -> _native.Columns:
+        """What is off by more than half a millisecond, one row for each drive and
+        ``cause``: whether that is whole revolutions (``revolution``), how many
+        ``requests``, how many of them the drive took longer for than the model
+        (``drive_slower``), their share of the squared error, and by how much the arm would
+        have had to come earlier or later (half and nine tenths of them no more)."""
+        return _table(self._each("remaining"), _REMAINING)
+
+    @property
+    def off(self) -> _native.Columns:
+        """The same requests one by one: ``request`` counts from 1 over the whole trace,
+        and ``arrival_off_ms`` is negative where the arm would have had to come earlier."""
+        return _table(self._each("off"), _OFF)
+
+    def _each(self, key: str) -> list[dict[str, Any]]:
+        drives = self.to_dict()["drives"]
+        return [{**row, "name": drive["name"]} for drive in drives for row in drive.get(key, [])]
 
     def __repr__(self) -> str:
         return f"<RealDrives: {len(self.to_dict()['drives'])}>"
