@@ -50,6 +50,7 @@ bench:
 	./bench/ring
 	./bench/ring --generator program
 	./bench/open-loop
+	./bench/replay
 	./bench/against-fio
 	./bench/explain
 	./bench/events

@@ -48,6 +48,7 @@ from diskperf._fit.observation import (
 )
 from diskperf._native import Columns, __version__
 from diskperf._points import run_points
+from diskperf._replay import replay
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
 from diskperf._store import Store, open_store
@@ -100,6 +101,7 @@ __all__ = [
     "open_sweep",
     "plot",
     "programs",
+    "replay",
     "reproduce",
     "reproduce_real_drives",
     "run",

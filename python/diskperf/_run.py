@@ -168,6 +168,15 @@ class Run(Document[_native.Run]):
         """
         return self._native.ledger()
 
+    @property
+    def replay(self) -> dict[str, Any] | None:
+        """Of a replay of a block trace: its ``trace``, ``form`` and ``pace``, how faithfully
+        the moments of issue were kept (``fidelity``), and what requests took in the trace
+        (``trace_latency``); ``None`` of other runs."""
+        results = self.to_dict()["results"]
+        found: dict[str, Any] | None = results[0].get("replay") if results else None
+        return found
+
     def spans(self) -> _native.Columns:
         """Everything that happened in a modelled run, which is made again for it: one
         row for each span of the repetition that stands for all, of each program.

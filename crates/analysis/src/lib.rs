@@ -21,6 +21,7 @@ pub mod layers;
 pub mod perfetto;
 pub mod quantity;
 pub mod real_drives;
+pub mod replay;
 pub mod report;
 pub mod statistics;
 pub mod summary;

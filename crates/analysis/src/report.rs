@@ -17,6 +17,7 @@ mod json;
 mod load_table;
 mod pivot;
 mod real_drives;
+mod replay;
 mod run_table;
 mod series;
 mod targets;

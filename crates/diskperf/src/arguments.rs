@@ -8,6 +8,7 @@ mod formatting;
 mod import;
 mod interleave;
 mod list;
+mod replay;
 mod trace;
 
 pub(crate) use ab::{AbArguments, with_arms};
@@ -18,6 +19,7 @@ pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
+pub(crate) use replay::ReplayArguments;
 pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Show what a block trace holds, or write it in another form
     Trace(TraceArguments),
+    /// Make the requests of a block trace again: at its times, so many at once, or with its pauses
+    Replay(ReplayArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and how near a cliff is

@@ -6,6 +6,7 @@ mod catalogue;
 mod explain;
 mod import;
 mod pages;
+mod replay;
 mod reproduce;
 mod shell;
 mod trace;
@@ -16,6 +17,7 @@ pub(crate) use calculate::calculate;
 pub(crate) use explain::explain;
 pub(crate) use import::import;
 pub(crate) use pages::report;
+pub(crate) use replay::replay;
 pub(crate) use reproduce::reproduce;
 pub(crate) use shell::{completions, man};
 pub(crate) use trace::trace;
@@ -42,7 +44,7 @@ use diskperf_laboratory::runs::{Deletion, Selection};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{
-    Experiment, LaboratoryError, Output, Recorder, Workload, job_file, plan, runs,
+    Experiment, LaboratoryError, Output, Plan, Recorder, Workload, job_file, plan, runs,
 };
 use std::path::Path;
 
@@ -78,7 +80,19 @@ pub(crate) fn run(
         }
         None => None,
     };
-    prepare_process(&plans)?;
+    let shown = (arguments.format, arguments.quiet);
+    measure(&plans, shown, trace, (command_line, store))
+}
+
+/// Carries plans out, prints their runs, and says where these are stored; a trace of them
+/// goes to its file.
+fn measure(
+    plans: &[Plan],
+    (format, quiet): (RunFormat, bool),
+    trace: Option<Output>,
+    (command_line, store): (Vec<String>, Option<&Path>),
+) -> Outcome {
+    prepare_process(plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
@@ -86,9 +100,9 @@ pub(crate) fn run(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
-    let mut progress = Progress::new(arguments.quiet, &stop);
+    let mut progress = Progress::new(quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
-    for plan in &plans {
+    for plan in plans {
         let executed = execute(plan, &stop, &mut progress, &mut recorder);
         runs.push(executed.run);
         error = executed.error;
@@ -98,13 +112,12 @@ pub(crate) fn run(
     }
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
-        true => arguments
-            .format
+        true => format
             .runs(&runs, width())
             .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
-    say_where(&runs, &recorder, arguments.quiet);
+    say_where(&runs, &recorder, quiet);
     if let Some(error) = error {
         return Err(error);
     }

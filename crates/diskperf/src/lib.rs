@@ -66,6 +66,7 @@ fn carry_out(
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),
         Command::Trace(trace) => commands::trace(&trace),
+        Command::Replay(replay) => commands::replay(&replay, command_line, store),
         Command::Import(import) => commands::import(&import),
         Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),

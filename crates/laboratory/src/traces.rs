@@ -1,5 +1,8 @@
 //! Block traces: what is in one, and one in another form.
 
+pub(crate) mod course;
+pub(crate) mod facts;
+
 use crate::error::LaboratoryError;
 use crate::output::Output;
 use diskperf_analysis::trace::Trace;
@@ -72,7 +75,11 @@ impl Opened {
     fn new(asked: &Asked, far: &Far, stop: &Arc<AtomicBool>) -> Result<Self, LaboratoryError> {
         let files = asked.files.iter().map(|path| open(path, far, stop));
         let files: Result<Vec<_>, LaboratoryError> = files.collect();
-        let reader = Reader::open_all(files?, &asked.options).map_err(LaboratoryError::request)?;
+        Self::of(asked, files?)
+    }
+
+    fn of(asked: &Asked, files: Vec<Named>) -> Result<Self, LaboratoryError> {
+        let reader = Reader::open_all(files, &asked.options).map_err(LaboratoryError::request)?;
         Ok(Self {
             reader,
             transform: Transform {

@@ -6,7 +6,9 @@
 //! turn. Nothing that a worker measures is refused.
 
 mod load;
+mod replay;
 
+use crate::experiment::Workload;
 use crate::repetition::{ControllerCache, DeviceTraffic, Repetition, WorkerMeasure};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
@@ -101,6 +103,9 @@ impl Run {
             "interleaved.min_effect",
             interleaved.and_then(|arm| arm.min_effect),
         )?;
+        if let Some(Workload::Replay(of)) = self.experiment.as_ref().map(|kept| &kept.workload) {
+            replay::check(of).map_err(|wrong| wrong.within("experiment.workload.replay"))?;
+        }
         let mut sums = Sums::default();
         for (number, result) in self.results.iter().enumerate() {
             check_result(result, &mut sums)

@@ -16,6 +16,7 @@ pub mod load;
 pub mod printable;
 pub mod protocol;
 pub mod repetition;
+pub mod replay;
 pub mod request;
 pub mod run;
 pub mod stage;
@@ -36,6 +37,9 @@ pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{Block, ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use replay::{
+    ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
+};
 pub use request::{Request, Span};
 pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};
 pub use stage::{Deadline, Stage};

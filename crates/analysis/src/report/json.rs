@@ -1,6 +1,7 @@
 //! JSON: every figure, with the contract's names. Fields may be added to it,
 //! never renamed.
 
+use super::replay::ReplayJson;
 use super::targets::{Part, parts};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
@@ -98,6 +99,9 @@ struct ResultJson<'a> {
     /// Of a program with several requests under way.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
+    /// Of a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayJson<'a>>,
     /// Of a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
@@ -287,6 +291,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         device_share: summary.device_share,
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
+        replay: ReplayJson::of(run, result),
         steady: summary.steady,
         shape: summary.shape,
         notes: &result.notes,

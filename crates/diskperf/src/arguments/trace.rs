@@ -51,7 +51,7 @@ pub(crate) struct TraceArguments {
 }
 
 /// Two times with their units.
-fn window(text: &str) -> Result<(u64, u64), String> {
+pub(super) fn window(text: &str) -> Result<(u64, u64), String> {
     let usage = || "a window is FROM..TO with units, as 10s..1m or 0s..500ms".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(usage)?;
     let (from, to) = (

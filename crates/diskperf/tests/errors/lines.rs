@@ -30,6 +30,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ),
     ("import", "import ./small.parv -o ./imported --replace"),
     ("trace", "trace ./web.csv"),
+    ("replay", "replay ./web.csv --on bare-fixed"),
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),

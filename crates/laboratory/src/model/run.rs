@@ -260,6 +260,14 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
             text.page_bytes, text.memory_mib, text.processors
         ));
     }
+    if let Workload::Replay(replay) = &plan.experiment.workload {
+        identity.push(format!(
+            "{:?} {:?} {:?} {:?}",
+            replay.reading, replay.pace, replay.slots, replay.addresses
+        ));
+        let files = replay.held.iter().flat_map(|held| &held.files);
+        identity.extend(files.map(|file| file.sha256.clone()));
+    }
     identity.extend(settings.iter().cloned());
     for (name, text) in &catalogue {
         identity.extend([name.clone(), text.clone()]);

@@ -3,7 +3,7 @@
 
 use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, job_file, leave_out};
+use super::{NO_BLOCK_NULL, area, job_file, leave_out, replay};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -132,6 +132,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let medium = targets[0].medium;
     let (mut suite, told) = match &experiment.workload {
         Workload::JobFile(text) => job_file::suite(text, &Ground::of(&targets), experiment)?,
+        Workload::Replay(of) => replay::suite(of, &replay::Ground::of(&targets), experiment.cache)?,
         workload => (suite(workload, medium)?, Vec::new()),
     };
     check_programs_alone(&suite, &experiment.settings)?;
