@@ -16,6 +16,7 @@ mod writes;
 pub use specification::{DiskError, DiskSpecification, FlushOrder};
 
 use super::cache::{Extent, Segments, Written};
+use super::layout::Run;
 use super::link::Link;
 use super::mechanism::{Access, Mechanism};
 use super::overheads::{CommandKind, Overheads};
@@ -29,6 +30,7 @@ use diskperf_timeline::Stage;
 use diskperf_timeline::trace::DiskPosition;
 use shingles::Shingles;
 use std::collections::VecDeque;
+use strength_reduce::StrengthReducedU64;
 
 /// A disk.
 #[derive(Clone, Debug)]
@@ -43,7 +45,7 @@ pub struct Disk {
     link: Link,
     shingles: Option<Box<Shingles>>,
     /// Sectors of the host on one of the medium.
-    per_medium: u64,
+    per_medium: PerMedium,
     /// Commands that were taken and are not done.
     under_way: usize,
     /// The number that the next command or extent has.
@@ -76,6 +78,39 @@ pub struct Disk {
     choice: Vec<Waiting>,
 }
 
+/// How many sectors of the host are on one of the medium.
+#[derive(Clone, Copy, Debug)]
+struct PerMedium(StrengthReducedU64);
+
+impl PerMedium {
+    fn new(sectors: u32) -> Self {
+        Self(StrengthReducedU64::new(u64::from(sectors)))
+    }
+
+    #[inline]
+    fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The sector of the medium that a sector of the host is on.
+    #[inline]
+    fn down(self, sector: u64) -> u64 {
+        sector / self.0
+    }
+
+    /// The sector of the medium behind those that sectors of the host up to here are on.
+    #[inline]
+    fn up(self, end: u64) -> u64 {
+        (end + (self.get() - 1)) / self.0
+    }
+
+    /// Whether a sector of the medium begins with this one of the host.
+    #[inline]
+    fn begins(self, sector: u64) -> bool {
+        sector % self.0 == 0
+    }
+}
+
 /// A command that waits for the arm.
 #[derive(Clone, Copy, Debug)]
 struct Queued {
@@ -84,6 +119,8 @@ struct Queued {
     held: u64,
     /// When what the buffer has can cross the link.
     ready: Time,
+    /// Where the first sector of the medium is that waits, unless that may change.
+    run: Option<Run>,
     /// How long the arm had cleaned bands when it came.
     cleaned: Time,
 }
@@ -105,8 +142,13 @@ struct Job {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Sectors of the medium for a command; `first` may be before what was asked for.
-    Read { first: u64, asked: (u64, u64) },
+    /// Sectors of the medium for a command; `first` may be before what was asked for, and
+    /// `behind` is where the sectors are that follow it side by side.
+    Read {
+        first: u64,
+        asked: (u64, u64),
+        behind: Option<Run>,
+    },
     /// Of a command, which is written through.
     Write,
     /// Of the buffer.
@@ -146,7 +188,7 @@ impl Disk {
             written: write.map(Written::new),
             idle: Time(write.map_or(0.0, |write| write.idle_ms * 1e6 + 0.5) as u64),
             link: Link::new(&specification.link, specification.sector_bytes),
-            per_medium: u64::from(specification.sectors_per_medium_sector),
+            per_medium: PerMedium::new(specification.sectors_per_medium_sector),
             under_way: 0,
             next_number: 1,
             decoded: Time::ZERO,
@@ -178,7 +220,7 @@ impl Disk {
 
     /// Sectors, as the host counts them.
     pub fn sectors(&self) -> u64 {
-        self.mechanism.layout().sectors() * self.per_medium
+        self.mechanism.layout().sectors() * self.per_medium.get()
     }
 
     /// Arm and platters.
@@ -193,7 +235,7 @@ impl Disk {
 
     /// Where a sector is.
     pub fn position(&self, sector: u64) -> DiskPosition {
-        let place = self.mechanism.layout().locate(sector / self.per_medium);
+        let place = self.mechanism.layout().locate(self.per_medium.down(sector));
         let slots = place.sectors_per_track;
         DiskPosition {
             cylinder: place.cylinder,
@@ -290,10 +332,9 @@ impl Disk {
         let request = &mut requests[id];
         let kind = match request.operation {
             Operation::Read => {
-                let first = request.sector / self.per_medium;
-                let end = request.end().div_ceil(self.per_medium);
                 let extent = extent(request.sector, request.end());
-                match self.has_written(extent) || self.answers((first, end), now) {
+                let range = self.medium_range(extent);
+                match self.has_written(extent) || self.answers(range, now) {
                     true => CommandKind::ReadHit,
                     false => CommandKind::ReadMiss,
                 }
@@ -372,6 +413,7 @@ impl Disk {
                         id,
                         held: 0,
                         ready: now,
+                        run: None,
                         cleaned: self.cleaned(),
                     },
                 );
@@ -381,7 +423,7 @@ impl Disk {
 
     /// The sectors of the medium that these sectors of the host are on.
     fn medium_range(&self, of: Extent) -> (u64, u64) {
-        (of.first / self.per_medium, of.end.div_ceil(self.per_medium))
+        (self.per_medium.down(of.first), self.per_medium.up(of.end))
     }
 
     fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
@@ -412,6 +454,7 @@ impl Disk {
                 id,
                 held,
                 ready: now,
+                run: None,
                 cleaned: self.cleaned(),
             },
         );
@@ -461,7 +504,13 @@ impl Disk {
             }
             None if idle && limit > segment_end => {
                 let further = (segment_end, limit);
-                self.ahead = Some(Ahead::new(&mut self.mechanism, now, segment, further, 0));
+                self.ahead = Some(Ahead::new(
+                    &mut self.mechanism,
+                    now,
+                    segment,
+                    (further, None),
+                    0,
+                ));
             }
             Some(_) | None => {}
         }
@@ -479,16 +528,21 @@ impl Disk {
     /// A command waits for the arm.
     fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
         let request = &requests[queued.id];
-        let sector = request.sector / self.per_medium + queued.held;
+        let sector = self.per_medium.down(request.sector) + queued.held;
         let number = self.number();
+        // What is in a media cache may be elsewhere by the time that it is read.
+        let run = match self.shingles {
+            None => Some(self.mechanism.layout().run(sector)),
+            Some(_) => None,
+        };
         self.queue.push(Waiting {
             sector,
-            place: self.place_of(sector),
+            place: run.map_or_else(|| self.place_of(sector), |run| run.place),
             write: request.operation != Operation::Read,
             came: now,
             number,
         });
-        self.queued.push(queued);
+        self.queued.push(Queued { run, ..queued });
         self.start(now, requests);
     }
 

@@ -11,6 +11,9 @@ pub struct Segments {
     after_read: AfterRead,
     after_write: AfterWrite,
     uses: u64,
+    /// What was looked for last, and found, since segments have changed: a command is looked
+    /// up when it comes and when it is decoded.
+    looked: Option<((u64, u64), Option<Found>)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,12 +43,24 @@ impl Segments {
             after_read: specification.after_read,
             after_write: specification.after_write,
             uses: 0,
+            looked: None,
         }
     }
 
     /// The segment that has most of these sectors from the first one on, if any has it.
     #[inline]
-    pub fn find(&self, (first, end): (u64, u64)) -> Option<Found> {
+    pub fn find(&mut self, range: (u64, u64)) -> Option<Found> {
+        match self.looked {
+            Some((looked, found)) if looked == range => found,
+            _ => {
+                let found = self.search(range);
+                self.looked = Some((range, found));
+                found
+            }
+        }
+    }
+
+    fn search(&self, (first, end): (u64, u64)) -> Option<Found> {
         let mut found: Option<Found> = None;
         for (number, segment) in self.segments.iter().enumerate() {
             if segment.first <= first
@@ -75,6 +90,7 @@ impl Segments {
         self.touch(segment);
         let of = &mut self.segments[segment];
         if self.after_read == AfterRead::Ahead {
+            self.looked = None;
             of.first = of.first.max(end).min(of.end);
         }
     }
@@ -94,6 +110,7 @@ impl Segments {
             }
         }
         let segment = sequential.or(oldest.1)?;
+        self.looked = None;
         if sequential.is_none() {
             (self.segments[segment].first, self.segments[segment].end) = (first, first);
         }
@@ -104,6 +121,7 @@ impl Segments {
 
     /// A segment has sectors up to `end` now; its first ones make room.
     pub fn extend(&mut self, segment: usize, end: u64) {
+        self.looked = None;
         let of = &mut self.segments[segment];
         of.end = of.end.max(end);
         of.first = of.first.max(of.end.saturating_sub(self.capacity));
@@ -111,6 +129,7 @@ impl Segments {
 
     /// A segment has sectors from `first` on now, as far as it has room.
     pub fn extend_front(&mut self, segment: usize, first: u64) {
+        self.looked = None;
         let of = &mut self.segments[segment];
         of.first = of
             .first
@@ -128,6 +147,7 @@ impl Segments {
         for of in self.segments.iter_mut().filter(|of| drops(of)) {
             *of = Segment::default();
         }
+        self.looked = None;
     }
 
     fn touch(&mut self, segment: usize) {

@@ -58,10 +58,14 @@ impl Disk {
         &mut self,
         begins: Time,
         access: &Access,
+        run: Option<Run>,
         tell: impl FnMut(Passing),
     ) -> Parts {
         let Some(shingles) = &self.shingles else {
-            return self.mechanism.serve(begins, access, tell);
+            return match run {
+                Some(run) => self.mechanism.serve_from(begins, access, run, tell),
+                None => self.mechanism.serve(begins, access, tell),
+            };
         };
         let of = extent(access.sector, access.sector + u64::from(access.sectors));
         let mut pieces = Vec::new();
@@ -126,7 +130,7 @@ impl Disk {
 
     /// What the media cache has of whole sectors of the medium is of no use any more.
     pub(super) fn forget_shingled(&mut self, of: Extent) {
-        let whole = extent(of.first.div_ceil(self.per_medium), of.end / self.per_medium);
+        let whole = extent(self.per_medium.up(of.first), self.per_medium.down(of.end));
         if let Some(shingles) = self.shingles.as_mut().filter(|_| whole.first < whole.end) {
             shingles.map.drop_cached(whole);
         }
