@@ -57,6 +57,9 @@ pub struct Disk {
     /// Commands for the arm, as policies see them, in no order, and their ids.
     queue: Vec<Waiting>,
     queued: Vec<Queued>,
+    /// Commands for the sectors behind those of one that waits, as they came: the arm gets
+    /// them once it has that one.
+    behind: Vec<(Waiting, Queued)>,
     /// Writes that find no room in the buffer, in order.
     crowded: VecDeque<Crowded>,
     flushes: VecDeque<Flush>,
@@ -117,6 +120,8 @@ struct Queued {
     id: RequestId,
     /// Sectors of the medium at its front that the buffer has.
     held: u64,
+    /// The sector of the medium behind its last one.
+    end: u64,
     /// When what the buffer has can cross the link.
     ready: Time,
     /// Where the first sector of the medium is that waits, unless that may change.
@@ -195,6 +200,7 @@ impl Disk {
             coming: VecDeque::new(),
             queue: Vec::new(),
             queued: Vec::new(),
+            behind: Vec::new(),
             crowded: VecDeque::new(),
             flushes: VecDeque::new(),
             held: VecDeque::new(),
@@ -412,6 +418,7 @@ impl Disk {
                     Queued {
                         id,
                         held: 0,
+                        end: 0,
                         ready: now,
                         run: None,
                         cleaned: self.cleaned(),
@@ -453,6 +460,7 @@ impl Disk {
             Queued {
                 id,
                 held,
+                end: 0,
                 ready: now,
                 run: None,
                 cleaned: self.cleaned(),
@@ -529,21 +537,54 @@ impl Disk {
     fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
         let request = &requests[queued.id];
         let sector = self.per_medium.down(request.sector) + queued.held;
+        let end = self.per_medium.up(request.end());
+        let write = request.operation != Operation::Read;
         let number = self.number();
         // What is in a media cache may be elsewhere by the time that it is read.
         let run = match self.shingles {
             None => Some(self.mechanism.layout().run(sector)),
             Some(_) => None,
         };
-        self.queue.push(Waiting {
+        let waiting = Waiting {
             sector,
             place: run.map_or_else(|| self.place_of(sector), |run| run.place),
-            write: request.operation != Operation::Read,
+            write,
             came: now,
             number,
-        });
-        self.queued.push(Queued { run, ..queued });
+        };
+        let queued = Queued { end, run, ..queued };
+        if self.has_before(&waiting) {
+            self.behind.push((waiting, queued));
+            return;
+        }
+        self.queue.push(waiting);
+        self.queued.push(queued);
         self.start(now, requests);
+    }
+
+    /// Whether a command for the sectors before those of another one waits for the arm. To
+    /// firmware the two are one: an order by positions that took the later one first would
+    /// leave the other behind, and a stream that goes on from there is nearer ever after.
+    fn has_before(&self, waiting: &Waiting) -> bool {
+        let before = |(of, queued): (&Waiting, &Queued)| {
+            queued.end == waiting.sector && of.write == waiting.write
+        };
+        let mut queue = self.queue.iter().zip(&self.queued);
+        queue.any(before) || self.behind.iter().any(|(of, queued)| before((of, queued)))
+    }
+
+    /// The arm has got a command: those for the sectors behind it have their turn.
+    fn free_behind(&mut self, write: bool, end: u64) {
+        let mut at = 0;
+        while let Some((waiting, _)) = self.behind.get(at) {
+            if waiting.sector != end || waiting.write != write {
+                at += 1;
+                continue;
+            }
+            let (waiting, queued) = self.behind.remove(at);
+            self.queue.push(waiting);
+            self.queued.push(queued);
+        }
     }
 
     /// A command is done at a moment, but for telling the host.

@@ -53,6 +53,7 @@ impl Disk {
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
+                self.free_behind(of.write, queued.end);
                 match of.write {
                     true => self.write_now(free, requests, queued),
                     false => self.read_now((now, free), requests, (of.sector, queued)),

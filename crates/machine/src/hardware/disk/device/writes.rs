@@ -95,6 +95,7 @@ impl Disk {
         let queued = Queued {
             id,
             held: 0,
+            end: 0,
             ready,
             run: None,
             cleaned,
