@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::device::Device;
+use crate::hardware::disk::device::MediaCacheState;
 use crate::hardware::disk::device::{Disk, DiskSpecification};
 use crate::hardware::disk::spindle::{Spindle, Turn};
 use crate::hardware::drives::{Drive, Drives};
@@ -248,6 +249,16 @@ impl Machine {
         let numbered = caches.into_iter().enumerate();
         numbered
             .filter_map(|(number, cache)| Some((number, cache?)))
+            .collect()
+    }
+
+    /// What the drives with shingled tracks did with their media caches, by the number of
+    /// the drive.
+    pub fn media_caches(&self) -> Vec<(usize, MediaCacheState)> {
+        let hardware = self.kernel.computer().hardware.borrow();
+        let numbered = hardware.drives.iter().enumerate();
+        numbered
+            .filter_map(|(number, drive)| Some((number, drive.media_cache()?)))
             .collect()
     }
 

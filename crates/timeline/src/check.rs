@@ -9,7 +9,7 @@ mod load;
 mod replay;
 
 use crate::experiment::Workload;
-use crate::repetition::{ControllerCache, DeviceTraffic, Repetition, WorkerMeasure};
+use crate::repetition::{ControllerCache, DeviceTraffic, MediaCache, Repetition, WorkerMeasure};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;
@@ -209,6 +209,10 @@ fn check_repetition(
         check_cache(cache, sums)
             .map_err(|wrong| wrong.within(&format!("controller_caches[{number}]")))?;
     }
+    for (number, cache) in repetition.media_caches.iter().enumerate() {
+        check_media_cache(cache, sums)
+            .map_err(|wrong| wrong.within(&format!("media_caches[{number}]")))?;
+    }
     for (number, one) in repetition.interference.iter().enumerate() {
         not_negative("share", one.share())
             .map_err(|wrong| wrong.within(&format!("interference[{number}]")))?;
@@ -353,6 +357,21 @@ fn check_cache(cache: &ControllerCache, sums: &mut Sums) -> Result<(), Impossibl
         "sectors_held",
         cache.sectors_held,
         ("sectors", cache.sectors),
+    )
+}
+
+fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("cached_bytes", cache.cached_bytes)?;
+    sums.add("streamed_bytes", cache.streamed_bytes)?;
+    sums.add("cleaned_bytes", cache.cleaned_bytes)?;
+    sums.add("bands_cleaned", cache.bands_cleaned)?;
+    sums.add("cleaning", cache.cleaning.0)?;
+    let room = ("room_bytes", cache.room_bytes);
+    at_most("used_bytes", cache.used_bytes, room)?;
+    at_most(
+        "extents",
+        cache.extents,
+        ("most_extents", cache.most_extents),
     )
 }
 

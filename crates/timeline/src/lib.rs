@@ -36,7 +36,9 @@ pub use ledger::Ledger;
 pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
-pub use repetition::{Block, ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use repetition::{
+    Block, ControllerCache, DeviceTraffic, MediaCache, Repetition, Residency, WorkerMeasure,
+};
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };

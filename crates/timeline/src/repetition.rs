@@ -164,6 +164,62 @@ fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
+/// What a modelled disk with shingled tracks did during a repetition, what comes before its
+/// timed part included, and how full its media cache was at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MediaCache {
+    /// The drive, counted from 1.
+    pub drive: u32,
+    /// Of the media cache, from its oldest extent on.
+    pub used_bytes: u64,
+    /// All of it.
+    pub room_bytes: u64,
+    /// Extents in its map.
+    pub extents: u64,
+    /// The most that the map holds.
+    pub most_extents: u64,
+    /// Bytes that went to the media cache.
+    pub cached_bytes: u64,
+    /// Bytes that went to their bands at once.
+    pub streamed_bytes: u64,
+    /// Bytes that cleaning wrote.
+    pub cleaned_bytes: u64,
+    /// Bands that were written anew.
+    pub bands_cleaned: u64,
+    /// How long the arm was at it.
+    pub cleaning: Nanoseconds,
+}
+
+impl MediaCache {
+    /// Bytes that were written for each byte of the host's; nothing where none came.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let host = self.cached_bytes + self.streamed_bytes;
+        (host > 0).then(|| (host + self.cleaned_bytes) as f64 / host as f64)
+    }
+
+    /// Adds up what is of one drive; how full it was is that of the last.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: Vec<Self> = Vec::new();
+        for one in all {
+            let same = |sum: &&mut Self| sum.drive == one.drive;
+            match sums.iter_mut().find(same) {
+                None => sums.push(one.clone()),
+                Some(sum) => {
+                    *sum = Self {
+                        cached_bytes: sum.cached_bytes + one.cached_bytes,
+                        streamed_bytes: sum.streamed_bytes + one.streamed_bytes,
+                        cleaned_bytes: sum.cleaned_bytes + one.cleaned_bytes,
+                        bands_cleaned: sum.bands_cleaned + one.bands_cleaned,
+                        cleaning: sum.cleaning + one.cleaning,
+                        ..one.clone()
+                    };
+                }
+            }
+        }
+        sums
+    }
+}
+
 /// Where a repetition of an A/B measurement stands in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
@@ -190,6 +246,10 @@ pub struct Repetition {
     /// a modelled one tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controller_caches: Vec<ControllerCache>,
+    /// The media caches of the drives underneath that have shingled tracks; only a modelled
+    /// one tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media_caches: Vec<MediaCache>,
     /// Its place in an A/B measurement; the discarded ones of one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,

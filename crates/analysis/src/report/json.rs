@@ -13,8 +13,8 @@ use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
 use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
-    Interleaved, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition,
-    Residency, Run, RunState, WorkerMeasure, World, printable,
+    Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol,
+    Repetition, Residency, Run, RunState, WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -156,6 +156,8 @@ struct RepetitionJson<'a> {
     devices: &'a [DeviceTraffic],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     controller_caches: &'a [ControllerCache],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    media_caches: &'a [MediaCache],
     interference: &'a [Interference],
     workers: Vec<WorkerJson>,
 }
@@ -315,6 +317,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         residency: one.residency,
         devices: &one.devices,
         controller_caches: &one.controller_caches,
+        media_caches: &one.media_caches,
         interference: &one.interference,
         workers: one.workers.iter().map(worker).collect(),
     }

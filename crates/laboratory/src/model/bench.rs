@@ -8,13 +8,15 @@ use crate::rig::Rig;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
 use diskperf_machine::hardware::cache::CacheStatistics;
+use diskperf_machine::hardware::disk::device::MediaCacheState;
+use diskperf_machine::hardware::moment;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{
     Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf,
 };
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, Engine, ProgramResult, Repetition, Trace};
+use diskperf_timeline::{ControllerCache, Engine, MediaCache, ProgramResult, Repetition, Trace};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -244,6 +246,7 @@ impl Rig for Bench {
             });
         }
         let caches = self.machine.caches();
+        let media_caches = self.machine.media_caches();
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
@@ -253,6 +256,7 @@ impl Rig for Bench {
             LaboratoryError::program(&title, &names, &error)
         })?;
         let caches = self.caches_since(&caches);
+        let media_caches = self.media_caches_since(&media_caches);
         for repetition in &mut repetitions {
             // Workers count volumes; rates are of drives, of which several volumes may be
             // parts.
@@ -260,6 +264,7 @@ impl Rig for Bench {
                 worker.drive = self.drive_of_volume[worker.drive as usize];
             }
             repetition.controller_caches.clone_from(&caches);
+            repetition.media_caches.clone_from(&media_caches);
         }
         Ok(repetitions)
     }
@@ -298,6 +303,27 @@ impl Bench {
             }
         }
         all
+    }
+
+    /// What the media caches of shingled disks did since.
+    fn media_caches_since(&self, before: &[(usize, MediaCacheState)]) -> Vec<MediaCache> {
+        let of =
+            |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {
+                MediaCache {
+                    drive: number as u32 + 1,
+                    used_bytes: now.used_bytes,
+                    room_bytes: now.room_bytes,
+                    extents: now.extents,
+                    most_extents: now.most_extents,
+                    cached_bytes: now.cached_bytes - before.cached_bytes,
+                    streamed_bytes: now.streamed_bytes - before.streamed_bytes,
+                    cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
+                    bands_cleaned: now.bands_cleaned - before.bands_cleaned,
+                    cleaning: moment(now.cleaning - before.cleaning),
+                }
+            };
+        let all = self.machine.media_caches().into_iter();
+        all.zip(before).map(of).collect()
     }
 
     /// Checks every file system as fsck does.

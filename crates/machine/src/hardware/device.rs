@@ -4,7 +4,7 @@
 //! A device is told of a request, and says when something happens in it next; whoever it
 //! hangs on comes back then. A kind of devices is an arm of [`Device`].
 
-use super::disk::device::Disk;
+use super::disk::device::{Disk, MediaCacheState};
 use super::fixed::Fixed;
 use super::mechanism::Busy;
 use super::{RequestId, Requests};
@@ -61,6 +61,14 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.busy(),
             Self::Disk(disk) => disk.busy(),
+        }
+    }
+
+    /// What it has done with its media cache, of a disk with shingled tracks.
+    pub fn media_cache(&self) -> Option<MediaCacheState> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Disk(disk) => disk.media_cache(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::Request;
 use super::device::Device;
+use super::disk::device::MediaCacheState;
 use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -144,6 +145,14 @@ impl Drive<'_> {
         match self {
             Self::Mechanism(mechanism) => mechanism.busy(),
             Self::Device(device) => device.busy(),
+        }
+    }
+
+    /// What it has done with its media cache, of a disk with shingled tracks.
+    pub fn media_cache(self) -> Option<MediaCacheState> {
+        match self {
+            Self::Mechanism(_) => None,
+            Self::Device(device) => device.media_cache(),
         }
     }
 

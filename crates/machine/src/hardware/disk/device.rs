@@ -13,6 +13,7 @@ mod shingles;
 mod specification;
 mod writes;
 
+pub use shingles::MediaCacheState;
 pub use specification::{DiskError, DiskSpecification, FlushOrder};
 
 use super::cache::{Extent, Segments, Written};
