@@ -32,9 +32,11 @@ from diskperf._errors import (
 from diskperf._explain import Differences, Explanation, explain
 from diskperf._findings import (
     DiskQueue,
+    Expected,
     RealDrives,
     Trace,
     calculate_disk,
+    expected,
     reproduce_real_drives,
     trace,
 )
@@ -67,6 +69,7 @@ __all__ = [
     "DiskQueue",
     "Entry",
     "Error",
+    "Expected",
     "Explanation",
     "FileError",
     "Fit",
@@ -91,6 +94,7 @@ __all__ = [
     "calculate_disk",
     "compare",
     "describe",
+    "expected",
     "explain",
     "fit",
     "measure_fleet",

@@ -56,6 +56,19 @@ _OFF = {
 }
 
 
+_EXPECTED = {
+    "what": "string",
+    "depth": "int64",
+    "unit": "string",
+    "expected": "double",
+    "found": "double",
+    "off_share": "double",
+    "tolerance_share": "double",
+    "met": "bool",
+    "source": "string",
+}
+
+
 def _table(rows: list[dict[str, Any]], types: dict[str, str]) -> _native.Columns:
     columns = {name: [row.get(name) for row in rows] for name in types}
     return _native.Columns.from_pydict(columns, types)
@@ -106,6 +119,31 @@ class DiskQueue(Document[_native.Finding]):
 
     def __repr__(self) -> str:
         return f"<DiskQueue of {self.to_dict()['what']}>"
+
+
+class Expected(Document[_native.Finding]):
+    """A disk of the catalogue beside what its data sheet and theory lead one to expect. Its
+    JSON is that of ``diskperf show DRIVE --expected``."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> _native.Columns:
+        """One row for each figure: ``what``, ``depth``, ``unit``, the ``expected`` value
+        and the one that was ``found``, by how much that is off and may be
+        (``off_share``, ``tolerance_share``), whether it is ``met``, and the ``source`` of
+        the expected one."""
+        return _table(self.to_dict()["values"], _EXPECTED)
+
+    @property
+    def met(self) -> bool:
+        """Whether all are within their tolerances."""
+        return all(value["met"] for value in self.to_dict()["values"])
+
+    def __repr__(self) -> str:
+        found = self.to_dict()
+        met = sum(value["met"] for value in found["values"])
+        return f"<Expected of {found['drive']}: {met} of {len(found['values'])} met>"
 
 
 class RealDrives(Document[_native.Finding]):
@@ -223,6 +261,20 @@ def calculate_disk(
         "catalogue": None if catalogue is None else os.fspath(catalogue),
     }
     return DiskQueue(_native.calculate_disk(asked))
+
+
+def expected(drive: str, *, catalogue: str | os.PathLike[str] | None = None) -> Expected:
+    """Measures on a modelled disk what its data sheet and theory lead one to expect of it.
+
+    Args:
+        drive: ``sata-7200``, ``smr-5400``, ...: a drive with a file in ``expected/``.
+        catalogue: a folder that is laid over the catalogue.
+
+    Raises:
+        RequestError: a drive that there is not, or of which nothing is expected.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    return Expected(_native.expected_of(drive, None if catalogue is None else os.fspath(catalogue)))
 
 
 def reproduce_real_drives(data: str | os.PathLike[str]) -> RealDrives:

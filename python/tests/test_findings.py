@@ -47,7 +47,19 @@ def test_a_queue_is_the_bytes_of_the_command_line(command_line):
         diskperf.calculate_disk(orders=["elevator"])
 
 
+def test_what_is_expected_of_a_drive_is_the_bytes_of_the_command_line(command_line):
+    found = diskperf.expected("sas-10k")
+    assert found.to_json().strip() == command_line("show", "sas-10k", "--expected", "--format", "json").strip()
+    assert found.met
+    rows = found.values.to_pylist()
+    assert {row["depth"] for row in rows} >= {1, 32}
+    assert all(abs(row["off_share"]) <= row["tolerance_share"] for row in rows)
+    with pytest.raises(diskperf.RequestError, match="eagle"):
+        diskperf.expected("eagle")
+
+
 def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
     (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
     found = diskperf.reproduce_real_drives(tmp_path)
     assert "lone.diskspecs" in found.drives["error"][0]
+    assert found.remaining.to_pylist() == found.off.to_pylist() == []

@@ -12,6 +12,7 @@ pub mod cache;
 pub mod comparison;
 pub mod diagnosis;
 pub mod disk_queue;
+pub mod expected;
 pub mod explanation;
 pub mod fio_jobs;
 pub mod formatting;

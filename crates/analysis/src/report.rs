@@ -7,6 +7,7 @@ mod details;
 mod difference;
 mod disk_queue;
 mod document;
+mod expected;
 mod explanation;
 mod figures;
 mod fio_json;
@@ -28,6 +29,7 @@ mod view;
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
 use crate::disk_queue::DiskQueue;
+use crate::expected::ExpectedFigures;
 use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
@@ -145,6 +147,16 @@ pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&disk_queue::blocks(found)),
         Format::Json => disk_queue::json(found),
         Format::Csv => disk_queue::csv(found),
+    }
+}
+
+/// A disk beside what is expected of it. `width` as in [`runs`].
+pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&expected::blocks(found), width),
+        Format::Markdown => document::markdown(&expected::blocks(found)),
+        Format::Json => expected::json(found),
+        Format::Csv => expected::csv(found),
     }
 }
 

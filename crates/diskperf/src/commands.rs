@@ -29,7 +29,7 @@ use crate::arguments::{
 };
 use crate::listing::Listing;
 use crate::output::{print, say, width};
-use crate::progress::Progress;
+use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::ab::repeated;
 use diskperf_laboratory::analysis::comparison::{self, Comparison, Terms};
@@ -359,6 +359,9 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
 /// `diskperf show`.
 pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
+    if arguments.expected {
+        return expected(arguments);
+    }
     if arguments.series {
         let loaded = runs::load(store, name)?;
         let format = own_format(arguments.format, "the course of a run over time")?;
@@ -388,6 +391,23 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
             format => format.runs(&loaded, width())?.trim_end().to_owned(),
         })?;
     }
+    Ok(DONE)
+}
+
+/// What a disk does, beside what is expected of it.
+fn expected(arguments: &ShowArguments) -> Outcome {
+    let format = own_format(arguments.format, "what is expected of a drive")?;
+    let known = load_catalogue(arguments.catalogue.as_deref())?;
+    let name = arguments.name.as_str();
+    let drive = name.strip_prefix("drive/").unwrap_or(name);
+    let drive = drive.strip_prefix("bare-").unwrap_or(drive);
+    let stop = stop_on_signals()?;
+    let progress = MachinesProgress::new(false);
+    let found = diskperf_laboratory::expected::expected(&known, drive, &stop, &|done, of| {
+        progress.show(done, of);
+    })?;
+    drop(progress);
+    print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)
 }
 

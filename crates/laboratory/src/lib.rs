@@ -16,6 +16,7 @@ pub mod disk_queue;
 mod drive;
 mod error;
 pub mod execute;
+pub mod expected;
 pub mod explain;
 pub mod formatting;
 pub mod import;

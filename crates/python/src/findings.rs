@@ -3,10 +3,12 @@
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
 use diskperf_laboratory::analysis::disk_queue::DiskQueue;
+use diskperf_laboratory::analysis::expected::ExpectedFigures;
 use diskperf_laboratory::analysis::real_drives::RealDrives;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::analysis::trace::Trace;
 use diskperf_laboratory::disk_queue::{self, Asked as AskedOfQueue};
+use diskperf_laboratory::expected;
 use diskperf_laboratory::model::{load_catalogue, settings};
 use diskperf_laboratory::reproduce::real_drives;
 use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, summarize};
@@ -21,6 +23,7 @@ enum Found {
     Trace(Box<Trace>),
     Queue(DiskQueue),
     Drives(RealDrives),
+    Expected(ExpectedFigures),
 }
 
 impl Finding {
@@ -29,6 +32,7 @@ impl Finding {
             Found::Trace(of) => report::trace(of, format, width),
             Found::Queue(of) => report::disk_queue(of, format, width),
             Found::Drives(of) => report::real_drives(of, format, width),
+            Found::Expected(of) => report::expected(of, format, width),
         }
     }
 }
@@ -138,4 +142,19 @@ pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<F
     let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Drives(found)))
+}
+
+/// What a disk of the catalogue does, beside what is expected of it.
+#[pyfunction]
+pub(crate) fn expected_of(
+    py: Python<'_>,
+    drive: String,
+    catalogue: Option<PathBuf>,
+) -> PyResult<Finding> {
+    let found = interruptible(py, |stop| {
+        let catalogue = load_catalogue(catalogue.as_deref())?;
+        expected::expected(&catalogue, &drive, stop, &|_, _| ())
+    })?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Expected(found)))
 }
