@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Requests that are read and not issued, at most: a chain whose next request is further on
-/// waits for the others.
+/// waits until the others come as far, and is not late then.
 const MOST_AHEAD: usize = 4096;
 
 /// What a request comes after.
@@ -98,7 +98,7 @@ impl Pauses {
     }
 
     pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
-        self.read_ahead()?;
+        self.read_ahead(now)?;
         match self.due.peek().copied() {
             Some(Reverse((due, number))) if due <= now => {
                 self.due.pop();
@@ -118,7 +118,7 @@ impl Pauses {
         }
     }
 
-    fn read_ahead(&mut self) -> Result<(), ProgramError> {
+    fn read_ahead(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
         while !self.are_read && self.ahead.len() < MOST_AHEAD {
             let record = match self.requests.next() {
                 None => {
@@ -127,25 +127,25 @@ impl Pauses {
                 }
                 Some(record) => record.map_err(unreadable)?,
             };
-            self.read(record);
+            self.read(record, now);
         }
         Ok(())
     }
 
-    fn read(&mut self, record: Record) {
+    fn read(&mut self, record: Record, now: Nanoseconds) {
         let number = self.chains.count;
         let before_issued = self.last_read.take();
         let due = match self.chains.after(&record) {
             After::Start => Some(self.start),
             After::Completion(of, pause) => match self.completed.remove(&of) {
-                Some(at) => Some(at + pause),
+                Some(at) => Some((at + pause).max(now)),
                 None => {
                     self.after_completion.insert(of, (number, pause));
                     None
                 }
             },
             After::Issue(gap) => match before_issued {
-                Some(at) => Some(at + gap),
+                Some(at) => Some((at + gap).max(now)),
                 None => {
                     self.after_issue.insert(number, gap);
                     None
@@ -298,6 +298,8 @@ mod tests {
         trace.push((1_000_010, 1_000_020));
         let issued = replayed(&trace, 8);
         assert_eq!(issued[10_000], 99_991);
-        assert!(issued.iter().skip(1).take(9999).is_sorted());
+        assert!(issued[1..=10_000].is_sorted());
+        // As soon as it is read.
+        assert_eq!(issued[10_001], issued[10_001 - MOST_AHEAD]);
     }
 }
