@@ -206,26 +206,21 @@ fn causes(drives: &Drives<'_>) -> Block {
     let cause = rows.iter().map(|row| row.1.cause.clone()).collect();
     Block::Grid(Grid {
         key: Column::words("drive", (0..rows.len()).map(named).collect()),
-        groups: vec![
-            Group::of(
-                "",
-                vec![
-                    Column::words("cause", cause),
-                    column("requests", &|one| one.requests.to_string()),
-                    column("drive slower", &|one| one.drive_slower.to_string()),
-                    column("of squared error", &|one| {
-                        format!("{:.1} %", one.squared_error_percent)
-                    }),
-                ],
-            ),
-            Group::of(
-                "arrival off by, ms",
-                vec![
-                    column("p50", &|one| off_ms(one.arrival_off_p50_ms)),
-                    column("p90", &|one| off_ms(one.arrival_off_p90_ms)),
-                ],
-            ),
-        ],
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::words("cause", cause),
+                column("requests", &|one| one.requests.to_string()),
+                column("drive slower", &|one| one.drive_slower.to_string()),
+                column("of squared error", &|one| {
+                    format!("{:.1} %", one.squared_error_percent)
+                }),
+                column("arrival off, ms: p50", &|one| {
+                    off_ms(one.arrival_off_p50_ms)
+                }),
+                column("p90", &|one| off_ms(one.arrival_off_p90_ms)),
+            ],
+        )],
     })
 }
 

@@ -46,7 +46,7 @@ fn drive(of: &ImportedDrive) -> String {
     }
     if let Some(trace) = &of.trace_beside {
         text += &format!(
-            "  {trace} lies beside it: with --calibrate {trace} what that shows of the drive is fitted\n"
+            "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
         );
     }
     for warning in &of.warnings {
