@@ -154,6 +154,21 @@ fn a_run_ends_in_order_at_any_moment() {
     }
 }
 
+/// `timeout` signals a process, and then the group that it is in.
+#[test]
+fn a_signal_that_is_sent_twice_ends_it_in_order() {
+    for _ in 0..5 {
+        let user = User::new();
+        let mut process = user.start(&words(&endless("")));
+        user.wait_for_repetitions(&mut process, 2);
+        process.signal(Signal::TERM);
+        process.signal(Signal::TERM);
+        process.finish().expect(130, &["interrupted"]);
+        user.assert_nothing_left("TERM twice");
+        assert_eq!(user.stored()[0].state, RunState::Interrupted);
+    }
+}
+
 #[test]
 fn a_second_signal_ends_it_at_once() {
     // Two threads may take a signal each, and the one with the first end the run in
