@@ -32,6 +32,7 @@ mod parallel;
 mod pilot;
 pub mod plan;
 pub mod points;
+mod preparation;
 pub mod recorder;
 mod repetition;
 pub mod report;

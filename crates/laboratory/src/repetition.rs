@@ -7,12 +7,13 @@ use crate::measured::{
 };
 use crate::observer::{Event, Observer};
 use crate::plan::HostPlan;
+use crate::preparation::Preparation;
 use crate::rig::{Rig, Stand};
 use crate::target::Target;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
-use diskperf_system::host::hook::{Hook, HookError};
+use diskperf_system::host::hook::HookError;
 use diskperf_system::host::interference::{self, Roll, Watch};
 use diskperf_system::host::limits::why_not_started;
 use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
@@ -38,7 +39,7 @@ pub(crate) struct HostRig<'a> {
     /// Where what the block layer does is recorded.
     pub(crate) block_events: Option<BlockEvents>,
     /// What is to be done before each repetition.
-    pub(crate) before: Option<&'a Hook>,
+    pub(crate) before: Option<Preparation<'a>>,
     /// Sees what else the machine does. What it compares with is noted when the first
     /// repetition begins.
     pub(crate) watch: OnceLock<Watch>,
@@ -115,8 +116,8 @@ impl Rig for HostRig<'_> {
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
-        if let Some(hook) = self.before {
-            hook.run(self.stop).map_err(|error| match error {
+        if let Some(before) = &self.before {
+            before.run(self.stop).map_err(|error| match error {
                 HookError::Stopped => LaboratoryError::Interrupted,
                 error => LaboratoryError::work(error),
             })?;

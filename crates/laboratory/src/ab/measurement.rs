@@ -8,6 +8,7 @@ use crate::error::LaboratoryError;
 use crate::observer::{Event, Observer};
 use crate::pilot::{Sizes, whole_calls};
 use crate::plan::{HostPlan, step_title};
+use crate::preparation::{HookTimes, Preparation};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use diskperf_battery::Job;
@@ -68,13 +69,18 @@ fn on_storage(
     }
     if result.is_ok() {
         let hooks = arms.each_ref().map(|arm| arm.hook.clone());
+        let took = HookTimes::default();
         let rig = |number: usize, opened| HostRig {
             plan: plans[number],
             clock,
             stop,
             opened,
             block_events: None,
-            before: hooks[number].as_ref(),
+            before: Some(Preparation {
+                arm: number,
+                hook: hooks[number].as_ref(),
+                took: &took,
+            }),
             watch: OnceLock::new(),
         };
         let opened: [&[Drive]; 2] = [drives[0].all(), drives[own - 1].all()];

@@ -1,0 +1,84 @@
+//! What is done before each repetition of an arm of an A/B measurement.
+
+use diskperf_system::host::hook::{Hook, HookError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the hooks of both arms took last, in nanoseconds.
+pub(crate) type HookTimes = [AtomicU64; 2];
+
+/// Between two looks at whether the user ends the run.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The hook of one arm, if it has one, and as long a rest as the longer hook of both is.
+/// While a hook sleeps the machine catches up, and its scheduler owes the measuring process:
+/// an arm that rested longer would be faster by that alone.
+pub(crate) struct Preparation<'a> {
+    /// Which arm it is of.
+    pub(crate) arm: usize,
+    pub(crate) hook: Option<&'a Hook>,
+    pub(crate) took: &'a HookTimes,
+}
+
+impl Preparation<'_> {
+    /// Runs the hook, and rests.
+    ///
+    /// # Errors
+    ///
+    /// [`HookError`] when the hook fails, or `stop` is set meanwhile.
+    pub(crate) fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
+        let began = Instant::now();
+        if let Some(hook) = self.hook {
+            hook.run(stop)?;
+            let took_ns = began.elapsed().as_nanos() as u64;
+            self.took[self.arm].store(took_ns, Ordering::Relaxed);
+        }
+        let took = self.took.iter().map(|one| one.load(Ordering::Relaxed));
+        let longest = Duration::from_nanos(took.max().unwrap_or(0));
+        while let Some(rest) = longest.checked_sub(began.elapsed()) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(HookError::Stopped);
+            }
+            if rest.is_zero() {
+                break;
+            }
+            std::thread::sleep(rest.min(POLL));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_arms_rest_as_long_as_the_longer_hook_takes() {
+        let stop = AtomicBool::new(false);
+        let took = HookTimes::default();
+        let slow = Hook::new("--before-b", "sleep 0.2".to_owned());
+        let arm = |arm, hook| Preparation {
+            arm,
+            hook,
+            took: &took,
+        };
+        arm(1, Some(&slow)).run(&stop).unwrap();
+        let began = Instant::now();
+        arm(0, None).run(&stop).unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(200));
+    }
+
+    #[test]
+    fn nothing_rests_where_there_are_no_hooks_and_the_user_may_end_a_rest() {
+        let stop = AtomicBool::new(true);
+        let took = HookTimes::default();
+        let arm = Preparation {
+            arm: 0,
+            hook: None,
+            took: &took,
+        };
+        arm.run(&stop).unwrap();
+        took[1].store(u64::MAX / 2, Ordering::Relaxed);
+        assert!(matches!(arm.run(&stop), Err(HookError::Stopped)));
+    }
+}
