@@ -155,6 +155,7 @@ impl Summarizer {
         by_device.sort_by_key(|of| std::cmp::Reverse(of.moved.requests));
         let share = |count: u64| count as f64 / self.ranges.max(1) as f64;
         let mut sizes: Vec<(u64, u64)> = self.sizes.iter().map(|(k, v)| (*k, *v)).collect();
+        let size_bytes = exact_quantiles(&sizes, self.ranges);
         sizes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         sizes.truncate(LISTED_SIZES);
         let quantiles = |counts: &Counts| counts.quantiles();
@@ -179,7 +180,7 @@ impl Summarizer {
                     share: share(count),
                 })
                 .collect(),
-            size_bytes: self.size_counts.quantiles(),
+            size_bytes: size_bytes.or_else(|| self.size_counts.quantiles()),
             size_octaves: self.size_counts.octaves(),
             aligned_512_share: share(self.aligned[0]),
             aligned_4096_share: share(self.aligned[1]),
@@ -192,6 +193,34 @@ impl Summarizer {
             series,
         }
     }
+}
+
+/// Quantiles of sizes that come in order with their counts; `None` where these are not all
+/// of the requests, as there are too many sizes.
+fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
+    let counted: u64 = sizes.iter().map(|(_, count)| count).sum();
+    let (most, _) = *sizes.last().filter(|_| counted == requests)?;
+    let quantile = |share: f64| {
+        let wanted = share * requests as f64;
+        let mut below = 0;
+        let mut reaches = sizes.iter().filter(|(_, count)| {
+            below += count;
+            below as f64 >= wanted
+        });
+        reaches.next().map_or(most, |(bytes, _)| *bytes) as f64
+    };
+    let sum: f64 = sizes
+        .iter()
+        .map(|(b, count)| *b as f64 * *count as f64)
+        .sum();
+    Some(Quantiles {
+        mean: sum / requests as f64,
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        most: most as f64,
+    })
 }
 
 /// The most blocks that a request touches: a petabyte that is discarded is no reuse.

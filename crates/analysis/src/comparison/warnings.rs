@@ -136,6 +136,10 @@ pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String
     texts
 }
 
+fn has_blocks(result: &ProgramResult) -> bool {
+    result.repetitions.iter().any(|one| one.block.is_some())
+}
+
 fn disturbed_of(result: &ProgramResult) -> Vec<&Repetition> {
     let blocks = result.repetitions.iter();
     let blocks = blocks.filter(|one| one.block.is_some() && !one.discarded);
@@ -145,6 +149,9 @@ fn disturbed_of(result: &ProgramResult) -> Vec<&Repetition> {
 /// What disturbed the blocks of an A/B measurement. Those of separate runs are repeated or
 /// are in the verdict.
 fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
+    if ![base, other].into_iter().all(has_blocks) {
+        return None;
+    }
     let (base, other) = (disturbed_of(base), disturbed_of(other));
     let what = interference::told(base.iter().chain(&other).copied())?;
     Some(format!(

@@ -228,7 +228,7 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
             "invalidate=0: the cache stays as the jobs and the runs before have left it".to_owned()
         }),
         job.rate.is_limited().then(|| {
-            "I/Os of a rate do not wait for those before them, and their latency counts from when they were to be issued".to_owned()
+            "I/Os of a rate come by the clock, as many as iodepth at once; latency counts from when they were to be issued, where fio counts from when it issued them".to_owned()
         }),
         (job.think.time_us > 0 && job.think.counts == ThinkOn::Completion).then(|| {
             "no more I/Os are under way than thinktime_blocks says".to_owned()

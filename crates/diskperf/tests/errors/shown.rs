@@ -36,9 +36,6 @@ fn expect_refusal(user: &User, device: &LoopDevice, says: &[&str]) {
     outcome.expect(2, &[&["is not written"], says].concat());
 }
 
-/// How long another test may keep a loop device that cannot be told from ours.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// Expects that it is written. It is tried again: another test's loop device may
 /// be just as hard to tell from this one, as long as there is one.
 fn expect_written(user: &User, device: &LoopDevice) {

@@ -39,7 +39,7 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
     for part in [
         "vda 60 %, the processor 30 %",
         "Each of 8192 calls of 8 KiB takes 122 µs on average: 79.3 µs unattributed, 33.0 µs system call",
-        "For 65 % of the time the program waits for something that the events do not show",
+        "For 65 % of the time the program waits for something that was not recorded",
     ] {
         assert!(said.contains(part), "`{part}` is not in: {said}");
     }

@@ -177,7 +177,7 @@ fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
         true => {
             "while no device has a request: for a lock, a timer or another process, which the events do not distinguish"
         }
-        false => "for something that the events do not show",
+        false => "for something that was not recorded",
     };
     Some(format!(
         "For {} of the time the program waits {what}.",
