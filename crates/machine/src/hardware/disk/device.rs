@@ -9,6 +9,8 @@
 mod ahead;
 mod flushes;
 mod media;
+mod per_medium;
+mod queued;
 mod shingles;
 mod specification;
 mod writes;
@@ -29,9 +31,10 @@ use ahead::Ahead;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::DiskPosition;
+use per_medium::PerMedium;
+use queued::{Crowded, Queued};
 use shingles::Shingles;
 use std::collections::VecDeque;
-use strength_reduce::StrengthReducedU64;
 
 /// A disk.
 #[derive(Clone, Debug)]
@@ -80,63 +83,6 @@ pub struct Disk {
     busy: Busy,
     /// Room for choices between commands and extents.
     choice: Vec<Waiting>,
-}
-
-/// How many sectors of the host are on one of the medium.
-#[derive(Clone, Copy, Debug)]
-struct PerMedium(StrengthReducedU64);
-
-impl PerMedium {
-    fn new(sectors: u32) -> Self {
-        Self(StrengthReducedU64::new(u64::from(sectors)))
-    }
-
-    #[inline]
-    fn get(self) -> u64 {
-        self.0.get()
-    }
-
-    /// The sector of the medium that a sector of the host is on.
-    #[inline]
-    fn down(self, sector: u64) -> u64 {
-        sector / self.0
-    }
-
-    /// The sector of the medium behind those that sectors of the host up to here are on.
-    #[inline]
-    fn up(self, end: u64) -> u64 {
-        (end + (self.get() - 1)) / self.0
-    }
-
-    /// Whether a sector of the medium begins with this one of the host.
-    #[inline]
-    fn begins(self, sector: u64) -> bool {
-        sector % self.0 == 0
-    }
-}
-
-/// A command that waits for the arm.
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    id: RequestId,
-    /// Sectors of the medium at its front that the buffer has.
-    held: u64,
-    /// The sector of the medium behind its last one.
-    end: u64,
-    /// When what the buffer has can cross the link.
-    ready: Time,
-    /// Where the first sector of the medium is that waits, unless that may change.
-    run: Option<Run>,
-    /// How long the arm had cleaned bands when it came.
-    cleaned: Time,
-}
-
-/// A write that waits for room in the buffer.
-#[derive(Clone, Copy, Debug)]
-struct Crowded {
-    id: RequestId,
-    /// How long the arm had cleaned bands when it came.
-    cleaned: Time,
 }
 
 /// What the arm does, until some moment.
@@ -293,20 +239,33 @@ impl Disk {
 
     /// When something happens in it next, if nobody gives it a command.
     pub fn next_event(&self) -> Option<Time> {
-        let coming = self.coming.front().map(|(at, _)| *at);
-        let ending = self.ending.front().map(|(at, _)| *at);
+        Some(self.next_moment()).filter(|at| *at < Time::NEVER)
+    }
+
+    /// The same; never, if nothing happens. It is asked several times for each command.
+    #[inline]
+    fn next_moment(&self) -> Time {
+        let front =
+            |queue: &VecDeque<(Time, RequestId)>| queue.front().map_or(Time::NEVER, |of| of.0);
         let arm = match (&self.job, &self.ahead) {
-            (Some(job), _) => Some(job.ends),
-            (None, Some(ahead)) => Some(ahead.ends).filter(|ends| *ends < Time::NEVER),
-            (None, None) => earlier(self.destages_at(), self.cleans_at()),
+            (Some(job), _) => job.ends,
+            (None, Some(ahead)) => ahead.ends,
+            (None, None) => {
+                let next = earlier(self.destages_at(), self.cleans_at());
+                next.unwrap_or(Time::NEVER)
+            }
         };
-        [coming, ending, arm].into_iter().flatten().min()
+        front(&self.coming).min(front(&self.ending)).min(arm)
     }
 
     /// Does what it had to do up to now; whether a command is done by that.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
-        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+        loop {
+            let at = self.next_moment();
+            if at > now || at == Time::NEVER {
+                break;
+            }
             if let Some(id) = take_due(&mut self.coming, at) {
                 self.decoded(at, requests, id);
             } else if let Some(id) = take_due(&mut self.ending, at) {
@@ -413,18 +372,8 @@ impl Disk {
             Operation::WriteZeroes => {
                 self.segments.write(self.medium_range(of));
                 self.forget(of);
-                self.enqueue(
-                    now,
-                    requests,
-                    Queued {
-                        id,
-                        held: 0,
-                        end: 0,
-                        ready: now,
-                        run: None,
-                        cleaned: self.cleaned(),
-                    },
-                );
+                let queued = Queued::new(id, 0, (now, self.cleaned()));
+                self.enqueue(now, requests, queued);
             }
         }
     }
@@ -455,18 +404,8 @@ impl Disk {
             return;
         }
         let held = found.map_or(0, |found| found.until - range.0);
-        self.enqueue(
-            now,
-            requests,
-            Queued {
-                id,
-                held,
-                end: 0,
-                ready: now,
-                run: None,
-                cleaned: self.cleaned(),
-            },
-        );
+        let queued = Queued::new(id, held, (now, self.cleaned()));
+        self.enqueue(now, requests, queued);
     }
 
     /// A read that the buffer answers has all its data there.
@@ -529,73 +468,19 @@ impl Disk {
         self.job.is_none() && self.queue.is_empty() && self.flushes.is_empty()
     }
 
-    fn number(&mut self) -> u64 {
-        self.next_number += 1;
-        self.next_number - 1
-    }
-
-    /// A command waits for the arm.
-    fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
-        let request = &requests[queued.id];
-        let sector = self.per_medium.down(request.sector) + queued.held;
-        let end = self.per_medium.up(request.end());
-        let write = request.operation != Operation::Read;
-        let number = self.number();
-        // What is in a media cache may be elsewhere by the time that it is read.
-        let run = match self.shingles {
-            None => Some(self.mechanism.layout().run(sector)),
-            Some(_) => None,
-        };
-        let waiting = Waiting {
-            sector,
-            place: run.map_or_else(|| self.place_of(sector), |run| run.place),
-            write,
-            came: now,
-            number,
-        };
-        let queued = Queued { end, run, ..queued };
-        if self.has_before(&waiting) {
-            self.behind.push((waiting, queued));
-            return;
-        }
-        self.queue.push(waiting);
-        self.queued.push(queued);
-        self.start(now, requests);
-    }
-
-    /// Whether a command for the sectors before those of another one waits for the arm. To
-    /// firmware the two are one: an order by positions that took the later one first would
-    /// leave the other behind, and a stream that goes on from there is nearer ever after.
-    fn has_before(&self, waiting: &Waiting) -> bool {
-        let before = |(of, queued): (&Waiting, &Queued)| {
-            queued.end == waiting.sector && of.write == waiting.write
-        };
-        let mut queue = self.queue.iter().zip(&self.queued);
-        queue.any(before) || self.behind.iter().any(|(of, queued)| before((of, queued)))
-    }
-
-    /// The arm has got a command: those for the sectors behind it have their turn.
-    fn free_behind(&mut self, write: bool, end: u64) {
-        let mut at = 0;
-        while let Some((waiting, _)) = self.behind.get(at) {
-            if waiting.sector != end || waiting.write != write {
-                at += 1;
-                continue;
-            }
-            let (waiting, queued) = self.behind.remove(at);
-            self.queue.push(waiting);
-            self.queued.push(queued);
-        }
-    }
-
     /// A command is done at a moment, but for telling the host.
     fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
         let write = request.operation != Operation::Read;
         let ends = at + self.overheads.completion(write);
         request.mark(Stage::Completion, moment(ends));
-        let place = self.ending.partition_point(|(other, _)| *other <= ends);
-        self.ending.insert(place, (ends, id));
+        match self.ending.back() {
+            Some((last, _)) if *last > ends => {
+                let place = self.ending.partition_point(|(other, _)| *other <= ends);
+                self.ending.insert(place, (ends, id));
+            }
+            _ => self.ending.push_back((ends, id)),
+        }
     }
 
     /// The host knows that a command is done.

@@ -25,6 +25,22 @@ struct Segment {
     used: u64,
 }
 
+impl Segment {
+    /// Whether it has a sector: one comparison, since a place is on either side of a
+    /// segment's ends by chance.
+    #[inline]
+    fn has(&self, sector: u64) -> bool {
+        sector.wrapping_sub(self.first) < self.end - self.first
+    }
+
+    /// Whether it has sectors, and this one or the one behind its last.
+    #[inline]
+    fn goes_on_at(&self, sector: u64) -> bool {
+        let sectors = self.end - self.first;
+        sector.wrapping_sub(self.first) <= sectors && sectors > 0
+    }
+}
+
 /// What segments have of some sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -63,10 +79,7 @@ impl Segments {
     fn search(&self, (first, end): (u64, u64)) -> Option<Found> {
         let mut found: Option<Found> = None;
         for (number, segment) in self.segments.iter().enumerate() {
-            if segment.first <= first
-                && first < segment.end
-                && found.is_none_or(|found| found.until < segment.end)
-            {
+            if segment.has(first) && found.is_none_or(|found| found.until < segment.end) {
                 found = Some(Found {
                     segment: number,
                     until: segment.end,
@@ -99,17 +112,11 @@ impl Segments {
     /// in an empty one, else in the one that was not used for longest. Its number, and
     /// whether they went on; none where nothing is kept.
     pub fn keep(&mut self, (first, end): (u64, u64)) -> Option<(usize, bool)> {
-        let (mut sequential, mut oldest) = (None, (u64::MAX, None));
-        for (number, of) in self.segments.iter().enumerate() {
-            if of.first < of.end && of.first <= first && first <= of.end {
-                sequential = Some(number);
-                break;
-            }
-            if of.used < oldest.0 {
-                oldest = (of.used, Some(number));
-            }
-        }
-        let segment = sequential.or(oldest.1)?;
+        let sequential = self.segments.iter().position(|of| of.goes_on_at(first));
+        let segment = match sequential {
+            Some(segment) => segment,
+            None => self.oldest()?,
+        };
         self.looked = None;
         if sequential.is_none() {
             (self.segments[segment].first, self.segments[segment].end) = (first, first);
@@ -117,6 +124,17 @@ impl Segments {
         self.touch(segment);
         self.extend(segment, end);
         Some((segment, sequential.is_some()))
+    }
+
+    /// The segment that was not used for longest, the first of several.
+    fn oldest(&self) -> Option<usize> {
+        // One number for both: the least of many comes without a branch that nobody foresees.
+        let count = self.segments.len() as u64;
+        let numbered = (0..).zip(&self.segments);
+        let least = numbered
+            .map(|(number, of)| of.used * count + number)
+            .min()?;
+        Some((least % count) as usize)
     }
 
     /// A segment has sectors up to `end` now; its first ones make room.

@@ -170,8 +170,10 @@ impl Disk {
         let mut first_at = None;
         let missed = self.follows(sector, queued.run);
         let parts = self.read_medium(begins, &access, queued.run, |passing| {
-            let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
-            first_at.get_or_insert(passing.begins + Time(each));
+            if first_at.is_none() {
+                let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
+                first_at = Some(passing.begins + Time(each));
+            }
         });
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];

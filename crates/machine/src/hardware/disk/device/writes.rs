@@ -91,15 +91,7 @@ impl Disk {
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(ready));
         self.forget(of);
-        let cleaned = self.cleaned();
-        let queued = Queued {
-            id,
-            held: 0,
-            end: 0,
-            ready,
-            run: None,
-            cleaned,
-        };
+        let queued = Queued::new(id, 0, (ready, self.cleaned()));
         self.enqueue(now, requests, queued);
     }
 }
