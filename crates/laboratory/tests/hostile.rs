@@ -11,9 +11,9 @@ use diskperf_laboratory::timeline::printable::is_instruction;
 use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
 use diskperf_laboratory::timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
-    Histogram, Interference, Interleaved, Ledger, LoadMeasure, MediaCache, Nanoseconds,
-    OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run,
-    RunState, SeriesPoint, Stage, Statistic, WorkerMeasure, World,
+    FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure, MediaCache,
+    Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency,
+    Run, RunState, SeriesPoint, Stage, Statistic, WorkerMeasure, World,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -182,6 +182,13 @@ prop_compose! {
                 cleaned_bytes: whole,
                 bands_cleaned: whole,
                 cleaning: Nanoseconds(whole),
+            }],
+            flash: vec![FlashTraffic {
+                drive: u32::MAX,
+                host_units: 1,
+                collection_units: whole,
+                erases: whole,
+                ..FlashTraffic::default()
             }],
             block: Some(Block {
                 number: u32::MAX,

@@ -29,7 +29,8 @@
 //!   `component = "NAME"` in it puts another drive in its place.
 //! - `systems/NAME/VARIANT.toml`: what differs in `NAME:VARIANT`, no more.
 //! - `published/`: what was measured, and which of it was used to calibrate.
-//! - `expected/`: what a disk does by its data sheet and by theory, with tolerances.
+//! - `expected/`: what a disk does by its data sheet and by theory, with tolerances;
+//!   `expected-flash/`: the same of flash drives.
 
 mod component;
 mod embedded;

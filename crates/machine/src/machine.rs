@@ -10,6 +10,8 @@ use crate::hardware::disk::device::{Disk, DiskSpecification};
 use crate::hardware::disk::spindle::{Spindle, Turn};
 use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::fixed::Fixed;
+use crate::hardware::flash::device::Flash;
+use crate::hardware::flash::specification::FlashSpecification;
 use crate::hardware::mechanism::{Angle, Busy, Mechanism};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
@@ -32,6 +34,7 @@ use crate::specification::{
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
+use diskperf_timeline::FlashTraffic;
 use diskperf_timeline::trace::Trace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -279,6 +282,16 @@ impl Machine {
         self.kernel.computer().cpu.driver_time()
     }
 
+    /// What flash drives have programmed so far.
+    pub fn flash(&self) -> Vec<FlashTraffic> {
+        let drives = &self.kernel.computer().hardware.borrow().drives;
+        let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
+            Drive::Device(Device::Flash(flash)) => Some(flash.counted(number as u32)),
+            Drive::Device(Device::Disk(_) | Device::Fixed(_)) | Drive::Mechanism(_) => None,
+        };
+        drives.iter().enumerate().filter_map(traffic).collect()
+    }
+
     /// Checks a drive's file system as fsck does; its files, if it is sound, that
     /// somebody has open and nothing names.
     ///
@@ -515,6 +528,11 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
                 let disk = disk(of, (number, circumstances));
                 drives.add_device(Device::Disk(Box::new(disk)));
             }
+            DeviceSpecification::Flash(of) => {
+                let flash = flash(of, (number, &streams));
+                let flash = flash.supposing(circumstances.what_if);
+                drives.add_device(Device::Flash(Box::new(flash)));
+            }
         }
     }
     drives
@@ -540,6 +558,14 @@ fn disk(of: &DiskSpecification, (number, circumstances): (usize, Circumstances))
         disk.set_spindle(Spindle::new(period_ns, phase));
     }
     disk
+}
+
+/// The flash drive of this number.
+fn flash(of: &FlashSpecification, (number, streams): (usize, &Streams)) -> Flash {
+    let mut past = streams.stream(&format!("drive.{number}.past"));
+    let retries = streams.stream(&format!("drive.{number}.retries"));
+    let seed = past.below(1 << 32);
+    Flash::new(of, (seed, retries)).expect("the specification was checked")
 }
 
 /// Of each drive, the place of its driver.

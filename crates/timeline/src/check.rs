@@ -9,7 +9,9 @@ mod load;
 mod replay;
 
 use crate::experiment::Workload;
-use crate::repetition::{ControllerCache, DeviceTraffic, MediaCache, Repetition, WorkerMeasure};
+use crate::repetition::{
+    ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, WorkerMeasure,
+};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;
@@ -213,6 +215,9 @@ fn check_repetition(
         check_media_cache(cache, sums)
             .map_err(|wrong| wrong.within(&format!("media_caches[{number}]")))?;
     }
+    for (number, flash) in repetition.flash.iter().enumerate() {
+        check_flash(flash, sums).map_err(|wrong| wrong.within(&format!("flash[{number}]")))?;
+    }
     for (number, one) in repetition.interference.iter().enumerate() {
         not_negative("share", one.share())
             .map_err(|wrong| wrong.within(&format!("interference[{number}]")))?;
@@ -373,6 +378,23 @@ fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossib
         cache.extents,
         ("most_extents", cache.most_extents),
     )
+}
+
+fn check_flash(flash: &FlashTraffic, sums: &mut Sums) -> Result<(), Impossible> {
+    // All of them together are a figure, too.
+    for (path, count) in [
+        ("host_units", flash.host_units),
+        ("collection_units", flash.collection_units),
+        ("folding_units", flash.folding_units),
+        ("levelling_units", flash.levelling_units),
+        ("map_units", flash.map_units),
+        ("padding_units", flash.padding_units),
+        ("erases", flash.erases),
+        ("suspensions", flash.suspensions),
+    ] {
+        sums.add(path, count)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

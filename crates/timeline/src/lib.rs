@@ -37,14 +37,15 @@ pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
 pub use repetition::{
-    Block, ControllerCache, DeviceTraffic, MediaCache, Repetition, Residency, WorkerMeasure,
+    Block, ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, Residency,
+    WorkerMeasure,
 };
 pub use replay::{
     ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
 };
 pub use request::{Request, Span};
 pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};
-pub use stage::{Deadline, Stage};
+pub use stage::{Deadline, DieBusy, Stage};
 pub use trace::Trace;
 pub use units::Nanoseconds;
 pub use window::Window;

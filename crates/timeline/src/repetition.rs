@@ -157,6 +157,80 @@ impl ControllerCache {
     }
 }
 
+/// What a modelled flash drive programmed during a repetition, by cause, what comes before
+/// its timed part included. A unit is an entry of the drive's map, of 4 KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlashTraffic {
+    /// The drive, counted from 0.
+    pub drive: u32,
+    /// Units that the host wrote.
+    pub host_units: u64,
+    /// Units that garbage collection moved.
+    pub collection_units: u64,
+    /// Units that were folded out of the cache of one bit a cell.
+    pub folding_units: u64,
+    /// Units that wear levelling and refreshing moved.
+    pub levelling_units: u64,
+    /// Units of the drive's own map and journal.
+    pub map_units: u64,
+    /// Units that filled programs which had to be made.
+    pub padding_units: u64,
+    /// Superblocks erased: a block of every plane of every die.
+    pub erases: u64,
+    /// How often a program or an erase stopped for a read.
+    pub suspensions: u64,
+}
+
+impl FlashTraffic {
+    /// All units programmed.
+    pub fn programmed_units(&self) -> u64 {
+        let moved = self.collection_units + self.folding_units + self.levelling_units;
+        self.host_units + moved + self.map_units + self.padding_units
+    }
+
+    /// Units programmed for each that the host wrote; none if it wrote none.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let programmed = self.programmed_units() as f64;
+        (self.host_units > 0).then(|| programmed / self.host_units as f64)
+    }
+
+    /// What was programmed since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            drive: self.drive,
+            host_units: self.host_units - earlier.host_units,
+            collection_units: self.collection_units - earlier.collection_units,
+            folding_units: self.folding_units - earlier.folding_units,
+            levelling_units: self.levelling_units - earlier.levelling_units,
+            map_units: self.map_units - earlier.map_units,
+            padding_units: self.padding_units - earlier.padding_units,
+            erases: self.erases - earlier.erases,
+            suspensions: self.suspensions - earlier.suspensions,
+        }
+    }
+
+    /// Adds up what is of one drive.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: Vec<Self> = Vec::new();
+        for one in all {
+            match sums.iter_mut().find(|sum| sum.drive == one.drive) {
+                None => sums.push(*one),
+                Some(sum) => {
+                    sum.host_units += one.host_units;
+                    sum.collection_units += one.collection_units;
+                    sum.folding_units += one.folding_units;
+                    sum.levelling_units += one.levelling_units;
+                    sum.map_units += one.map_units;
+                    sum.padding_units += one.padding_units;
+                    sum.erases += one.erases;
+                    sum.suspensions += one.suspensions;
+                }
+            }
+        }
+        sums
+    }
+}
+
 fn percent(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
@@ -250,6 +324,9 @@ pub struct Repetition {
     /// one tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media_caches: Vec<MediaCache>,
+    /// What the flash drives underneath programmed; only a modelled one tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flash: Vec<FlashTraffic>,
     /// Its place in an A/B measurement; the discarded ones of one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,

@@ -12,9 +12,9 @@ use crate::statistics::shape::Shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
 use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
-    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
-    Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol,
-    Repetition, Residency, Run, RunState, WorkerMeasure, World, printable,
+    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
+    Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
+    Protocol, Repetition, Residency, Run, RunState, WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -105,6 +105,9 @@ struct ResultJson<'a> {
     /// Of a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
+    /// On a flash drive that is modelled; of several, all together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_amplification: Option<f64>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
@@ -158,6 +161,8 @@ struct RepetitionJson<'a> {
     controller_caches: &'a [ControllerCache],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     media_caches: &'a [MediaCache],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    flash: &'a [FlashTraffic],
     interference: &'a [Interference],
     workers: Vec<WorkerJson>,
 }
@@ -295,11 +300,18 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         load: summary.load.as_ref(),
         replay: ReplayJson::of(run, result),
         steady: summary.steady,
+        write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,
         targets: parts(run, result).into_iter().map(Into::into).collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
+}
+
+fn write_amplification(result: &ProgramResult) -> Option<f64> {
+    let together = |one: FlashTraffic| FlashTraffic { drive: 0, ..one };
+    let all: Vec<FlashTraffic> = result.flash().into_iter().map(together).collect();
+    FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
 fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
@@ -318,6 +330,7 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         devices: &one.devices,
         controller_caches: &one.controller_caches,
         media_caches: &one.media_caches,
+        flash: &one.flash,
         interference: &one.interference,
         workers: one.workers.iter().map(worker).collect(),
     }

@@ -16,7 +16,9 @@ use diskperf_machine::{
 };
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, Engine, MediaCache, ProgramResult, Repetition, Trace};
+use diskperf_timeline::{
+    ControllerCache, Engine, FlashTraffic, MediaCache, ProgramResult, Repetition, Trace,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -247,6 +249,7 @@ impl Rig for Bench {
         }
         let caches = self.machine.caches();
         let media_caches = self.machine.media_caches();
+        let flash = self.machine.flash();
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
@@ -257,6 +260,7 @@ impl Rig for Bench {
         })?;
         let caches = self.caches_since(&caches);
         let media_caches = self.media_caches_since(&media_caches);
+        let flash = self.flash_since(&flash);
         for repetition in &mut repetitions {
             // Workers count volumes; rates are of drives, of which several volumes may be
             // parts.
@@ -265,6 +269,7 @@ impl Rig for Bench {
             }
             repetition.controller_caches.clone_from(&caches);
             repetition.media_caches.clone_from(&media_caches);
+            repetition.flash.clone_from(&flash);
         }
         Ok(repetitions)
     }
@@ -324,6 +329,13 @@ impl Bench {
             };
         let all = self.machine.media_caches().into_iter();
         all.zip(before).map(of).collect()
+    }
+
+    /// What flash drives programmed since.
+    fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
+        let now = self.machine.flash();
+        let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);
+        now.into_iter().zip(before).map(since).collect()
     }
 
     /// Checks every file system as fsck does.

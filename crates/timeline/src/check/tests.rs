@@ -1,8 +1,8 @@
 use crate::ledger::Ledger;
 use crate::{
-    CacheMode, ControllerCache, DeviceTraffic, Interference, LoadMeasure, MediaCache, Nanoseconds,
-    Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState, SeriesPoint, Stage,
-    Statistic, WorkerMeasure, World,
+    CacheMode, ControllerCache, DeviceTraffic, FlashTraffic, Interference, LoadMeasure, MediaCache,
+    Nanoseconds, Overhead, ProgramResult, Protocol, Repetition, Residency, Run, RunState,
+    SeriesPoint, Stage, Statistic, WorkerMeasure, World,
 };
 
 fn worker(drive: u32) -> WorkerMeasure {
@@ -52,6 +52,11 @@ fn possible() -> Run {
             extents: 1,
             most_extents: 2,
             ..MediaCache::default()
+        }],
+        flash: vec![FlashTraffic {
+            host_units: 5,
+            collection_units: 6,
+            ..FlashTraffic::default()
         }],
         interference: vec![Interference::Stopped {
             stopped_us: 400,
@@ -165,6 +170,10 @@ const OF_REPETITIONS: &[Case] = &[
     (
         |run| second(run).media_caches[0].extents = 3,
         "results[1].repetitions[1].media_caches[0].extents is 3, and most_extents only 2",
+    ),
+    (
+        |run| second(run).flash[0].collection_units = u64::MAX,
+        "results[1].repetitions[1].flash[0].collection_units is 18446744073709551615",
     ),
     (
         |run| {
