@@ -374,7 +374,7 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
     assert_eq!(state.bands_cleaned, begun + bands);
     assert_eq!(state.most_extents, 3000);
     // Each band is read and written whole: most of the time goes there.
-    assert!(state.cleaned_bytes >= 30 * state.bands_cleaned << 20);
+    assert!(state.cleaned_bytes >= state.bands_cleaned * (30 << 20));
     assert!(state.cleaning < host.now && state.cleaning > Time::from_millis(60 * 100));
     assert!(state.extents > 2900 && state.used_bytes < state.room_bytes);
     // Each band is read and written: twice 30 MiB at 150 to 190 MB/s.
