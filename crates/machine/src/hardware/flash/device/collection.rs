@@ -214,7 +214,7 @@ impl Flash {
         }
         let is_last = || matches!(self.ftl.progress(), Progress::Waiting);
         let enough = ready >= program_units || self.collecting.open.is_some() && ready > 0;
-        if !enough && !(self.no_copies_elsewhere() && is_last()) {
+        if !(enough || self.no_copies_elsewhere() && is_last()) {
             return false;
         }
         let open = match self.collecting.open.take() {
