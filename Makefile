@@ -53,6 +53,7 @@ bench:
 	./bench/replay
 	./bench/against-fio
 	./bench/explain
+	./bench/record
 	./bench/events
 	./bench/verdicts
 	./bench/report

@@ -13,6 +13,13 @@ from diskperf._settings import Value, gathered, keywords_of, typed
 
 _OPERATIONS = {"operation": "string", "requests": "int64", "bytes": "int64"}
 _MISSES = {"cache_bytes": "int64", "share": "double"}
+_PARTS = {
+    "name": "string",
+    "began_ns": "int64",
+    "ended_ns": "int64",
+    "counts": "bool",
+    "requests": "int64",
+}
 _SERIES = {"reads": "int64", "writes": "int64", "others": "int64", "bytes": "int64", "depth": "double"}
 _ORDERS = {
     "depth": "int64",
@@ -97,9 +104,35 @@ class Trace(Document[_native.Finding]):
         ``others``, ``bytes``, mean ``depth``."""
         return _table(self.to_dict()["summary"]["series"]["intervals"], _SERIES)
 
+    @property
+    def parts(self) -> _native.Columns:
+        """Of a trace that was recorded, its parts, as the repetitions of a run: ``name``,
+        ``began_ns`` and ``ended_ns`` from the first request on, whether the part
+        ``counts``, and its ``requests``."""
+        return _table(self.to_dict()["parts"], _PARTS)
+
     def __repr__(self) -> str:
         found = self.to_dict()
         return f"<Trace of {found['summary']['requests']} requests, {found['form']}>"
+
+
+class Recorded(Document[_native.Finding]):
+    """What was recorded of a disk. Its JSON is that of ``diskperf record``."""
+
+    __slots__ = ()
+
+    @property
+    def requests(self) -> int:
+        """Requests that were issued."""
+        return int(self.to_dict()["requests"])
+
+    @property
+    def lost_events(self) -> int:
+        """Events that the kernel could not keep for want of room."""
+        return int(self.to_dict()["lost_events"])
+
+    def __repr__(self) -> str:
+        return f"<Recorded: {self.requests} requests>"
 
 
 class DiskQueue(Document[_native.Finding]):
@@ -188,6 +221,7 @@ def trace(
     time_unit: str | None = None,
     partial: bool = False,
     window_s: tuple[float, float] | None = None,
+    part: int | None = None,
     device: str | None = None,
 ) -> Trace:
     """Reads a block trace once, and says what is in it.
@@ -199,6 +233,7 @@ def trace(
         time_unit: of a form that says none: ``s``, ``ms``, ``us``, ``ns``, ``ps``.
         partial: whether a trace that is cut off is read as far as it goes.
         window_s: only what was issued between these seconds from the beginning.
+        part: only what was issued in this part of it, from 1.
         device: only what this device was asked.
 
     Raises:
@@ -213,11 +248,35 @@ def trace(
         "time_unit": time_unit,
         "partial": partial,
         "window_s": window_s,
+        "part": part,
         "device": device,
     }
     if not files:
         raise TypeError("trace() takes at least one file")
     return Trace(_native.trace(asked))
+
+
+def record(
+    target: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    seconds: float | None = None,
+    force: bool = False,
+) -> Recorded:
+    """Records what a disk is asked by whatever runs on this machine, as a block trace (root).
+
+    Args:
+        target: a block device, or a path: all disks that it lies on.
+        file: the trace, which `trace` reads; a new file.
+        seconds: for how long; without, until Ctrl-C.
+        force: replace the file.
+
+    Raises:
+        RequestError: not root, no disk, or a kernel that does not tell.
+        FileError: a file that is there.
+        KeyboardInterrupt: Ctrl-C; what was recorded is in the file.
+    """
+    return Recorded(_native.record(os.fspath(target), os.fspath(file), seconds, force))
 
 
 def calculate_disk(

@@ -22,6 +22,7 @@ pub mod layers;
 pub mod perfetto;
 pub mod quantity;
 pub mod real_drives;
+pub mod recorded;
 pub mod replay;
 pub mod report;
 pub mod statistics;

@@ -18,6 +18,7 @@ mod json;
 mod load_table;
 mod pivot;
 mod real_drives;
+mod recorded;
 mod replay;
 mod run_table;
 mod series;
@@ -35,6 +36,7 @@ use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::real_drives::RealDrives;
+use crate::recorded::Observed;
 use crate::trace::Trace;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
@@ -137,6 +139,16 @@ pub fn trace(found: &Trace, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&trace::blocks(found)),
         Format::Json => trace::json(found),
         Format::Csv => trace::csv(found),
+    }
+}
+
+/// What was recorded of a disk. `width` as in [`runs`].
+pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&recorded::blocks(found), width),
+        Format::Markdown => document::markdown(&recorded::blocks(found)),
+        Format::Json => recorded::json(found),
+        Format::Csv => recorded::csv(found),
     }
 }
 

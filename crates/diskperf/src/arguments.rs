@@ -8,6 +8,7 @@ mod formatting;
 mod import;
 mod interleave;
 mod list;
+mod record;
 mod replay;
 mod trace;
 
@@ -19,6 +20,7 @@ pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
+pub(crate) use record::RecordArguments;
 pub(crate) use replay::ReplayArguments;
 pub(crate) use trace::TraceArguments;
 
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
+    /// Record what a disk is asked by whatever runs on this machine, as a block trace (root)
+    Record(RecordArguments),
     /// Show what a block trace holds, or write it in another form
     Trace(TraceArguments),
     /// Make the requests of a block trace again: at its times, so many at once, or with its pauses
@@ -113,6 +117,13 @@ pub(crate) struct RunArguments {
     /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Also record what storage is asked for in the timed part of each repetition, as a block trace
+    /// for `diskperf trace` and `replay`; a new file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replace the file of --record
+    #[arg(long, requires = "record")]
+    pub(crate) force: bool,
     /// Print what would be written, where, and how long it would take; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

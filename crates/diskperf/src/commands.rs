@@ -6,6 +6,7 @@ mod catalogue;
 mod explain;
 mod import;
 mod pages;
+mod record;
 mod replay;
 mod reproduce;
 mod shell;
@@ -17,6 +18,7 @@ pub(crate) use calculate::calculate;
 pub(crate) use explain::explain;
 pub(crate) use import::import;
 pub(crate) use pages::report;
+pub(crate) use record::record;
 pub(crate) use replay::replay;
 pub(crate) use reproduce::reproduce;
 pub(crate) use shell::{completions, man};
@@ -40,6 +42,7 @@ use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::recording::{Place, Recording};
 use diskperf_laboratory::runs::{Deletion, Selection};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
@@ -67,7 +70,7 @@ pub(crate) fn run(
         Some(name) => Some(experiment_of(store, name)?),
         None => None,
     };
-    let plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
+    let mut plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
     arguments.format.check(&plans)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
@@ -80,16 +83,33 @@ pub(crate) fn run(
         }
         None => None,
     };
+    let record = match &arguments.record {
+        Some(path) => {
+            let place = Place::of_plans(path, arguments.force, &plans)?;
+            plans = plans.into_iter().map(Plan::recorded).collect();
+            Some(place.sparing(store, &arguments.asked.targets)?)
+        }
+        None => None,
+    };
     let shown = (arguments.format, arguments.quiet);
-    measure(&plans, shown, trace, (command_line, store))
+    let wanted = Wanted { trace, record };
+    measure(&plans, shown, wanted, (command_line, store))
 }
 
-/// Carries plans out, prints their runs, and says where these are stored; a trace of them
-/// goes to its file.
+/// What is wanted of runs besides their results.
+#[derive(Default)]
+struct Wanted {
+    /// What happened in them, for Perfetto.
+    trace: Option<Output>,
+    /// What storage is asked for.
+    record: Option<Place>,
+}
+
+/// Carries plans out, prints their runs, and says where these are stored.
 fn measure(
     plans: &[Plan],
     (format, quiet): (RunFormat, bool),
-    trace: Option<Output>,
+    wanted: Wanted,
     (command_line, store): (Vec<String>, Option<&Path>),
 ) -> Outcome {
     prepare_process(plans)?;
@@ -102,14 +122,16 @@ fn measure(
     }
     let mut progress = Progress::new(quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
+    let mut recording = Recording::new(wanted.record, &mut progress);
     for plan in plans {
-        let executed = execute(plan, &stop, &mut progress, &mut recorder);
+        let executed = execute(plan, &stop, &mut recording, &mut recorder);
         runs.push(executed.run);
         error = executed.error;
         if error.is_some() {
             break;
         }
     }
+    let recorded = recording.finish();
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
         true => format
@@ -118,16 +140,18 @@ fn measure(
         false => Ok(()),
     };
     say_where(&runs, &recorder, quiet);
+    let recorded = record::say_what_came(recorded, quiet);
     if let Some(error) = error {
         return Err(error);
     }
-    if let Some(output) = trace {
+    let is_recorded = recorded?;
+    if let Some(output) = wanted.trace {
         explain::trace_again(output, &runs, &stop)?;
     }
     printed?;
-    Ok(match recorder.failure() {
-        Some(_) => FAILED,
-        None => DONE,
+    Ok(match recorder.failure().is_some() || !is_recorded {
+        true => FAILED,
+        false => DONE,
     })
 }
 

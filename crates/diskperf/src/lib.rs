@@ -65,6 +65,7 @@ fn carry_out(
         Command::Compare(compare) => commands::compare(&compare, store),
         Command::Explain(explain) => commands::explain(&explain, store),
         Command::Reproduce(reproduce) => commands::reproduce(&reproduce, store),
+        Command::Record(record) => commands::record(&record),
         Command::Trace(trace) => commands::trace(&trace),
         Command::Replay(replay) => commands::replay(&replay, command_line, store),
         Command::Import(import) => commands::import(&import),

@@ -122,6 +122,15 @@ impl Plan {
         }
     }
 
+    /// The same, with what storage is asked for told, to be recorded.
+    pub fn recorded(mut self) -> Self {
+        match &mut self {
+            Plan::Host(plan) => plan.record = true,
+            Plan::Model(plan) => plan.record = true,
+        }
+        self
+    }
+
     /// Its programs.
     pub(crate) fn suite(&self) -> &Suite {
         match self {

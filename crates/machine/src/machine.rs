@@ -34,8 +34,8 @@ use crate::specification::{
 use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
-use diskperf_timeline::FlashTraffic;
 use diskperf_timeline::trace::Trace;
+use diskperf_timeline::{DeviceEvent, FlashTraffic};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -61,6 +61,8 @@ pub struct Circumstances {
     pub tie_break: TieBreak,
     /// Whether what happens is recorded, for [`Machine::take_trace`].
     pub trace: bool,
+    /// Whether what drives are asked for is recorded, for [`Machine::take_events`].
+    pub record: bool,
     /// What is supposed of it that its catalogue does not have.
     pub what_if: WhatIf,
     /// What it may take.
@@ -91,6 +93,7 @@ impl Default for Circumstances {
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
             trace: false,
+            record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
         }
@@ -232,6 +235,12 @@ impl Machine {
     /// unless it was asked for.
     pub fn take_trace(&self) -> Option<Trace> {
         self.kernel.computer().take_trace()
+    }
+
+    /// What drives were asked for, and what of it completed, since the start or since this
+    /// was asked last, in the order of time; nothing unless it is recorded.
+    pub fn take_events(&self) -> Vec<DeviceEvent> {
+        self.kernel.computer().take_events()
     }
 
     /// What was counted so far.
@@ -457,6 +466,7 @@ fn computer(
         serial: Serial::new(specification.kernel.serial),
         statistics: RefCell::new(Statistics::new(specification.drives.len())),
         tracing: circumstances.trace.then(RefCell::default),
+        recording: circumstances.record.then(RefCell::default),
         halted: RefCell::default(),
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod check;
+pub mod device_event;
 pub mod environment;
 pub mod experiment;
 pub mod histogram;
@@ -26,6 +27,7 @@ pub mod window;
 
 pub use block::BlockTrace;
 pub use check::Impossible;
+pub use device_event::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 pub use environment::{Device, Environment, Filesystem, Health, Place};
 pub use experiment::{
     Experiment, JobText, Setting, SettingError, SizeChoice, StepValues, Workload,

@@ -1,6 +1,6 @@
 //! `diskperf replay`.
 
-use super::{DONE, Outcome, measure};
+use super::{DONE, Outcome, Wanted, measure};
 use crate::arguments::ReplayArguments;
 use crate::output::print;
 use diskperf_laboratory::plan;
@@ -20,5 +20,5 @@ pub(crate) fn replay(
         return Ok(DONE);
     }
     let shown = (arguments.format, arguments.quiet);
-    measure(&plans, shown, None, (command_line, store))
+    measure(&plans, shown, Wanted::default(), (command_line, store))
 }

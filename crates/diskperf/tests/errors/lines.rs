@@ -29,6 +29,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
         "calculate format --on sun3-rimfire-2344",
     ),
     ("import", "import ./small.parv -o ./imported --replace"),
+    ("record", "record ./target --for 10ms -o ./recorded --force"),
     ("trace", "trace ./web.csv"),
     ("replay", "replay ./web.csv --on bare-fixed"),
     ("list", "list"),

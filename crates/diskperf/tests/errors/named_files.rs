@@ -69,6 +69,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "perfetto",
         Written("run read_8192 --on vax780-sc780-eagle --size 64K --perfetto {}"),
     ),
+    (
+        "run",
+        "record",
+        Written("run read_8192 --on vax780-sc780-eagle --size 64K --record {}"),
+    ),
     ("run", "label", Nothing),
     (
         "run",
@@ -209,6 +214,18 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "calculate format",
         "catalogue",
         Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
+    ),
+    // Of another user's link too, since nothing is written to what it leads to.
+    (
+        "record",
+        "target",
+        Read("record {} --for 10ms -o /dev/null"),
+    ),
+    ("record", "lasts", Nothing),
+    (
+        "record",
+        "output",
+        Written("record ./target --for 10ms -o {}"),
     ),
     ("trace", "files", Read("trace {}")),
     ("trace", "form", Nothing),

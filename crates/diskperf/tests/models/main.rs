@@ -8,6 +8,7 @@ mod explain;
 mod import;
 mod perfetto;
 mod real_drives;
+mod record;
 mod replay;
 mod reproduce;
 mod runs;

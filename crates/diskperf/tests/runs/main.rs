@@ -8,6 +8,7 @@ mod explain;
 mod fresh;
 mod interference;
 mod job_files;
+mod record;
 mod replay;
 mod shell;
 mod sizes;

@@ -3,7 +3,7 @@
 use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
-use crate::observer::Observer;
+use crate::observer::{Event, Observer, Recorded, Source};
 use crate::rig::Rig;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
@@ -17,7 +17,8 @@ use diskperf_machine::{
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::{
-    ControllerCache, Engine, FlashTraffic, MediaCache, ProgramResult, Repetition, Trace,
+    ControllerCache, Engine, FlashTraffic, MediaCache, Nanoseconds, ProgramResult, Repetition,
+    Trace,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -52,6 +53,8 @@ pub(crate) struct Usage {
     pub(crate) drop_all_caches: bool,
     /// Whether what happens is recorded, for [`Bench::take_trace`].
     pub(crate) trace: bool,
+    /// Whether what drives are asked for is told.
+    pub(crate) record: bool,
     /// What is supposed of the machine.
     pub(crate) what_if: WhatIf,
     /// What it may take.
@@ -74,6 +77,7 @@ impl Usage {
             time_calls: false,
             drop_all_caches: false,
             trace: false,
+            record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
             stop: Arc::clone(stop),
@@ -119,6 +123,7 @@ impl Bench {
             first_phase: usage.first_phase,
             speed_difference: usage.speed_difference,
             trace: usage.trace,
+            record: usage.record,
             what_if: usage.what_if,
             budget: usage.budget,
             ..Circumstances::default()
@@ -216,7 +221,7 @@ impl Rig for Bench {
     fn run(
         &self,
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
-        _observer: &mut dyn Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
@@ -253,7 +258,11 @@ impl Rig for Bench {
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        let made = collect(assignments, outcomes.collect());
+        let outcomes: Vec<WorkerOutcome> = outcomes.collect();
+        if self.usage.record {
+            self.tell(&outcomes, observer);
+        }
+        let made = collect(assignments, outcomes);
         let mut repetitions = made.map_err(|Failure { title, error }| {
             let names = Names::of_model(&self.usage.system, self.usage.drives);
             LaboratoryError::program(&title, &names, &error)
@@ -283,6 +292,37 @@ impl Rig for Bench {
 }
 
 impl Bench {
+    /// What is recorded, and of which drives.
+    pub(crate) fn source(&self) -> Source {
+        Source {
+            devices: self.machine.drives_busy().iter().enumerate()
+                .map(|(number, _)| format!("drive{}", number + 1))
+                .collect(),
+            what: "requests from the moment that the kernel gives them to the driver until it takes their completion, in virtual time".to_owned(),
+        }
+    }
+
+    /// Tells what drives were asked for since it was told last, and what of it was in the
+    /// timed part of these workers.
+    fn tell(&self, outcomes: &[WorkerOutcome], observer: &mut dyn Observer) {
+        let events = self.machine.take_events();
+        let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
+        let (began, ended) = parts.fold(
+            (Nanoseconds(u64::MAX), Nanoseconds::ZERO),
+            |(began, ended), part| (began.min(part.opened), ended.max(part.ended)),
+        );
+        let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
+        let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
+        let mut say = |recorded| observer.event(Event::Recorded(recorded));
+        say(Recorded::Events(before));
+        if began <= ended {
+            say(Recorded::Begins(began));
+            say(Recorded::Events(inside));
+            say(Recorded::Ends(ended));
+        }
+        say(Recorded::Events(after));
+    }
+
     /// What happened since the machine was built, or since this was asked last;
     /// nothing unless [`Usage::trace`].
     pub(crate) fn take_trace(&self) -> Option<Trace> {

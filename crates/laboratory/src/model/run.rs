@@ -120,6 +120,7 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         time_calls: plan.experiment.time_calls,
         drop_all_caches: plan.experiment.drop_all_caches,
         budget: plan.budget,
+        record: plan.record,
         ..Usage::of((&plan.target, plan.drives), plan.experiment.seed, stop)
     }
 }

@@ -32,6 +32,8 @@ pub struct HostPlan {
     pub read_ahead: ReadAhead,
     /// Whether the block layer's events are recorded, where that can be.
     pub block_events: bool,
+    /// Whether what storage is asked for is told, to be recorded.
+    pub record: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
     /// Whether repetitions that something disturbed are run again.
@@ -162,6 +164,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         targets,
         read_ahead: ReadAhead::default(),
         block_events: false,
+        record: false,
         repeats_disturbed: true,
         notes,
     };

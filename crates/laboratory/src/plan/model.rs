@@ -55,6 +55,8 @@ pub struct ModelPlan {
     pub(crate) whole_calls: bool,
     /// What each machine may take.
     pub budget: Budget,
+    /// Whether what storage is asked for is told, to be recorded.
+    pub record: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
 }
@@ -181,6 +183,7 @@ fn plan_on(
         },
         usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
         whole_calls: manner == Manner::Point,
+        record: false,
         notes,
     };
     plan.made_to_fit(experiment.size)

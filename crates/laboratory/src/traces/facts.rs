@@ -107,6 +107,7 @@ pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
             partial: *partial,
         },
         window_ns: *window_ns,
+        part: None,
         device: device.clone(),
         scale_to_bytes: None,
     })

@@ -1,6 +1,7 @@
 //! A buffer for events that is this process's own.
 
 use super::BlockEventsError;
+use super::stream::open_raw;
 use crate::host::processes::{is_running, this_process};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -139,8 +140,14 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
+    pub(super) fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
         failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
+    }
+
+    /// A file does not say what it says elsewhere.
+    pub(super) fn unreadable(&self, file: &str, text: &str) -> BlockEventsError {
+        let text = format!("`{text}` is not what diskperf can read");
+        self.failed(file, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
     /// Removes it.
@@ -162,6 +169,27 @@ impl Instance {
 
     pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
         std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
+    }
+
+    /// A file of text.
+    pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
+        let bytes = self.read(file)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The buffers of all processors, as they are.
+    pub(super) fn raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
+        let all = std::fs::read_dir(self.path.join("per_cpu"))
+            .map_err(|source| self.failed("per_cpu", source))?;
+        let mut buffers = Vec::new();
+        for processor in all {
+            let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
+            let path = processor.path().join("trace_pipe_raw");
+            let opened = open_raw(&path);
+            let file = format!("per_cpu/{}", processor.file_name().to_string_lossy());
+            buffers.push(opened.map_err(|source| self.failed(&file, source))?);
+        }
+        Ok(buffers)
     }
 
     /// Records an event where it fits the filter.
