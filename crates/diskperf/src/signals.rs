@@ -66,7 +66,7 @@ impl Wish {
     /// Whether this signal asks for the end at once.
     fn insists(&self, signal: i32) -> bool {
         let now_ms = self.watched_since.elapsed().as_millis() as u64;
-        let this = now_ms << 8 | signal as u64;
+        let this = (now_ms << 8) | signal as u64;
         let first = self
             .first
             .compare_exchange(0, this, Ordering::SeqCst, Ordering::SeqCst);

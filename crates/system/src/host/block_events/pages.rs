@@ -18,7 +18,7 @@ pub(super) struct Field {
 
 impl Field {
     /// The field that has this name in a description of the kernel's:
-    /// `field:dev_t dev;	offset:8;	size:4;	signed:0;`.
+    /// `field:dev_t dev; offset:8; size:4; signed:0;`.
     pub(super) fn named(name: &str, description: &str) -> Option<Self> {
         let line = description.lines().find(|line| {
             let declared = line.trim_start().strip_prefix("field:");
@@ -167,7 +167,7 @@ mod tests {
 
     fn page(stamp: u64, flags: u64, words: &[u32]) -> Vec<u8> {
         let mut page = stamp.to_ne_bytes().to_vec();
-        page.extend((4 * words.len() as u64 | flags).to_ne_bytes());
+        page.extend(((4 * words.len() as u64) | flags).to_ne_bytes());
         page.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
         page.resize(4096, 0xee);
         page
