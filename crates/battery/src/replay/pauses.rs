@@ -209,9 +209,12 @@ mod tests {
         After::Issue(Nanoseconds(gap_ns))
     }
 
+    /// What is looked at, its requests, and what each comes after.
+    type Case<'a> = (&'a str, &'a [(u64, u64)], &'a [After]);
+
     #[test]
     fn a_trace_is_taken_apart_into_chains() {
-        let cases: [(&str, &[(u64, u64)], &[After]); 4] = [
+        let cases: [Case<'_>; 4] = [
             (
                 "one thread with pauses",
                 &[(0, 10), (15, 20), (20, 30)],
