@@ -62,6 +62,8 @@ pub struct Flash {
     flushes: Flushes,
     /// The die that is looked at first for the next program.
     turn: u32,
+    /// Of each writer, its superblock and the word lines that it has used on each die.
+    used: [(u32, Vec<u32>); 4],
     /// Dies that take a program.
     free: Vec<Free>,
     /// The part of the map that is in memory, if that is not all of it.
@@ -139,6 +141,7 @@ impl Flash {
                 .filter(|pages| *pages < layer.logical_units.div_ceil(map::PAGE_UNITS))
                 .map(|pages| Map::new(pages, layer.logical_units)),
             turn: 0,
+            used: std::array::from_fn(|_| (u32::MAX, vec![0; dies as usize])),
             free: vec![Free::Now; dies as usize],
             retries,
             done: VecDeque::new(),

@@ -38,6 +38,16 @@ impl Program {
     }
 }
 
+/// A number for each writer.
+fn place_of(writer: Writer) -> usize {
+    match writer {
+        Writer::Host(_) => 0,
+        Writer::Copies => 1,
+        Writer::System => 2,
+        Writer::Cache => 3,
+    }
+}
+
 impl Flash {
     /// Gives programs to dies that are free.
     pub(super) fn assign(&mut self, now: Time) {
@@ -55,16 +65,21 @@ impl Flash {
     /// The next die that is free, and has a word line left for a writer.
     pub(super) fn free_die(&mut self, writer: Writer) -> Option<u32> {
         let dies = self.dies.len() as u32;
-        let turn = self.turn;
-        let in_turn = || (turn..dies).chain(0..turn);
         if self.free.iter().all(|free| *free == Free::No) {
             return None;
         }
-        let left: Vec<u32> = self.ftl.dies_left(writer).collect();
-        let has_left = |die: &u32| left.binary_search(die).is_ok();
-        let is =
-            |free: Free| in_turn().find(|die| self.free[*die as usize] == free && has_left(die));
-        let die = is(Free::Now).or_else(|| is(Free::Ahead))?;
+        // The one that has fallen behind, so that all have word lines left until the end.
+        let used = &self.used[place_of(writer)].1;
+        let behind = |die: &u32| {
+            let in_turn = (die + dies - self.turn) % dies;
+            (
+                self.free[*die as usize] != Free::Now,
+                used[*die as usize],
+                in_turn,
+            )
+        };
+        let free = |die: &u32| self.free[*die as usize] != Free::No;
+        let die = self.ftl.dies_left(writer).filter(free).min_by_key(behind)?;
         self.turn = (die + 1) % dies;
         Some(die)
     }
@@ -139,6 +154,18 @@ impl Flash {
             "the die that was preferred for {:?}",
             program.author
         );
+        let writer = match program.author {
+            Author::Host if self.ftl.is_cache(placement.superblock) => Writer::Cache,
+            Author::Host => Writer::Host(0),
+            Author::Collection => Writer::Copies,
+            Author::Journal | Author::Map => Writer::System,
+        };
+        let (superblock, used) = &mut self.used[place_of(writer)];
+        if *superblock != placement.superblock {
+            *superblock = placement.superblock;
+            used.fill(0);
+        }
+        used[placement.die as usize] = placement.row + 1;
         let die = &mut self.dies[placement.die as usize];
         match program.author {
             // Somebody waits for it.
