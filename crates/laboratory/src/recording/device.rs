@@ -145,23 +145,25 @@ impl Trace {
     }
 }
 
-/// The disks behind a path, each with the name that it has in the trace, and what a reader
-/// must know of them.
-fn listened(target: &Path) -> Result<(Vec<(String, Listened)>, Vec<String>), LaboratoryError> {
+/// A disk that is listened to, by the name that it has in the trace.
+type Named = (String, Listened);
+
+/// The disks behind a path, and what a reader must know of them.
+fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError> {
     let name = target.display();
     let status = target.metadata().map_err(|error| {
         LaboratoryError::Request(format!(
             "{name}: {error}; name a block device (`lsblk` lists them), or a path on one"
         ))
     })?;
-    let whole = |disks: Vec<BlockDevice>| -> Vec<(String, Listened)> {
+    let whole = |disks: Vec<BlockDevice>| -> Vec<Named> {
         let of = |disk: BlockDevice| {
             let sectors = None;
             (disk.name().to_owned(), Listened { disk, sectors })
         };
         disks.into_iter().map(of).collect()
     };
-    let said = |found: &[(String, Listened)]| {
+    let said = |found: &[Named]| {
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         format!(
             "{name} is on {}: all that is asked of {} is recorded",
