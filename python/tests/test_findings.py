@@ -39,7 +39,7 @@ def test_a_part_of_a_trace(web):
 
 def test_a_run_is_recorded_part_by_part(tmp_path):
     path = tmp_path / "t.dptrace"
-    words = {"size": "256K", "repetitions": 2, "record": path}
+    words = {"size": "256K", "repetitions": 2, "cache": "direct", "record": path}
     run = diskperf.run("random", on="bare-sata-7200", **words)
     found = diskperf.trace(path)
     calls = sum(run.repetitions["calls"])

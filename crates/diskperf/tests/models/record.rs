@@ -24,7 +24,7 @@ fn calls(run: &Value) -> u64 {
 #[test]
 fn a_recorded_run_has_every_request_of_its_timed_parts() {
     let user = User::new();
-    let line = "run random --on bare-sata-7200 --size 1M --set program.depth=8";
+    let line = "run random --on bare-sata-7200 --direct --size 1M --set program.depth=8";
     let run = format!("{line} --runs 2 --record a.dptrace --format json");
     let run = user.run(&words(&run)).expect(0, &[]).json();
     let found = trace(&user, "a.dptrace");

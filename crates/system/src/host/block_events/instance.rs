@@ -6,13 +6,17 @@ use crate::host::processes::{is_running, this_process};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where tracefs is on a system that has it mounted: what messages say.
 pub(super) const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
+
+/// More than a description of the kernel's has.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What an instance of ours is called: this, the process's number, when it
 /// started, and a number of its own.
@@ -171,10 +175,20 @@ impl Instance {
         std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
     }
 
-    /// A file of text.
+    /// A file of text, read in large pieces: the description of pages ends with the first
+    /// read, however short that is.
     pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
-        let bytes = self.read(file)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let read = || -> io::Result<String> {
+            let mut opened = File::open(self.path.join(file))?;
+            let (mut text, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+            loop {
+                match opened.read(&mut piece)? {
+                    0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+                    bytes => text.extend_from_slice(&piece[..bytes]),
+                }
+            }
+        };
+        read().map_err(|source| self.failed(file, source))
     }
 
     /// The buffers of all processors, as they are.
