@@ -187,23 +187,26 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
 #[test]
 fn a_replay_is_explained_compared_and_made_again_of_the_same_trace_alone() {
     let user = user();
-    for (system, label) in [("bare-sata-7200", "slow"), ("bare-sas-10k", "fast")] {
+    for (system, label) in [("bare-sata-7200", "buffered"), ("bare-sas-10k", "through")] {
         let line = format!("replay web.csv --on {system} --depth 4 --label {label}");
         user.run(&words(&line)).expect(0, &[]);
     }
-    user.run(&words("compare slow fast"))
+    user.run(&words("compare buffered through"))
         .expect(0, &[])
-        .shows(&["replay trace=web.csv pace=depth-4", "faster"]);
-    user.run(&words("explain slow"))
+        .shows(&["replay trace=web.csv pace=depth-4", "slower"]);
+    user.run(&words("explain buffered"))
         .expect(0, &[])
         .shows(&["replay trace=web.csv", "rotational"]);
-    user.run(&words("explain slow fast")).expect(0, &[]);
-    user.run(&words("run --like slow --on bare-sas-10k --format json"))
+    user.run(&words("explain buffered through")).expect(0, &[]);
+    user.run(&words(
+        "run --like buffered --on bare-sas-10k --format json",
+    ))
+    .expect(0, &[]);
+    user.run(&words("export buffered -o slow.json"))
         .expect(0, &[]);
-    user.run(&words("export slow -o slow.json")).expect(0, &[]);
     user.run(&words("show slow.json")).expect(0, &[]);
     std::fs::write(user.file("web.csv"), msr(399)).expect("a trace");
-    for line in ["explain slow", "run --like slow"] {
+    for line in ["explain buffered", "run --like buffered"] {
         user.run(&words(line))
             .expect(2, &["the trace has changed since it was replayed"]);
     }
