@@ -10,6 +10,11 @@ const LEFT_OUT: [(&str, &str, &str); 7] = [
     ("bare-sata-7200", "log_append", "no file system"),
     ("bare-sata-consumer", "log_append", "no file system"),
     ("bare-smr-5400", "log_append", "no file system"),
+    ("bare-nvme-lowlatency", "log_append", "no file system"),
+    ("bare-nvme-qlc", "log_append", "no file system"),
+    ("bare-nvme-tlc", "log_append", "no file system"),
+    ("bare-nvme-tlc-plp", "log_append", "no file system"),
+    ("bare-sata-tlc", "log_append", "no file system"),
     ("sun3-cheetah-2344:raw-ab", "log_append", "no file system"),
     ("sun3-rimfire-2344:raw-ab", "log_append", "no file system"),
 ];
