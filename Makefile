@@ -50,10 +50,8 @@ bench:
 	./bench/ring
 	./bench/ring --generator program
 	./bench/open-loop
-	./bench/replay
 	./bench/against-fio
 	./bench/explain
-	./bench/record
 	./bench/events
 	./bench/verdicts
 	./bench/report

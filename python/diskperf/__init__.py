@@ -21,7 +21,6 @@ from diskperf._errors import (
     BudgetError,
     Error,
     FileError,
-    RecordWarning,
     RequestError,
     RunError,
     SettingError,
@@ -33,13 +32,9 @@ from diskperf._errors import (
 from diskperf._explain import Differences, Explanation, explain
 from diskperf._findings import (
     DiskQueue,
-    Expected,
     RealDrives,
-    Recorded,
     Trace,
     calculate_disk,
-    expected,
-    record,
     reproduce_real_drives,
     trace,
 )
@@ -53,7 +48,6 @@ from diskperf._fit.observation import (
 )
 from diskperf._native import Columns, __version__
 from diskperf._points import run_points
-from diskperf._replay import replay
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
 from diskperf._store import Store, open_store
@@ -72,7 +66,6 @@ __all__ = [
     "DiskQueue",
     "Entry",
     "Error",
-    "Expected",
     "Explanation",
     "FileError",
     "Fit",
@@ -80,8 +73,6 @@ __all__ = [
     "Free",
     "Observation",
     "RealDrives",
-    "RecordWarning",
-    "Recorded",
     "RequestError",
     "Run",
     "RunError",
@@ -99,7 +90,6 @@ __all__ = [
     "calculate_disk",
     "compare",
     "describe",
-    "expected",
     "explain",
     "fit",
     "measure_fleet",
@@ -110,8 +100,6 @@ __all__ = [
     "open_sweep",
     "plot",
     "programs",
-    "record",
-    "replay",
     "reproduce",
     "reproduce_real_drives",
     "run",

@@ -9,7 +9,6 @@
 mod block_traces;
 mod catalogue;
 mod diskspecs;
-mod event_pages;
 mod job_file;
 mod kernel_text;
 mod runs;
@@ -39,7 +38,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 13] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -47,7 +46,6 @@ pub const TARGETS: [Target; 14] = [
     runs::STORE_FILE,
     runs::STORE_ROW,
     kernel_text::EVENT_LINES,
-    event_pages::EVENT_PAGES,
     kernel_text::MOUNTS,
     sizes::FRESH,
     job_file::JOB_FILE,

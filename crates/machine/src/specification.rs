@@ -3,7 +3,6 @@
 mod disk;
 mod drive;
 mod fixed;
-mod flash;
 mod kernel;
 mod memory;
 mod minix;

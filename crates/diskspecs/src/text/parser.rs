@@ -25,15 +25,10 @@ pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Docume
             instances: Vec::new(),
             topology: Vec::new(),
             warnings: Vec::new(),
-            commented: Vec::new(),
         },
     };
     parser.statements()?;
-    let commented = parser.lexer.commented();
-    Ok(Document {
-        commented,
-        ..parser.document
-    })
+    Ok(parser.document)
 }
 
 struct Parser<'f> {

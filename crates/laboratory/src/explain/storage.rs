@@ -201,7 +201,6 @@ impl Observer for Collector<'_> {
                 }
             }
             Event::RunStarted(_)
-            | Event::Recorded(_)
             | Event::Pilot { .. }
             | Event::BlockFinished { .. }
             | Event::StepFinished(_)

@@ -87,9 +87,7 @@ impl Component {
     /// Every folder of the catalogue.
     pub(crate) fn folders() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder);
-        components
-            .chain(["systems", "published", super::expected::FOLDER])
-            .collect()
+        components.chain(["systems", "published"]).collect()
     }
 
     pub(crate) fn is_folder(name: &str) -> bool {

@@ -2,7 +2,6 @@
 
 use super::{DriveSpecification, Layout, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
-use crate::hardware::flash::specification::FlashSpecification;
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::{buffers, medium, minix};
 
@@ -22,8 +21,6 @@ impl Specification {
             Software::Minix(minix) => (0, u64::from(minix.config.cache_blocks)),
         };
         let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
-        let of_flash = self.drives.iter().filter_map(DriveSpecification::flash);
-        let of_flash: u64 = of_flash.map(FlashSpecification::memory_bytes).sum();
         Memory {
             parts: vec![
                 (
@@ -31,7 +28,6 @@ impl Specification {
                     used.map(|volume| self.volume_bytes(volume)).sum(),
                 ),
                 ("drive.cylinders", of_drives.sum()),
-                ("drive.blocks_per_plane", of_flash),
                 ("host.memory_bytes", headers * buffers::HEADER_BYTES),
                 ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
             ],

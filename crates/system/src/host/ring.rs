@@ -5,7 +5,6 @@ mod buffers;
 mod calls;
 mod enter;
 mod files;
-mod log;
 mod pool;
 mod uring;
 
@@ -15,8 +14,6 @@ use crate::{RingOptions, Submission};
 use buffers::Buffers;
 use diskperf_timeline::{Engine as EngineName, Nanoseconds};
 use files::RingFiles;
-pub use log::RingLog;
-pub(super) use log::RingRecord;
 use pool::Pool;
 use std::sync::Arc;
 use uring::Uring;

@@ -1,3 +1,0 @@
-#![no_main]
-
-diskperf_fuzz::target!("event_pages");
