@@ -32,9 +32,11 @@ from diskperf._errors import (
 from diskperf._explain import Differences, Explanation, explain
 from diskperf._findings import (
     DiskQueue,
+    Flash,
     RealDrives,
     Trace,
     calculate_disk,
+    calculate_flash,
     reproduce_real_drives,
     trace,
 )
@@ -69,6 +71,7 @@ __all__ = [
     "Explanation",
     "FileError",
     "Fit",
+    "Flash",
     "Fleet",
     "Free",
     "Observation",
@@ -88,6 +91,7 @@ __all__ = [
     "__version__",
     "ab",
     "calculate_disk",
+    "calculate_flash",
     "compare",
     "describe",
     "explain",
