@@ -32,11 +32,9 @@ from diskperf._errors import (
 from diskperf._explain import Differences, Explanation, explain
 from diskperf._findings import (
     DiskQueue,
-    Flash,
     RealDrives,
     Trace,
     calculate_disk,
-    calculate_flash,
     reproduce_real_drives,
     trace,
 )
@@ -71,7 +69,6 @@ __all__ = [
     "Explanation",
     "FileError",
     "Fit",
-    "Flash",
     "Fleet",
     "Free",
     "Observation",
@@ -91,7 +88,6 @@ __all__ = [
     "__version__",
     "ab",
     "calculate_disk",
-    "calculate_flash",
     "compare",
     "describe",
     "explain",

@@ -14,7 +14,6 @@ pub mod diagnosis;
 pub mod disk_queue;
 pub mod explanation;
 pub mod fio_jobs;
-pub mod flash;
 pub mod formatting;
 pub mod interference;
 pub mod interleave;

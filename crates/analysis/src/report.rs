@@ -10,7 +10,6 @@ mod document;
 mod explanation;
 mod figures;
 mod fio_json;
-mod flash;
 mod formatting;
 pub mod html;
 mod interleave;
@@ -30,7 +29,6 @@ use crate::comparison::Comparison;
 use crate::disk_queue::DiskQueue;
 use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
-use crate::flash::Flash;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::real_drives::RealDrives;
@@ -146,16 +144,6 @@ pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&disk_queue::blocks(found)),
         Format::Json => disk_queue::json(found),
         Format::Csv => disk_queue::csv(found),
-    }
-}
-
-/// What is calculated of a flash drive. `width` as in [`runs`].
-pub fn flash(found: &Flash, format: Format, width: u16) -> String {
-    match format {
-        Format::Table => document::text(&flash::blocks(found), width),
-        Format::Markdown => document::markdown(&flash::blocks(found)),
-        Format::Json => flash::json(found),
-        Format::Csv => flash::csv(found),
     }
 }
 

@@ -17,7 +17,6 @@ mod drive;
 mod error;
 pub mod execute;
 pub mod explain;
-pub mod flash;
 pub mod formatting;
 pub mod import;
 pub mod interleave;

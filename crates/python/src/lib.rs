@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use crate::explanation::{Differences, Explanation, differences, explain};
     #[pymodule_export]
-    use crate::findings::{Finding, calculate_disk, calculate_flash, reproduce_real_drives, trace};
+    use crate::findings::{Finding, calculate_disk, reproduce_real_drives, trace};
     #[pymodule_export]
     use crate::listing::{programs, suites};
     #[pymodule_export]
