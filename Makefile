@@ -50,8 +50,10 @@ bench:
 	./bench/ring
 	./bench/ring --generator program
 	./bench/open-loop
+	./bench/replay
 	./bench/against-fio
 	./bench/explain
+	./bench/record
 	./bench/events
 	./bench/verdicts
 	./bench/report

@@ -21,6 +21,7 @@ from diskperf._errors import (
     BudgetError,
     Error,
     FileError,
+    RecordWarning,
     RequestError,
     RunError,
     SettingError,
@@ -32,9 +33,13 @@ from diskperf._errors import (
 from diskperf._explain import Differences, Explanation, explain
 from diskperf._findings import (
     DiskQueue,
+    Expected,
     RealDrives,
+    Recorded,
     Trace,
     calculate_disk,
+    expected,
+    record,
     reproduce_real_drives,
     trace,
 )
@@ -48,6 +53,7 @@ from diskperf._fit.observation import (
 )
 from diskperf._native import Columns, __version__
 from diskperf._points import run_points
+from diskperf._replay import replay
 from diskperf._reproduce import Card, reproduce
 from diskperf._run import Run, describe, plot, programs, run, suites
 from diskperf._store import Store, open_store
@@ -66,6 +72,7 @@ __all__ = [
     "DiskQueue",
     "Entry",
     "Error",
+    "Expected",
     "Explanation",
     "FileError",
     "Fit",
@@ -73,6 +80,8 @@ __all__ = [
     "Free",
     "Observation",
     "RealDrives",
+    "RecordWarning",
+    "Recorded",
     "RequestError",
     "Run",
     "RunError",
@@ -90,6 +99,7 @@ __all__ = [
     "calculate_disk",
     "compare",
     "describe",
+    "expected",
     "explain",
     "fit",
     "measure_fleet",
@@ -100,6 +110,8 @@ __all__ = [
     "open_sweep",
     "plot",
     "programs",
+    "record",
+    "replay",
     "reproduce",
     "reproduce_real_drives",
     "run",

@@ -114,6 +114,9 @@ def _side(
     together["settings"] = {**(common.get("settings") or {}), **(own.get("settings") or {})}
     if label is not None:
         together["label"] = f"{label}-{name}"
+    for name in ("record", "force"):
+        if name in together:
+            raise TypeError(f"ab() takes no {name}: `run` records, one side at a time")
     known = {key: together.pop(key) for key in OPTIONS if key in together}
     on, settings = known.pop("on", None), known.pop("settings")
     here = None if names_its_place(suite) else "."

@@ -55,9 +55,13 @@ class StoreWarning(UserWarning):
     """A measurement was made, and its store could not keep it."""
 
 
+class RecordWarning(UserWarning):
+    """A run was made, and not all that was to be recorded of it is."""
+
+
 for _class in (
     Error, RequestError, SettingError, RunError, BudgetError, StoreError, FileError, TooManyPoints,
-    StoreWarning, SweepWarning,
+    RecordWarning, StoreWarning, SweepWarning,
 ):  # fmt: skip
     _class.__module__ = "diskperf"
 del _class

@@ -13,6 +13,13 @@ from diskperf._settings import Value, gathered, keywords_of, typed
 
 _OPERATIONS = {"operation": "string", "requests": "int64", "bytes": "int64"}
 _MISSES = {"cache_bytes": "int64", "share": "double"}
+_PARTS = {
+    "name": "string",
+    "began_ns": "int64",
+    "ended_ns": "int64",
+    "counts": "bool",
+    "requests": "int64",
+}
 _SERIES = {"reads": "int64", "writes": "int64", "others": "int64", "bytes": "int64", "depth": "double"}
 _ORDERS = {
     "depth": "int64",
@@ -32,6 +39,40 @@ _DRIVES = {
     "rms_per_request_ms": "double",
     "within_half_ms_percent": "double",
     "error": "string",
+}
+_REMAINING = {
+    "name": "string",
+    "cause": "string",
+    "revolution": "bool",
+    "requests": "int64",
+    "drive_slower": "int64",
+    "squared_error_percent": "double",
+    "arrival_off_p50_ms": "double",
+    "arrival_off_p90_ms": "double",
+}
+_OFF = {
+    "name": "string",
+    "request": "int64",
+    "operation": "string",
+    "first_block": "int64",
+    "blocks": "int64",
+    "measured_ms": "double",
+    "modelled_ms": "double",
+    "cause": "string",
+    "arrival_off_ms": "double",
+}
+
+
+_EXPECTED = {
+    "what": "string",
+    "depth": "int64",
+    "unit": "string",
+    "expected": "double",
+    "found": "double",
+    "off_share": "double",
+    "tolerance_share": "double",
+    "met": "bool",
+    "source": "string",
 }
 
 
@@ -63,9 +104,35 @@ class Trace(Document[_native.Finding]):
         ``others``, ``bytes``, mean ``depth``."""
         return _table(self.to_dict()["summary"]["series"]["intervals"], _SERIES)
 
+    @property
+    def parts(self) -> _native.Columns:
+        """Of a trace that was recorded, its parts, as the repetitions of a run: ``name``,
+        ``began_ns`` and ``ended_ns`` from the first request on, whether the part
+        ``counts``, and its ``requests``."""
+        return _table(self.to_dict()["parts"], _PARTS)
+
     def __repr__(self) -> str:
         found = self.to_dict()
         return f"<Trace of {found['summary']['requests']} requests, {found['form']}>"
+
+
+class Recorded(Document[_native.Finding]):
+    """What was recorded of a disk. Its JSON is that of ``diskperf record``."""
+
+    __slots__ = ()
+
+    @property
+    def requests(self) -> int:
+        """Requests that were issued."""
+        return int(self.to_dict()["requests"])
+
+    @property
+    def lost_events(self) -> int:
+        """Events that the kernel could not keep for want of room."""
+        return int(self.to_dict()["lost_events"])
+
+    def __repr__(self) -> str:
+        return f"<Recorded: {self.requests} requests>"
 
 
 class DiskQueue(Document[_native.Finding]):
@@ -87,6 +154,31 @@ class DiskQueue(Document[_native.Finding]):
         return f"<DiskQueue of {self.to_dict()['what']}>"
 
 
+class Expected(Document[_native.Finding]):
+    """A disk of the catalogue beside what its data sheet and theory lead one to expect. Its
+    JSON is that of ``diskperf show DRIVE --expected``."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> _native.Columns:
+        """One row for each figure: ``what``, ``depth``, ``unit``, the ``expected`` value
+        and the one that was ``found``, by how much that is off and may be
+        (``off_share``, ``tolerance_share``), whether it is ``met``, and the ``source`` of
+        the expected one."""
+        return _table(self.to_dict()["values"], _EXPECTED)
+
+    @property
+    def met(self) -> bool:
+        """Whether all are within their tolerances."""
+        return all(value["met"] for value in self.to_dict()["values"])
+
+    def __repr__(self) -> str:
+        found = self.to_dict()
+        met = sum(value["met"] for value in found["values"])
+        return f"<Expected of {found['drive']}: {met} of {len(found['values'])} met>"
+
+
 class RealDrives(Document[_native.Finding]):
     """Measured drives beside their calibrated models. Its JSON is that of
     ``diskperf reproduce real-drives``."""
@@ -99,6 +191,25 @@ class RealDrives(Document[_native.Finding]):
         of one whose files cannot be used."""
         return _table(self.to_dict()["drives"], _DRIVES)
 
+    @property
+    def remaining(self) -> _native.Columns:
+        """What is off by more than half a millisecond, one row for each drive and
+        ``cause``: whether that is whole revolutions (``revolution``), how many
+        ``requests``, how many of them the drive took longer for than the model
+        (``drive_slower``), their share of the squared error, and by how much the arm would
+        have had to come earlier or later (half and nine tenths of them no more)."""
+        return _table(self._each("remaining"), _REMAINING)
+
+    @property
+    def off(self) -> _native.Columns:
+        """The same requests one by one: ``request`` counts from 1 over the whole trace,
+        and ``arrival_off_ms`` is negative where the arm would have had to come earlier."""
+        return _table(self._each("off"), _OFF)
+
+    def _each(self, key: str) -> list[dict[str, Any]]:
+        drives = self.to_dict()["drives"]
+        return [{**row, "name": drive["name"]} for drive in drives for row in drive.get(key, [])]
+
     def __repr__(self) -> str:
         return f"<RealDrives: {len(self.to_dict()['drives'])}>"
 
@@ -110,6 +221,7 @@ def trace(
     time_unit: str | None = None,
     partial: bool = False,
     window_s: tuple[float, float] | None = None,
+    part: int | None = None,
     device: str | None = None,
 ) -> Trace:
     """Reads a block trace once, and says what is in it.
@@ -121,6 +233,7 @@ def trace(
         time_unit: of a form that says none: ``s``, ``ms``, ``us``, ``ns``, ``ps``.
         partial: whether a trace that is cut off is read as far as it goes.
         window_s: only what was issued between these seconds from the beginning.
+        part: only what was issued in this part of it, from 1.
         device: only what this device was asked.
 
     Raises:
@@ -135,11 +248,35 @@ def trace(
         "time_unit": time_unit,
         "partial": partial,
         "window_s": window_s,
+        "part": part,
         "device": device,
     }
     if not files:
         raise TypeError("trace() takes at least one file")
     return Trace(_native.trace(asked))
+
+
+def record(
+    target: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    seconds: float | None = None,
+    force: bool = False,
+) -> Recorded:
+    """Records what a disk is asked by whatever runs on this machine, as a block trace (root).
+
+    Args:
+        target: a block device, or a path: all disks that it lies on.
+        file: the trace, which `trace` reads; a new file.
+        seconds: for how long; without, until Ctrl-C.
+        force: replace the file.
+
+    Raises:
+        RequestError: not root, no disk, or a kernel that does not tell.
+        FileError: a file that is there.
+        KeyboardInterrupt: Ctrl-C; what was recorded is in the file.
+    """
+    return Recorded(_native.record(os.fspath(target), os.fspath(file), seconds, force))
 
 
 def calculate_disk(
@@ -183,6 +320,20 @@ def calculate_disk(
         "catalogue": None if catalogue is None else os.fspath(catalogue),
     }
     return DiskQueue(_native.calculate_disk(asked))
+
+
+def expected(drive: str, *, catalogue: str | os.PathLike[str] | None = None) -> Expected:
+    """Measures on a modelled disk what its data sheet and theory lead one to expect of it.
+
+    Args:
+        drive: ``sata-7200``, ``smr-5400``, ...: a drive with a file in ``expected/``.
+        catalogue: a folder that is laid over the catalogue.
+
+    Raises:
+        RequestError: a drive that there is not, or of which nothing is expected.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    return Expected(_native.expected_of(drive, None if catalogue is None else os.fspath(catalogue)))
 
 
 def reproduce_real_drives(data: str | os.PathLike[str]) -> RealDrives:

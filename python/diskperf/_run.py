@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union, overload
 from diskperf import _native
 from diskperf._charts import chosen, drawn
 from diskperf._display import Document
-from diskperf._errors import StoreWarning
+from diskperf._errors import RecordWarning, StoreWarning
 from diskperf._settings import Value, gathered, keywords_of, typed
 from diskperf._system import System
 
@@ -38,6 +38,8 @@ OF_ITS_OWN = (
     "size",
     "label",
     "store",
+    "record",
+    "force",
     "destroy_data_on",
     "ignore_signature",
     "like",
@@ -167,6 +169,15 @@ class Run(Document[_native.Run]):
         deadline), ``ns``. Real storage keeps no such account: no rows.
         """
         return self._native.ledger()
+
+    @property
+    def replay(self) -> dict[str, Any] | None:
+        """Of a replay of a block trace: its ``trace``, ``form`` and ``pace``, how faithfully
+        the moments of issue were kept (``fidelity``), and what requests took in the trace
+        (``trace_latency``); ``None`` of other runs."""
+        results = self.to_dict()["results"]
+        found: dict[str, Any] | None = results[0].get("replay") if results else None
+        return found
 
     def spans(self) -> _native.Columns:
         """Everything that happened in a modelled run, which is made again for it: one
@@ -364,6 +375,8 @@ def run(
     destroy_data_on: Sequence[str | os.PathLike[str]] = (),
     ignore_signature: bool = False,
     no_budget: bool = False,
+    record: str | os.PathLike[str] | None = None,
+    force: bool = False,
     like: Run | None = None,
     **keywords: Value,
 ) -> Run | list[Run]:
@@ -402,6 +415,9 @@ def run(
         ignore_signature: overwrite them also if they carry a file system or the like.
         no_budget: let a modelled system take as many events, and as much virtual time
             and memory, as it needs.
+        record: a new file for a block trace of what storage is asked for in the timed
+            parts, each repetition a part of it: of one target. `trace` reads it.
+        force: replace the file of ``record``.
         like: a run whose programs, sizes, settings, cache mode and seed are taken, and its
             target without ``on``; ``settings`` are added to its own, and ``size``,
             ``repetitions`` and ``label`` are this run's.
@@ -424,10 +440,14 @@ def run(
 
     Warns:
         StoreWarning: the store failed; the results are in a file that is named.
+        RecordWarning: not all that was to be recorded is, and why.
     """
     options = {name: value for name, value in locals().items() if name in OPTIONS}
     request = asked("run", suite, on, settings, keywords, options)
-    made, failure = _native.run(request, _place(store))
+    recorded = None if record is None else (os.fspath(record), force)
+    made, failure, unrecorded = _native.run(request, _place(store), recorded)
+    if unrecorded is not None:
+        warnings.warn(unrecorded, RecordWarning, stacklevel=2)
     if failure is not None:
         warnings.warn(failure, StoreWarning, stacklevel=2)
     runs = [Run(native) for native in made]

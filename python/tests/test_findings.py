@@ -37,6 +37,28 @@ def test_a_part_of_a_trace(web):
         diskperf.trace(web, form="msw")
 
 
+def test_a_run_is_recorded_part_by_part(tmp_path):
+    path = tmp_path / "t.dptrace"
+    words = {"size": "256K", "repetitions": 2, "cache": "direct", "record": path}
+    run = diskperf.run("random", on="bare-sata-7200", **words)
+    found = diskperf.trace(path)
+    calls = sum(run.repetitions["calls"])
+    parts = found.parts.to_pylist()
+    assert [part["requests"] for part in parts] == [calls / 2, calls / 2]
+    assert found.to_dict()["summary"]["requests"] == calls
+    assert diskperf.trace(path, part=2).to_dict()["summary"]["requests"] == calls / 2
+    with pytest.raises(diskperf.FileError, match="--force"):
+        diskperf.run("random", on="bare-sata-7200", **words)
+    assert diskperf.run("random", on="bare-sata-7200", force=True, **words).state == "finished"
+    with pytest.raises(TypeError, match="record"):
+        diskperf.ab(".", ".", "random", record=path)
+
+
+def test_what_is_no_disk_is_not_recorded(tmp_path):
+    with pytest.raises(diskperf.RequestError, match="lsblk"):
+        diskperf.record(tmp_path / "nothing", tmp_path / "t", seconds=1)
+
+
 def test_a_queue_is_the_bytes_of_the_command_line(command_line):
     words = ("calculate", "disk", "--on", "bare-sas-10k", "--depth", "1,8", "--requests", "500", "--format", "json")
     found = diskperf.calculate_disk("bare-sas-10k", depths=[8, 1], requests=500)
@@ -47,7 +69,19 @@ def test_a_queue_is_the_bytes_of_the_command_line(command_line):
         diskperf.calculate_disk(orders=["elevator"])
 
 
+def test_what_is_expected_of_a_drive_is_the_bytes_of_the_command_line(command_line):
+    found = diskperf.expected("sas-10k")
+    assert found.to_json().strip() == command_line("show", "sas-10k", "--expected", "--format", "json").strip()
+    assert found.met
+    rows = found.values.to_pylist()
+    assert {row["depth"] for row in rows} >= {1, 32}
+    assert all(abs(row["off_share"]) <= row["tolerance_share"] for row in rows)
+    with pytest.raises(diskperf.RequestError, match="eagle"):
+        diskperf.expected("eagle")
+
+
 def test_a_drive_without_files_has_a_row_that_says_so(tmp_path):
     (tmp_path / "lone.trace").write_text("R Miss 8 4 9000.0 100.0\n")
     found = diskperf.reproduce_real_drives(tmp_path)
     assert "lone.diskspecs" in found.drives["error"][0]
+    assert found.remaining.to_pylist() == found.off.to_pylist() == []

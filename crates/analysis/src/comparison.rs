@@ -20,6 +20,7 @@ pub use judgement::Judgement;
 pub(crate) use judgement::{Block, judge_blocks};
 
 use crate::cache::CacheVerdict;
+use crate::replay;
 use crate::statistics::interleaved::Limits;
 use crate::statistics::median;
 use crate::statistics::shape::Shape;
@@ -93,6 +94,10 @@ pub enum Doubt {
     BaseDisturbed,
     /// Most repetitions of the other are far slower than its fastest.
     OtherDisturbed,
+    /// The host did not keep up with the base, which is a replay.
+    BaseLate,
+    /// The host did not keep up with the other.
+    OtherLate,
     /// The fastest repetitions differ otherwise than the medians.
     FastestDisagree,
     /// The repetitions have two modes, and which mode counts decides.
@@ -107,6 +112,8 @@ impl Doubt {
             Self::TooFew => "too few repetitions",
             Self::BaseDisturbed => "the base was disturbed",
             Self::OtherDisturbed => "the other was disturbed",
+            Self::BaseLate => "the host did not keep up with the base",
+            Self::OtherLate => "the host did not keep up with the other",
             Self::FastestDisagree => "medians and fastest disagree",
             Self::TwoModes => "two modes",
         }
@@ -484,6 +491,11 @@ impl<'a> Candidate<'a> {
         let judgement = match self.quantity.is_time() {
             true => judgement.of_times(),
             false => judgement,
+        };
+        let judgement = match [self.base, self.other].map(replay::kept_up) {
+            [true, true] => judgement,
+            [false, _] => judgement.none_because(Doubt::BaseLate),
+            [true, false] => judgement.none_because(Doubt::OtherLate),
         };
         Pair {
             run: self.run,

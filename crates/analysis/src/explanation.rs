@@ -201,6 +201,17 @@ pub fn is_of_drive(stage: Stage) -> bool {
             | Stage::MediaTransfer
             | Stage::Destage
             | Stage::Cleaning
+            | Stage::FlashRead
+            | Stage::ReadRetry
+            | Stage::FlashProgram
+            | Stage::FlashErase
+            | Stage::DieWait(_)
+            | Stage::MapMiss
+            | Stage::BufferFull
+            | Stage::Collection
+            | Stage::ChannelTransfer
+            | Stage::Decode
+            | Stage::Journal
             | Stage::Device
     )
 }

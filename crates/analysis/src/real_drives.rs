@@ -58,8 +58,10 @@ pub struct Replayed {
     pub measured: Quantiles,
     /// Reads from the buffer.
     pub buffer_reads: BufferReads,
-    /// Requests off by more than half a millisecond.
+    /// Requests off by more than half a millisecond, by cause.
     pub remaining: Vec<Remaining>,
+    /// The same one by one.
+    pub off: Vec<OffRequest>,
 }
 
 /// Figures of a replay.
@@ -142,8 +144,49 @@ pub struct BufferReads {
 pub struct Remaining {
     /// In words.
     pub cause: String,
+    /// Whether they are off by whole revolutions.
+    pub revolution: bool,
     /// How many.
     pub requests: usize,
+    /// How many of them the drive took longer for than the model.
+    pub drive_slower: usize,
     /// Their share of the squared error.
     pub squared_error_percent: f64,
+    /// Half of them needed the arm earlier or later by no more than this; nothing of causes
+    /// that are no revolutions.
+    pub arrival_off_p50_ms: Option<f64>,
+    /// Nine of ten of them.
+    pub arrival_off_p90_ms: Option<f64>,
+}
+
+/// A request that is off by more than half a millisecond.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OffRequest {
+    /// Which of the trace, from 1.
+    pub request: usize,
+    /// What was asked.
+    pub operation: Operation,
+    /// Where it begins.
+    pub first_block: u64,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Its service time.
+    pub measured_ms: f64,
+    /// The model's.
+    pub modelled_ms: f64,
+    /// In words, as in [`Remaining`].
+    pub cause: String,
+    /// By how much later than in the model the arm would have had to come for the measured
+    /// revolution; negative: earlier. Of those that are off by whole revolutions.
+    pub arrival_off_ms: Option<f64>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Blocks from the drive.
+    Read,
+    /// Blocks to it.
+    Write,
 }

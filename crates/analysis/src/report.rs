@@ -7,6 +7,7 @@ mod details;
 mod difference;
 mod disk_queue;
 mod document;
+mod expected;
 mod explanation;
 mod figures;
 mod fio_json;
@@ -17,6 +18,8 @@ mod json;
 mod load_table;
 mod pivot;
 mod real_drives;
+mod recorded;
+mod replay;
 mod run_table;
 mod series;
 mod targets;
@@ -27,11 +30,13 @@ mod view;
 use crate::accuracy::Card;
 use crate::comparison::Comparison;
 use crate::disk_queue::DiskQueue;
+use crate::expected::ExpectedFigures;
 use crate::explanation::Explanation;
 use crate::explanation::difference::Differences;
 use crate::formatting::Formatting;
 use crate::interleave::Interleave;
 use crate::real_drives::RealDrives;
+use crate::recorded::Observed;
 use crate::trace::Trace;
 use crate::tuning::Tuned;
 use diskperf_timeline::Run;
@@ -137,6 +142,16 @@ pub fn trace(found: &Trace, format: Format, width: u16) -> String {
     }
 }
 
+/// What was recorded of a disk. `width` as in [`runs`].
+pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&recorded::blocks(found), width),
+        Format::Markdown => document::markdown(&recorded::blocks(found)),
+        Format::Json => recorded::json(found),
+        Format::Csv => recorded::csv(found),
+    }
+}
+
 /// What orders of service gain. `width` as in [`runs`].
 pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
     match format {
@@ -144,6 +159,16 @@ pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
         Format::Markdown => document::markdown(&disk_queue::blocks(found)),
         Format::Json => disk_queue::json(found),
         Format::Csv => disk_queue::csv(found),
+    }
+}
+
+/// A disk beside what is expected of it. `width` as in [`runs`].
+pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
+    match format {
+        Format::Table => document::text(&expected::blocks(found), width),
+        Format::Markdown => document::markdown(&expected::blocks(found)),
+        Format::Json => expected::json(found),
+        Format::Csv => expected::csv(found),
     }
 }
 

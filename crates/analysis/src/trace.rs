@@ -1,6 +1,7 @@
 //! What a block trace holds.
 
 use diskperf_blocktrace::Notices;
+use diskperf_blocktrace::own::{About, Part};
 use diskperf_blocktrace::summary::Summary;
 use serde::Serialize;
 
@@ -13,6 +14,10 @@ pub struct Trace {
     pub form: &'static str,
     /// The part that was looked at, in words; all of it if absent.
     pub part: Option<String>,
+    /// What it says of itself, as what it was recorded from.
+    pub about: Vec<About>,
+    /// The parts that it has, as the repetitions of a run, all of them.
+    pub parts: Vec<Part>,
     /// What a reader of it should know.
     pub notices: Notices,
     /// What it holds.

@@ -2,6 +2,7 @@
 
 use crate::parameter::Field;
 use crate::program::{Input, ProgramError};
+use crate::replay::Replay;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::Job;
 use diskperf_system::{Buffer, System};
@@ -52,6 +53,10 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         None
     }
 
+    fn replay(&self) -> Option<&Replay> {
+        None
+    }
+
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -72,6 +77,11 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
     /// How many of these bytes are made before the timed part, at most.
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
         self.file_bytes(size_bytes)
+    }
+
+    /// Bytes that one timed part writes, where it knows.
+    fn written_bytes(&self) -> Option<u64> {
+        None
     }
 
     /// The files where drives need no images, if these are others.

@@ -4,6 +4,7 @@ use crate::blocks;
 use crate::parameter::{Field, Parameter, ParameterError, Value};
 use crate::pattern::{Entry, Facts, Pattern};
 use crate::programs;
+use crate::replay::Replay;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
 use diskperf_fio::Job;
@@ -26,6 +27,7 @@ impl PartialEq for Program {
         self.name == other.name
             && self.parameters() == other.parameters()
             && self.fio_job() == other.fio_job()
+            && self.replay() == other.replay()
     }
 }
 
@@ -73,6 +75,9 @@ pub enum ProgramError {
     /// What came through a pipe is no dump, or not all of one.
     #[error("restore cannot use what dump sent it: {0}")]
     Tape(&'static str),
+    /// What a replay is of cannot be read on.
+    #[error("{0}")]
+    Trace(String),
     /// It fell short of what it is held to: a rate, or a latency.
     #[error("{0}")]
     Missed(String),
@@ -114,6 +119,11 @@ impl Program {
     /// The section of a job file that it does, if it is one.
     pub fn fio_job(&self) -> Option<&Job> {
         self.pattern.fio_job()
+    }
+
+    /// The trace that it makes again, if it is a replay.
+    pub fn replay(&self) -> Option<&Replay> {
+        self.pattern.replay()
     }
 
     /// What whoever reads its results must know of how it does its work.
@@ -357,6 +367,9 @@ impl Program {
     pub fn written_bytes(&self, size_bytes: u64) -> u64 {
         if !self.writes() {
             return 0;
+        }
+        if let Some(written_bytes) = self.pattern.written_bytes() {
+            return written_bytes;
         }
         let own_bytes = self.file_bytes(size_bytes) - self.prepared_bytes(size_bytes);
         own_bytes.max(size_bytes)

@@ -234,6 +234,28 @@ impl FromStr for Columns {
     }
 }
 
+impl Columns {
+    /// The columns that a heading names, as `time_us,op,offset,length`; others among them are
+    /// passed over. `None` of what is no such heading.
+    pub(crate) fn of_heading(line: &str) -> Option<Self> {
+        const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
+        const NAMES: [&str; 6] = ["op", "offset", "sector", "length", "sectors", "device"];
+        let is_timed = |name: &str, prefix| {
+            let unit: Option<&str> = name.strip_prefix(prefix);
+            unit.is_some_and(|unit| UNITS.contains(&unit))
+        };
+        let is_known = |name: &str| {
+            NAMES.contains(&name) || is_timed(name, "time_") || is_timed(name, "response_")
+        };
+        let named = line.split(',').map(str::trim).zip(1..);
+        let known: Vec<String> = named
+            .filter(|(name, _)| is_known(name))
+            .map(|(name, number)| format!("{name}={number}"))
+            .collect();
+        known.join(",").parse().ok()
+    }
+}
+
 const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, as time_us=1,op=3,offset=4,length=5";
 
 fn usage(part: &str) -> String {

@@ -44,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) order: Order,
     /// Lines that are no requests, by the reason.
     pub(crate) dropped: BTreeMap<&'static str, u64>,
+    /// What diskperf's own form says beside its requests.
+    pub(crate) said: crate::own::Said,
 }
 
 impl Context {

@@ -6,9 +6,13 @@
 mod encoder;
 mod item;
 mod parser;
+mod said;
 
 pub(crate) use encoder::{Encoder, header};
+pub use item::LONGEST_NAME;
 pub(crate) use parser::Own;
+pub(crate) use said::Said;
+pub use said::{About, Part};
 
 use crate::record::{DeviceIndex, Record};
 use std::io::{self, Write};
@@ -67,6 +71,37 @@ impl<W: Write> Recorder<W> {
         let number = self.encoder.device(name);
         self.write_full()?;
         Ok(number)
+    }
+
+    /// Says something of the whole trace, as what it was recorded from: a name and a value,
+    /// of which the first 4096 bytes each are kept.
+    ///
+    /// # Errors
+    ///
+    /// The output fails.
+    pub fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
+        self.encoder.about(name, value);
+        self.write_full()
+    }
+
+    /// A part begins, as a repetition of a run: what is issued from now on is of it.
+    ///
+    /// # Errors
+    ///
+    /// The output fails.
+    pub fn begin_part(&mut self, at_ns: u64, name: &str) -> io::Result<()> {
+        self.encoder.begin_part(at_ns, name);
+        self.write_full()
+    }
+
+    /// The latest part has ended, and counts for what its recorder measured, or not.
+    ///
+    /// # Errors
+    ///
+    /// The output fails.
+    pub fn end_part(&mut self, at_ns: u64, counts: bool) -> io::Result<()> {
+        self.encoder.end_part(at_ns, counts);
+        self.write_full()
     }
 
     /// A request is issued; its completion does not count. The number by which it completes.

@@ -4,7 +4,7 @@ use crate::error::ReadError;
 use crate::form::{Columns, Form, TimeUnit};
 use crate::forms::{Context, LONGEST_HEADER, Said, Srt};
 use crate::lines::{Got, Input, trimmed};
-use crate::own::{self, Own};
+use crate::own::{self, About, Own, Part};
 use crate::record::Record;
 use crate::sniff::{Parser, sniff};
 use serde::Serialize;
@@ -153,6 +153,28 @@ impl Reader {
     /// Names of its devices that were seen so far, by their number.
     pub fn devices(&self) -> &[String] {
         self.context.devices()
+    }
+
+    /// What a trace of diskperf's own form says of itself, as far as it is read.
+    pub fn about(&self) -> &[About] {
+        &self.context.said.about
+    }
+
+    /// The parts of such a trace, as far as it is read.
+    pub fn parts(&self) -> Vec<Part> {
+        self.context.said.parts(self.begins_ns.unwrap_or(0))
+    }
+
+    /// The number of the part, from 0, in which a record was issued that was told last.
+    pub fn part_of(&self, record: &Record) -> Option<usize> {
+        let begins_ns = self.begins_ns.unwrap_or(0);
+        let at_ns = record.issued_ns.saturating_add(begins_ns);
+        self.context.said.part_at(at_ns)
+    }
+
+    /// The time of the first request on the trace's own clock, from which all times count.
+    pub fn begins_ns(&self) -> Option<u64> {
+        self.begins_ns
     }
 
     /// What was seen so far.

@@ -1,6 +1,6 @@
 //! Which form a trace is of, by what it begins with. What fits several is refused.
 
-use crate::form::{Form, TimeUnit};
+use crate::form::{Columns, Form, TimeUnit};
 use crate::forms::{
     Blkparse, Blktrace, Context, Csv, DiskSim, FioIolog, Ftrace, Said, Simple, Srt, Vscsi,
     VscsiCsv, srt_magic,
@@ -59,7 +59,7 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
     if let Some(form) = options.form {
         return Ok((form, parser(form, head, options)?));
     }
-    if options.columns.is_some() {
+    if options.columns.is_some() || heading(head).is_some() {
         return Ok((Form::Csv, parser(Form::Csv, head, options)?));
     }
     if let Some(found) = binary(head)? {
@@ -83,6 +83,12 @@ pub(crate) fn sniff(head: &[u8], options: &ReadOptions) -> Result<(Form, Parser)
             ))
         }
     }
+}
+
+/// The columns that the first line names, of comma-separated values with a heading.
+fn heading(head: &[u8]) -> Option<Columns> {
+    let first = head.split(|byte| *byte == b'\n').next()?;
+    Columns::of_heading(std::str::from_utf8(first).ok()?)
 }
 
 fn binary(head: &[u8]) -> Result<Option<(Form, Parser)>, String> {
@@ -192,7 +198,7 @@ pub(crate) fn parser(form: Form, head: &[u8], options: &ReadOptions) -> Result<P
             "MQSim's times have a unit that its parameters say: give --time-unit ns, us or ps",
         )?)),
         Form::Validate => Parser::DiskSim(DiskSim::VALIDATE),
-        Form::Csv => Parser::Csv(Csv::new(options.columns.ok_or(
+        Form::Csv => Parser::Csv(Csv::new(options.columns.or_else(|| heading(head)).ok_or(
             "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
         )?)),
         Form::Diskperf => match Own::of(head) {

@@ -113,6 +113,9 @@ pub(crate) struct FittedArrival {
 const OUTLIERS: f64 = 0.02;
 /// The arrival's jitter is narrowed so, in microseconds: a wide one finds the way.
 const JITTERS_US: [f64; 7] = [800.0, 500.0, 300.0, 200.0, 140.0, 100.0, 80.0];
+/// What an arrival differs by from one time to the next, in microseconds: what the last
+/// narrowing takes for granted.
+pub(crate) const JITTER_US: f64 = JITTERS_US[JITTERS_US.len() - 1];
 const STEPS: usize = 10;
 /// How far from the files' seeks a number goes, unless requests say so: in microseconds.
 const PRIOR_US: f64 = 1500.0;

@@ -8,7 +8,7 @@ use crate::filed;
 use crate::model::{Answer, ArmRule, Model};
 use crate::parameter::{Interval, Parameter};
 use crate::places::{Beyond, Placed, placed};
-use crate::remains::{Remaining, remaining};
+use crate::remains::{Remains, remains};
 use crate::replay::{Replayed, follow, replay};
 use crate::rules::{self, Measured};
 use crate::score::Score;
@@ -63,7 +63,7 @@ pub struct Calibration {
     /// that the model did.
     pub buffer_reads: (usize, usize),
     /// Of the second half: what is off by more than half a millisecond.
-    pub remaining: Vec<Remaining>,
+    pub remains: Remains,
 }
 
 /// Fits a drive to the first part of its trace, and replays the whole of it.
@@ -130,18 +130,11 @@ pub fn calibrate(
         .iter()
         .filter(|one| one.answer == Answer::Buffer);
     let is_fast = |placed: &Placed| work.is_fast(placed);
-    let before = half.checked_sub(1).map(|last| &all[last]);
     Ok(Calibration {
         nominal_period_us: nominal_us,
         r: work.r,
         buffer_reads: (held.count(), modelled.count()),
-        remaining: remaining(
-            before,
-            second,
-            second_replayed,
-            work.model.period_us,
-            is_fast,
-        ),
+        remains: remains(&work.model, &all, half, think, is_fast),
         requests: all.len(),
         fitted_requests: fitted.len(),
         phase,

@@ -25,6 +25,6 @@ pub use fit::{Calibration, Options, calibrate};
 pub use model::Answer;
 pub use parameter::{Interval, Parameter};
 pub use places::Beyond;
-pub use remains::{Cause, Remaining};
+pub use remains::{Cause, Off, Remaining, Remains};
 pub use replay::Replayed;
 pub use score::Score;

@@ -61,6 +61,17 @@ pub(crate) struct State<'m> {
     last_end: u64,
     /// A write that was reported early is being written until then.
     pub(crate) busy_until_us: f64,
+    /// The last write that was reported early, if the medium was not read since.
+    pub(crate) destaged: Option<Destaged>,
+}
+
+/// A write that was reported early: when the arm goes there is the drive's to choose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destaged {
+    /// Where the arm was before it.
+    pub(crate) from: Place,
+    /// Where it was written.
+    pub(crate) to: Place,
 }
 
 /// A request that has come to the drive.
@@ -116,6 +127,15 @@ impl Model<'_> {
         passed
     }
 
+    /// When the head is over the track of a request that waits for the platter.
+    pub(crate) fn arrival_us(&self, prepared: &Prepared, operation: Operation) -> f64 {
+        let arrival = match operation {
+            Operation::Read => &self.read_arrival,
+            Operation::Write => &self.write_arrival,
+        };
+        prepared.start_us + arrival.at(&prepared.circumstances)
+    }
+
     fn filed_us(&self, from: &Place, to: &Place, is_write: bool) -> f64 {
         let mechanics = self.mechanics();
         let distance = from.cylinder.abs_diff(to.cylinder);
@@ -158,19 +178,30 @@ impl<'m> State<'m> {
             last: None,
             last_end: u64::MAX,
             busy_until_us: 0.0,
+            destaged: None,
         }
     }
 
     /// The drive begins with a request.
     pub(crate) fn prepare(&self, placed: &Placed, issue_us: f64) -> Prepared {
-        let request = &placed.request;
-        let is_write = request.operation == Operation::Write;
-        let look = match is_write {
-            true => Look::Missing,
-            false => self.buffer.look(placed, issue_us),
+        let look = match placed.request.operation {
+            Operation::Write => Look::Missing,
+            Operation::Read => self.buffer.look(placed, issue_us),
         };
         let start_us = issue_us.max(self.busy_until_us);
-        let arm = self.arm_at(start_us);
+        self.prepare_from(placed, look, start_us, self.arm_at(start_us))
+    }
+
+    /// The drive begins with a request at a time, with the arm at a place.
+    pub(crate) fn prepare_from(
+        &self,
+        placed: &Placed,
+        look: Look,
+        start_us: f64,
+        arm: Place,
+    ) -> Prepared {
+        let request = &placed.request;
+        let is_write = request.operation == Operation::Write;
         let pieces = match look {
             Look::Partly { missing } => rest_of(self.model.layout(), placed, missing),
             _ => placed.pieces.clone(),
@@ -208,6 +239,29 @@ impl<'m> State<'m> {
         }
     }
 
+    pub(crate) fn period_us(&self) -> f64 {
+        self.model.period_us
+    }
+
+    /// The last request, if it was a read: where its last blocks are, and where reading
+    /// ahead of it ends.
+    pub(crate) fn read_last(&self) -> Option<(Place, Option<Place>)> {
+        let ended = self.last == Some(Operation::Read);
+        ended.then(|| {
+            (
+                self.arm,
+                self.buffer
+                    .ahead_end()
+                    .and_then(|end| self.place_before(end)),
+            )
+        })
+    }
+
+    /// Of the block before another.
+    fn place_before(&self, block: u64) -> Option<Place> {
+        Place::of(self.model.layout(), block.saturating_sub(1))
+    }
+
     fn arm_at(&self, now_us: f64) -> Place {
         let after_read = self.last == Some(Operation::Read);
         if !(after_read && self.model.arm.follows_read_ahead) {
@@ -217,7 +271,7 @@ impl<'m> State<'m> {
             Some(to) => Some(to),
             None => self.buffer.ahead_end(),
         };
-        let place = block.and_then(|block| Place::of(self.model.layout(), block.saturating_sub(1)));
+        let place = block.and_then(|block| self.place_before(block));
         place.unwrap_or(self.arm)
     }
 
@@ -237,7 +291,7 @@ impl<'m> State<'m> {
                     Answer::Early,
                 );
             }
-            let arrival_us = prepared.start_us + model.write_arrival.at(&prepared.circumstances);
+            let arrival_us = model.arrival_us(prepared, request.operation);
             return (
                 model.passes(&prepared.pieces, arrival_us).end_us + model.write_end_us,
                 Answer::Medium,
@@ -248,7 +302,7 @@ impl<'m> State<'m> {
             Look::Held => (held_us, Answer::Buffer),
             Look::Coming { at_us } => (held_us.max(at_us + model.crossing_us), Answer::Buffer),
             Look::Partly { .. } | Look::Missing => {
-                let arrival_us = prepared.start_us + model.read_arrival.at(&prepared.circumstances);
+                let arrival_us = model.arrival_us(prepared, request.operation);
                 let passed = model.passes(&prepared.pieces, arrival_us);
                 (passed.crossed_us.max(held_us), Answer::Medium)
             }
@@ -270,6 +324,7 @@ impl<'m> State<'m> {
                 self.buffer.stop(issue_us);
                 self.buffer.was_read(placed, completion_us);
                 self.arm = placed.last().place;
+                self.destaged = None;
             }
             (Operation::Write, _) => self.written(placed, issue_us, completion_us, answer),
         }
@@ -285,6 +340,10 @@ impl<'m> State<'m> {
             return;
         }
         self.arm = from;
+        self.destaged = Some(Destaged {
+            from,
+            to: placed.last().place,
+        });
         if self.model.arm.follows_writes {
             let seek_us = self.model.filed_us(&from, placed.first(), true);
             let begin_us = completion_us.max(self.busy_until_us) + seek_us;

@@ -1,9 +1,18 @@
-//! Which requests a replay misses, and what was probably wrong.
+//! Which requests a replay misses, and why.
+//!
+//! Most are off by whole revolutions: the arm came just before the sector on one side and
+//! just behind it on the other. For each of these the replay is asked again with the one
+//! thing otherwise that the trace does not show, and the measured time says which it was.
 
-use crate::model::Answer;
+mod suppose;
+
+use crate::arrival::JITTER_US;
+use crate::model::{Answer, Model};
 use crate::places::Placed;
-use crate::replay::Replayed;
+use crate::replay::{Shown, replay_shown};
+use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
+use suppose::{Unseen, suppositions};
 
 /// Why a request is off by more than half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,22 +21,33 @@ pub enum Cause {
     Held,
     /// The model had it in its buffer, the drive did not.
     NotHeld,
-    /// A revolution was missed by one of them only, after a write that had been reported
-    /// early: where the arm was is a guess.
-    RevolutionAfterEarlyWrite,
-    /// A revolution was missed by one of them only: the seek ended near the sector.
-    Revolution,
+    /// Revolutions: the arm came within the scatter of its arrivals of the sector.
+    AtSector,
+    /// Revolutions: what the buffer held, or how far the drive had read ahead, was otherwise;
+    /// with that the request is met.
+    BufferState,
+    /// Revolutions: a write that had been reported early had left the arm elsewhere, or was
+    /// written at another time; with that the request is met.
+    Destage,
+    /// Revolutions: the arm was faster or slower than on other seeks of that length.
+    Seek,
+    /// The pause before it began when the replay was off by a part of a revolution, which
+    /// this request makes up.
+    CarriedOver,
     /// Anything else: a retry, a constant.
     Time,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 5] = [
+    pub const ALL: [Cause; 8] = [
         Cause::Held,
         Cause::NotHeld,
-        Cause::RevolutionAfterEarlyWrite,
-        Cause::Revolution,
+        Cause::AtSector,
+        Cause::BufferState,
+        Cause::Destage,
+        Cause::Seek,
+        Cause::CarriedOver,
         Cause::Time,
     ];
 
@@ -36,11 +56,36 @@ impl Cause {
         match self {
             Cause::Held => "read from the buffer by the drive only",
             Cause::NotHeld => "read from the buffer by the model only",
-            Cause::RevolutionAfterEarlyWrite => "revolution, after a write reported early",
-            Cause::Revolution => "revolution, at the end of a seek",
+            Cause::AtSector => "revolution: the seek ended at the sector",
+            Cause::BufferState => "revolution: state of the buffer unknown",
+            Cause::Destage => "revolution: position of the destage unknown",
+            Cause::Seek => "revolution: a longer or shorter seek",
+            Cause::CarriedOver => "carried over from the request before",
             Cause::Time => "time",
         }
     }
+
+    /// Whether such a request is off by whole revolutions.
+    pub fn is_revolution(self) -> bool {
+        match self {
+            Cause::AtSector | Cause::BufferState | Cause::Destage | Cause::Seek => true,
+            Cause::Held | Cause::NotHeld | Cause::CarriedOver | Cause::Time => false,
+        }
+    }
+}
+
+/// A request that is off by more than half a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Off {
+    /// Which, counted from 1 over the whole trace.
+    pub request: usize,
+    /// Why.
+    pub cause: Cause,
+    /// Modelled less measured, in microseconds.
+    pub error_us: f64,
+    /// By how much later the arm would have had to come for the measured revolution, in
+    /// microseconds; negative: earlier. Of requests that are off by whole revolutions.
+    pub arrival_off_us: Option<f64>,
 }
 
 /// Requests that are off by one cause.
@@ -50,67 +95,139 @@ pub struct Remaining {
     pub cause: Cause,
     /// How many.
     pub requests: usize,
+    /// How many of them the drive took longer for than the model.
+    pub drive_slower: usize,
     /// Their share of the squared error.
     pub squared_error_percent: f64,
 }
 
+/// What a replay misses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remains {
+    /// By cause, those that there are.
+    pub causes: Vec<Remaining>,
+    /// One by one.
+    pub off: Vec<Off>,
+}
+
 /// Requests off by less are met, in microseconds.
 const MET_US: f64 = 500.0;
+/// Within so many deviations of its arrivals, a seek may end on either side of a sector.
+const SCATTER: f64 = 3.0;
 
-/// What is left, by cause, of requests that follow `before`.
-pub(crate) fn remaining(
-    before: Option<&Placed>,
-    requests: &[Placed],
-    replayed: &[Replayed],
-    period_us: f64,
+/// What a replay misses of the requests from `first` on.
+pub(crate) fn remains(
+    model: &Model<'_>,
+    all: &[Placed],
+    first: usize,
+    think: Think,
     is_fast: impl Fn(&Placed) -> bool,
-) -> Vec<Remaining> {
-    let all: f64 = requests
-        .iter()
-        .zip(replayed)
-        .map(|(placed, replayed)| error_us(placed, replayed).powi(2))
-        .sum();
-    let mut found = Cause::ALL.map(|cause| Remaining {
-        cause,
-        requests: 0,
-        squared_error_percent: 0.0,
-    });
-    let previous = before.into_iter().chain(requests);
-    let skipped = usize::from(before.is_none());
-    for ((previous, placed), replayed) in previous
-        .zip(&requests[skipped.min(requests.len())..])
-        .zip(&replayed[skipped.min(replayed.len())..])
-    {
-        let error_us = error_us(placed, replayed);
-        if error_us.abs() <= MET_US {
-            continue;
-        }
-        let cause = match (placed.request.operation, replayed.answer, is_fast(placed)) {
-            (Operation::Read, Answer::Medium, true) => Cause::Held,
-            (Operation::Read, Answer::Buffer, false) => Cause::NotHeld,
-            (_, Answer::Medium, _) if is_whole(error_us, period_us) => {
-                let after_early = previous.request.operation == Operation::Write
-                    && previous.request.service_us < period_us / 2.0;
-                match after_early {
-                    true => Cause::RevolutionAfterEarlyWrite,
-                    false => Cause::Revolution,
-                }
+) -> Remains {
+    let (mut off, mut squares_us) = (Vec::new(), 0.0);
+    // How far the replay's clock is ahead of the drive's, which a closed loop keeps until
+    // the platter makes it up.
+    let mut ahead_us = 0.0;
+    replay_shown(model, all, think, |shown| {
+        let error_us = shown.replayed.service_us - shown.placed.request.service_us;
+        if shown.index >= first {
+            squares_us += error_us * error_us;
+            if error_us.abs() > MET_US {
+                let is_fast = is_fast(shown.placed);
+                off.push(explained(model, shown, (error_us, ahead_us), is_fast));
             }
-            _ => Cause::Time,
-        };
-        let one = &mut found[cause as usize];
-        one.requests += 1;
-        one.squared_error_percent += 100.0 * error_us * error_us / all.max(f64::MIN_POSITIVE);
+        }
+        ahead_us = wrapped_us(ahead_us + error_us, model.period_us);
+    });
+    Remains {
+        causes: counted(&off, squares_us),
+        off,
     }
-    found.into_iter().filter(|one| one.requests > 0).collect()
 }
 
-fn error_us(placed: &Placed, replayed: &Replayed) -> f64 {
-    replayed.service_us - placed.request.service_us
+fn explained(
+    model: &Model<'_>,
+    shown: &Shown<'_, '_>,
+    (error_us, ahead_us): (f64, f64),
+    is_fast: bool,
+) -> Off {
+    let request = &shown.placed.request;
+    let left_us = wrapped_us(error_us, model.period_us).abs();
+    let is_whole = left_us <= MET_US && error_us.abs() > model.period_us / 2.0;
+    let mut arrival_off_us = None;
+    let cause = match (request.operation, shown.replayed.answer, is_fast) {
+        (Operation::Read, Answer::Medium, true) => Cause::Held,
+        (Operation::Read, Answer::Buffer, false) => Cause::NotHeld,
+        (_, Answer::Medium, _) if is_whole => {
+            let off_us = needed_us(model, shown, error_us);
+            arrival_off_us = Some(off_us);
+            revolution(shown, off_us)
+        }
+        (_, Answer::Medium, _)
+            if ahead_us.abs() > MET_US
+                && wrapped_us(ahead_us + error_us, model.period_us).abs() <= MET_US =>
+        {
+            Cause::CarriedOver
+        }
+        _ => Cause::Time,
+    };
+    Off {
+        request: shown.index + 1,
+        cause,
+        error_us,
+        arrival_off_us,
+    }
 }
 
-/// Whether an error is nearly of whole revolutions.
-fn is_whole(error_us: f64, period_us: f64) -> bool {
-    let turns = (error_us / period_us).round();
-    turns != 0.0 && (error_us - turns * period_us).abs() <= MET_US
+/// Why a request is off by whole revolutions.
+fn revolution(shown: &Shown<'_, '_>, off_us: f64) -> Cause {
+    if off_us.abs() <= SCATTER * JITTER_US {
+        return Cause::AtSector;
+    }
+    let placed = shown.placed;
+    let is_met = |prepared: &_| {
+        let (completion_us, _) = shown.state.modelled(prepared, placed, shown.issue_us);
+        (completion_us - shown.issue_us - placed.request.service_us).abs() <= MET_US
+    };
+    let met = suppositions(shown.state, placed, shown.issue_us)
+        .into_iter()
+        .find(|(_, prepared)| is_met(prepared));
+    match met {
+        Some((Unseen::Buffer, _)) => Cause::BufferState,
+        Some((Unseen::Destage, _)) => Cause::Destage,
+        None => Cause::Seek,
+    }
+}
+
+/// By how much later the arm would have had to come for the measured revolution.
+fn needed_us(model: &Model<'_>, shown: &Shown<'_, '_>, error_us: f64) -> f64 {
+    let arrival_us = model.arrival_us(shown.prepared, shown.placed.request.operation);
+    let first_us = model.passes(&shown.prepared.pieces, arrival_us).first_us;
+    let turns = (error_us / model.period_us).round();
+    // The sector that was measured passes so many turns before the modelled one: the arm is
+    // there by then, and was not yet when it passed the last time.
+    let passes_us = first_us - turns * model.period_us;
+    match turns > 0.0 {
+        true => passes_us - arrival_us,
+        false => passes_us - model.period_us - arrival_us,
+    }
+}
+
+fn counted(off: &[Off], squares_us: f64) -> Vec<Remaining> {
+    let of = |cause: Cause| {
+        let own = || off.iter().filter(move |one| one.cause == cause);
+        let squares: f64 = own().map(|one| one.error_us * one.error_us).sum();
+        Remaining {
+            cause,
+            requests: own().count(),
+            drive_slower: own().filter(|one| one.error_us < 0.0).count(),
+            squared_error_percent: 100.0 * squares / squares_us.max(f64::MIN_POSITIVE),
+        }
+    };
+    let all = Cause::ALL.map(of);
+    all.into_iter().filter(|one| one.requests > 0).collect()
+}
+
+/// A time within half a revolution of 0.
+fn wrapped_us(time_us: f64, period_us: f64) -> f64 {
+    time_us - (time_us / period_us).round() * period_us
 }

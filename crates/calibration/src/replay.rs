@@ -19,22 +19,52 @@ pub struct Replayed {
 /// Replays requests from the first one on: the first pause is counted from time 0, later
 /// ones from modelled completions. Nothing that was measured is used.
 pub(crate) fn replay(model: &Model<'_>, placed: &[Placed], think: Think) -> Vec<Replayed> {
+    replay_shown(model, placed, think, |_| ())
+}
+
+/// A request that was replayed, with the state of the drive when it came.
+pub(crate) struct Shown<'s, 'm> {
+    /// Counted from 0.
+    pub(crate) index: usize,
+    pub(crate) placed: &'s Placed,
+    pub(crate) state: &'s State<'m>,
+    pub(crate) prepared: &'s Prepared,
+    pub(crate) issue_us: f64,
+    pub(crate) replayed: Replayed,
+}
+
+/// As [`replay`], and shows each request to `see`.
+pub(crate) fn replay_shown(
+    model: &Model<'_>,
+    placed: &[Placed],
+    think: Think,
+    mut see: impl FnMut(&Shown<'_, '_>),
+) -> Vec<Replayed> {
     let Some(first) = placed.first() else {
         return Vec::new();
     };
     let mut state = State::new(model, first);
     let mut now_us = 0.0;
     let mut replayed = Vec::with_capacity(placed.len());
-    for one in placed {
+    for (index, one) in placed.iter().enumerate() {
         let issue_us = now_us + before_us(one, think);
         let prepared = state.prepare(one, issue_us);
         let (completion_us, answer) = state.modelled(&prepared, one, issue_us);
-        state.finish(one, issue_us, completion_us, answer);
-        replayed.push(Replayed {
+        let modelled = Replayed {
             service_us: completion_us - issue_us,
             answer,
             waited_for_write: prepared.start_us > issue_us,
+        };
+        see(&Shown {
+            index,
+            placed: one,
+            state: &state,
+            prepared: &prepared,
+            issue_us,
+            replayed: modelled,
         });
+        state.finish(one, issue_us, completion_us, answer);
+        replayed.push(modelled);
         now_us = completion_us + after_us(one, think);
     }
     replayed

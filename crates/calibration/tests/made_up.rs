@@ -1,6 +1,6 @@
 //! A drive that was made up: what its files have wrong is found from its trace.
 
-use diskperf_calibration::{Beyond, Options, calibrate};
+use diskperf_calibration::{Beyond, Cause, Options, calibrate};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, Files, import};
@@ -47,11 +47,17 @@ fn drive() -> Drive {
 
 /// What a host would have measured: random reads, each after a pause.
 fn trace() -> Vec<Request> {
+    trace_with(|_| 0.0)
+}
+
+/// The same, where the arm comes so much later, in microseconds, for each request by its
+/// number.
+fn trace_with(mut late_us: impl FnMut(usize) -> f64) -> Vec<Request> {
     let mut random = Pcg64Mcg::seed_from_u64(SEED);
     let mut below = |limit: u64| random.next_u64() % limit;
     let (mut now_us, mut at) = (0.0, (0, 0));
     let mut requests = Vec::new();
-    for _ in 0..REQUESTS {
+    for number in 0..REQUESTS {
         let blocks = 1 + below(8) as u32;
         let track = below(SURFACES * CYLINDERS);
         let sector = below(SECTORS - u64::from(blocks));
@@ -63,7 +69,7 @@ fn trace() -> Vec<Request> {
             _ => SEEK_US,
         };
         let issue_us: f64 = now_us + think_us;
-        let arrival_us = issue_us + OVERHEAD_US + moved_us;
+        let arrival_us = issue_us + OVERHEAD_US + moved_us + late_us(number);
         let angle = head as f64 * TRACK_SKEW
             + cylinder as f64 * CYLINDER_STEP
             + sector as f64 / SECTORS as f64;
@@ -140,6 +146,57 @@ fn a_trace_without_phase_is_scored_all_the_same() {
     assert_eq!(found.phase.and_then(|phase| phase.think), None);
     assert_eq!(found.score.requests, REQUESTS / 2);
     assert!(found.score.rms_per_request_ms.is_finite());
+}
+
+/// One seek of ten takes 3 ms longer without visible cause, and each a little more or less
+/// than usual.
+#[test]
+fn what_is_off_by_a_revolution_has_a_cause() {
+    let mut random = Pcg64Mcg::seed_from_u64(SEED + 1);
+    let late_us = |number: usize| match number % 10 {
+        0 => 3_000.0,
+        _ => (random.next_u64() % 120) as f64,
+    };
+    let found = calibrate(&drive(), &trace_with(late_us), Options::default());
+    let found = found.expect("all on the drive");
+    println!("{:?} {:?}", found.score, found.remains.causes);
+    let of = |cause: Cause| {
+        found
+            .remains
+            .off
+            .iter()
+            .filter(move |off| off.cause == cause)
+    };
+    assert!(of(Cause::Seek).count() >= 20, "{:?}", found.remains.causes);
+    for off in of(Cause::Seek) {
+        // Requests count from 1.
+        assert_eq!((off.request - 1) % 10, 0, "{off:?}");
+        let late_us = off.arrival_off_us.expect("of a revolution");
+        assert!((240.0..3_300.0).contains(&late_us), "{off:?}");
+        assert!((off.error_us + PERIOD_US).abs() < 500.0, "{off:?}");
+    }
+    assert!(of(Cause::AtSector).count() > 0);
+    for off in of(Cause::AtSector) {
+        let off_us = off.arrival_off_us.expect("of a revolution");
+        assert!(off_us.abs() <= 240.0, "{off:?}");
+    }
+    let counted: usize = found.remains.causes.iter().map(|one| one.requests).sum();
+    assert_eq!(counted, found.remains.off.len());
+    let slower: usize = found
+        .remains
+        .causes
+        .iter()
+        .map(|one| one.drive_slower)
+        .sum();
+    let negative = found.remains.off.iter().filter(|off| off.error_us < 0.0);
+    assert_eq!(slower, negative.count());
+    assert!(
+        found
+            .remains
+            .off
+            .iter()
+            .all(|off| off.request > REQUESTS / 2)
+    );
 }
 
 #[test]

@@ -59,6 +59,16 @@ fn the_second_half_is_met() {
             "{name}: {}",
             found.parameters.len()
         );
+        println!("{name}: {:#?}", found.remains.causes);
+        // Hardly anything but revolutions is left.
+        let of_revolutions: f64 = found
+            .remains
+            .causes
+            .iter()
+            .filter(|one| one.cause.is_revolution())
+            .map(|one| one.squared_error_percent)
+            .sum();
+        assert!(of_revolutions > 60.0, "{name}: {of_revolutions}");
         // What was fitted is worth it.
         assert!(
             score.rms_per_request_ms < 0.7 * found.unfitted.rms_per_request_ms,

@@ -8,6 +8,8 @@ mod formatting;
 mod import;
 mod interleave;
 mod list;
+mod record;
+mod replay;
 mod trace;
 
 pub(crate) use ab::{AbArguments, with_arms};
@@ -18,6 +20,8 @@ pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
+pub(crate) use record::RecordArguments;
+pub(crate) use replay::ReplayArguments;
 pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -61,8 +65,12 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
+    /// Record what a disk is asked by whatever runs on this machine, as a block trace (root)
+    Record(RecordArguments),
     /// Show what a block trace holds, or write it in another form
     Trace(TraceArguments),
+    /// Make the requests of a block trace again: at its times, so many at once, or with its pauses
+    Replay(ReplayArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and how near a cliff is
@@ -109,6 +117,13 @@ pub(crate) struct RunArguments {
     /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Also record what storage is asked for in the timed part of each repetition, as a block trace
+    /// for `diskperf trace` and `replay`; a new file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replace the file of --record
+    #[arg(long, requires = "record")]
+    pub(crate) force: bool,
     /// Print what would be written, where, and how long it would take; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -487,6 +502,9 @@ pub(crate) struct ShowArguments {
     /// Of a run: IOPS, MB/s and the 99th percentile of the response, interval by interval
     #[arg(long)]
     pub(crate) series: bool,
+    /// Of a disk of the catalogue: what it does, beside what its data sheet and theory lead one to expect
+    #[arg(long, conflicts_with = "series")]
+    pub(crate) expected: bool,
     /// Output format; fio-json and fio-json+, of runs, are those of fio's results
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RunFormat,

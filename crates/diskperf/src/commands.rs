@@ -6,6 +6,8 @@ mod catalogue;
 mod explain;
 mod import;
 mod pages;
+mod record;
+mod replay;
 mod reproduce;
 mod shell;
 mod trace;
@@ -16,6 +18,8 @@ pub(crate) use calculate::calculate;
 pub(crate) use explain::explain;
 pub(crate) use import::import;
 pub(crate) use pages::report;
+pub(crate) use record::record;
+pub(crate) use replay::replay;
 pub(crate) use reproduce::reproduce;
 pub(crate) use shell::{completions, man};
 pub(crate) use trace::trace;
@@ -27,7 +31,7 @@ use crate::arguments::{
 };
 use crate::listing::Listing;
 use crate::output::{print, say, width};
-use crate::progress::Progress;
+use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::ab::repeated;
 use diskperf_laboratory::analysis::comparison::{self, Comparison, Terms};
@@ -38,11 +42,12 @@ use diskperf_laboratory::clean::{self, Cleaning};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::machine::catalogue::Catalogue;
 use diskperf_laboratory::model::load_catalogue;
+use diskperf_laboratory::recording::{Place, Recording};
 use diskperf_laboratory::runs::{Deletion, Selection};
 use diskperf_laboratory::timeline::units::format_utc;
 use diskperf_laboratory::timeline::{Run, printable_line};
 use diskperf_laboratory::{
-    Experiment, LaboratoryError, Output, Recorder, Workload, job_file, plan, runs,
+    Experiment, LaboratoryError, Output, Plan, Recorder, Workload, job_file, plan, runs,
 };
 use std::path::Path;
 
@@ -65,7 +70,7 @@ pub(crate) fn run(
         Some(name) => Some(experiment_of(store, name)?),
         None => None,
     };
-    let plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
+    let mut plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
     arguments.format.check(&plans)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
@@ -78,7 +83,36 @@ pub(crate) fn run(
         }
         None => None,
     };
-    prepare_process(&plans)?;
+    let record = match &arguments.record {
+        Some(path) => {
+            let place = Place::of_plans(path, arguments.force, &plans)?;
+            plans = plans.into_iter().map(Plan::recorded).collect();
+            Some(place.sparing(store, &arguments.asked.targets)?)
+        }
+        None => None,
+    };
+    let shown = (arguments.format, arguments.quiet);
+    let wanted = Wanted { trace, record };
+    measure(&plans, shown, wanted, (command_line, store))
+}
+
+/// What is wanted of runs besides their results.
+#[derive(Default)]
+struct Wanted {
+    /// What happened in them, for Perfetto.
+    trace: Option<Output>,
+    /// What storage is asked for.
+    record: Option<Place>,
+}
+
+/// Carries plans out, prints their runs, and says where these are stored.
+fn measure(
+    plans: &[Plan],
+    (format, quiet): (RunFormat, bool),
+    wanted: Wanted,
+    (command_line, store): (Vec<String>, Option<&Path>),
+) -> Outcome {
+    prepare_process(plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
@@ -86,35 +120,38 @@ pub(crate) fn run(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
-    let mut progress = Progress::new(arguments.quiet, &stop);
+    let mut progress = Progress::new(quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
-    for plan in &plans {
-        let executed = execute(plan, &stop, &mut progress, &mut recorder);
+    let mut recording = Recording::new(wanted.record, &mut progress);
+    for plan in plans {
+        let executed = execute(plan, &stop, &mut recording, &mut recorder);
         runs.push(executed.run);
         error = executed.error;
         if error.is_some() {
             break;
         }
     }
+    let recorded = recording.finish();
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
-        true => arguments
-            .format
+        true => format
             .runs(&runs, width())
             .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
-    say_where(&runs, &recorder, arguments.quiet);
+    say_where(&runs, &recorder, quiet);
+    let recorded = record::say_what_came(recorded, quiet);
     if let Some(error) = error {
         return Err(error);
     }
-    if let Some(output) = trace {
+    let is_recorded = recorded?;
+    if let Some(output) = wanted.trace {
         explain::trace_again(output, &runs, &stop)?;
     }
     printed?;
-    Ok(match recorder.failure() {
-        Some(_) => FAILED,
-        None => DONE,
+    Ok(match recorder.failure().is_some() || !is_recorded {
+        true => FAILED,
+        false => DONE,
     })
 }
 
@@ -346,6 +383,9 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
 /// `diskperf show`.
 pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
+    if arguments.expected {
+        return expected(arguments);
+    }
     if arguments.series {
         let loaded = runs::load(store, name)?;
         let format = own_format(arguments.format, "the course of a run over time")?;
@@ -375,6 +415,23 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
             format => format.runs(&loaded, width())?.trim_end().to_owned(),
         })?;
     }
+    Ok(DONE)
+}
+
+/// What a disk does, beside what is expected of it.
+fn expected(arguments: &ShowArguments) -> Outcome {
+    let format = own_format(arguments.format, "what is expected of a drive")?;
+    let known = load_catalogue(arguments.catalogue.as_deref())?;
+    let name = arguments.name.as_str();
+    let drive = name.strip_prefix("drive/").unwrap_or(name);
+    let drive = drive.strip_prefix("bare-").unwrap_or(drive);
+    let stop = stop_on_signals()?;
+    let progress = MachinesProgress::new(false);
+    let found = diskperf_laboratory::expected::expected(&known, drive, &stop, &|done, of| {
+        progress.show(done, of);
+    })?;
+    drop(progress);
+    print(&report::expected(&found, format.into(), width()))?;
     Ok(DONE)
 }
 

@@ -5,12 +5,17 @@ use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableS
 use diskperf_laboratory::analysis::report::{csv_field, markdown_cell};
 use diskperf_laboratory::store::{DamagedRun, RunHeading};
 use diskperf_laboratory::timeline::units::format_utc;
-use diskperf_laboratory::timeline::{RunState, printable_line};
+use diskperf_laboratory::timeline::{RunState, printable, printable_line};
 use serde_json::{Value, json};
 
 /// A table is drawn in its columns up to so many times as wide as there is room:
 /// beyond that the cells of a row stand below each other.
 const MOST_SQUEEZED: usize = 2;
+
+/// As many lines of a cell are shown; tables of hundreds of rows are values too.
+const MOST_LINES: usize = 8;
+/// The column whose cells may have several lines: the numbers of a table of a drive.
+const TALL: &str = "value";
 
 /// Rows of text under a heading.
 pub(crate) struct Listing {
@@ -91,8 +96,7 @@ impl Listing {
             table.add_rows(self.rows.iter().map(|row| self.stacked(row)));
         } else {
             table.set_header(self.heading.clone());
-            let row = |row: &Vec<String>| row.iter().map(|cell| line(cell)).collect::<Vec<_>>();
-            table.add_rows(self.rows.iter().map(row));
+            table.add_rows(self.rows.iter().map(|row| self.cells(row)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -104,25 +108,35 @@ impl Listing {
         table.trim_fmt()
     }
 
-    /// Of the columns, each as wide as its widest cell.
-    fn width(&self) -> usize {
-        let widest = |column: usize| {
-            let cells = self
-                .rows
-                .iter()
-                .map(|row| line(&row[column]).chars().count());
-            cells.max().unwrap_or(0)
+    /// The cells of a row as they are shown.
+    fn cells(&self, row: &[String]) -> Vec<String> {
+        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL {
+            true => lines(cell),
+            false => line(cell),
         };
-        (0..self.heading.len()).map(widest).sum()
+        self.heading.iter().zip(row).map(cell).collect()
+    }
+
+    /// Of the columns, each as wide as its widest line.
+    fn width(&self) -> usize {
+        let mut widest = vec![0; self.heading.len()];
+        for row in &self.rows {
+            for (widest, cell) in widest.iter_mut().zip(self.cells(row)) {
+                let lines = cell.lines().map(|line| line.chars().count());
+                *widest = lines.fold(*widest, usize::max);
+            }
+        }
+        widest.iter().sum()
     }
 
     /// A row's name, and the other cells below each other.
     fn stacked(&self, row: &[String]) -> [String; 2] {
-        let others = self.heading.iter().zip(row).skip(1);
+        let cells = self.cells(row);
+        let others = self.heading.iter().zip(&cells).skip(1);
         let lines = others
             .filter(|(_, cell)| !cell.is_empty())
-            .map(|(name, cell)| format!("{name}: {}", line(cell)));
-        [line(&row[0]), lines.collect::<Vec<_>>().join("\n")]
+            .map(|(name, cell)| format!("{name}: {cell}"));
+        [cells[0].clone(), lines.collect::<Vec<_>>().join("\n")]
     }
 
     /// One object with every list under its name; what is a number is one.
@@ -176,6 +190,21 @@ fn line(cell: &str) -> String {
     printable_line(cell).into_owned()
 }
 
+/// A cell on its first lines.
+fn lines(cell: &str) -> String {
+    let all = printable(cell);
+    let count = all.lines().count();
+    let mut shown: Vec<&str> = all.lines().take(MOST_LINES).collect();
+    let more = format!(
+        "... {} more lines; --format json has all",
+        count - shown.len()
+    );
+    if count > shown.len() {
+        shown.push(&more);
+    }
+    shown.join("\n")
+}
+
 /// How far a run came, in a word.
 fn state(state: &RunState) -> &'static str {
     match state {
@@ -207,5 +236,26 @@ mod tests {
         );
         let wide = list.render(OutputFormat::Table, 150);
         assert!(wide.contains("path        value  source"), "{wide}");
+    }
+
+    #[test]
+    fn a_table_of_numbers_has_its_own_lines() {
+        let rows: Vec<String> = (0..20).map(|row| format!("  [{row}, 1.5],")).collect();
+        let list = Listing {
+            name: "parameters",
+            heading: vec!["path", "value", "source"],
+            rows: vec![vec![
+                "drive.seek_table".into(),
+                format!("[\n{}\n]", rows.join("\n")),
+                "two\nlines".into(),
+            ]],
+        };
+        let wide = list.render(OutputFormat::Table, 150);
+        assert!(!wide.contains("[0, 1.5],\\u000a"), "{wide}");
+        let row = wide.lines().find(|line| line.contains("[1, 1.5],"));
+        assert!(row.is_some_and(|row| !row.contains("[0, 1.5],")), "{wide}");
+        assert!(wide.contains("... 14 more lines"), "{wide}");
+        // A value has lines; what people wrote beside it has one.
+        assert!(wide.contains("two\\u000alines"), "{wide}");
     }
 }

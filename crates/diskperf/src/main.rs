@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-/// musl's allocator has one lock for all threads, and gives each large piece back to the
-/// system: models, which take and free megabytes, would wait for it.
-#[cfg(target_env = "musl")]
+/// Models take and free small pieces at every event and megabytes at every run. musl's
+/// allocator has one lock for all threads, and gives each large piece back to the system;
+/// glibc's takes longer for the small ones.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

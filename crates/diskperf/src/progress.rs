@@ -151,6 +151,7 @@ impl Observer for Progress {
             }
             Event::RunStarted(_)
             | Event::BlockLayer(_)
+            | Event::Recorded(_)
             | Event::StepFinished(_)
             | Event::RunFinished(_)
             | Event::Note(_)
@@ -316,6 +317,49 @@ impl Drop for BytesProgress {
             done.store(true, Ordering::Relaxed);
             // It has nothing to say.
             let _ = mover.join();
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// How long something has lasted, and what came of it, where standard error is a terminal.
+pub(crate) struct TimeProgress {
+    bar: Option<ProgressBar>,
+}
+
+impl TimeProgress {
+    /// Of something that lasts so long, or until it is ended.
+    pub(crate) fn new(quiet: bool, lasts: Option<Duration>) -> Self {
+        if quiet || !std::io::stderr().is_terminal() {
+            return Self { bar: None };
+        }
+        let template = match lasts {
+            Some(_) => "{bar:30} {msg}",
+            None => "{spinner} {msg}",
+        };
+        let style = ProgressStyle::with_template(template).expect("a template");
+        let all_ms = lasts.map_or(0, |lasts| lasts.as_millis() as u64);
+        let bar = Some(ProgressBar::new(all_ms).with_style(style));
+        Self { bar }
+    }
+
+    /// So many requests so far, and so many events that were lost.
+    pub(crate) fn show(&self, requests: u64, lost: u64) {
+        let Some(bar) = &self.bar else { return };
+        let elapsed = bar.elapsed();
+        bar.set_position(elapsed.as_millis() as u64);
+        let lost = match lost {
+            0 => String::new(),
+            lost => format!(", {lost} events lost"),
+        };
+        let s = elapsed.as_secs();
+        bar.set_message(format!("{s} s, {requests} requests{lost}; Ctrl-C ends it"));
+    }
+}
+
+impl Drop for TimeProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

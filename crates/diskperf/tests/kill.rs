@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 use support::leftovers::{Disk, Leftovers};
-use support::machine::can_run;
+use support::machine::{LoopDevice, Needs, can_run, instances_of};
 use support::{MOUNTS, Random, User, entries, words};
 
 /// Kills, unless the environment's DISKPERF_KILLS says how many.
@@ -292,4 +292,66 @@ fn a_killed_search_goes_on_where_it_was() {
     user.run(&words(&table))
         .expect(0, &[])
         .shows(&["512 of 512 points from the store"]);
+}
+
+/// Requests that a disk has completed.
+fn completed(disk: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/sys/block/{disk}/stat")).expect("counters");
+    let mut counters = text.split_whitespace().map(|one| one.parse::<u64>());
+    let mut at = |place| counters.nth(place).and_then(Result::ok).expect("a counter");
+    // Those that read, and four further on those that write.
+    at(0) + at(3)
+}
+
+/// What a killed recorder had until a second before is in its file.
+#[test]
+fn a_killed_recording_has_all_but_its_last_second() {
+    let test = "a_killed_recording_has_all_but_its_last_second";
+    if !can_run(test, &[Needs::BlockEvents, Needs::LoopDevices]) {
+        return;
+    }
+    const SECOND: Duration = Duration::from_secs(1);
+    let home = User::new();
+    let disk = LoopDevice::blank(home.scratch(), 64);
+    let (name, path) = (disk.name(), disk.text());
+    let line = format!(
+        "run random --on {path} --destroy-data-on {path} --direct --quiet --set program.write_share=0.5 --set program.depth=4 --set program.duration_ms=3600000"
+    );
+    let load = home.start(&words(&line));
+    let mut random = Random::new(test);
+    let mut some = 0;
+    // Each takes a second and more.
+    let kills = match kills() {
+        100.. => 100,
+        few => few.div_ceil(5),
+    };
+    for kill in 0..kills {
+        let user = User::new();
+        let file = user.file("t");
+        let mut process = user.start(&words(&format!("record {path} -o t --quiet")));
+        let number = process.pid().as_raw_nonzero().get();
+        process.wait_until(|| file.metadata().is_ok_and(|status| status.len() > 16));
+        let before = completed(&name);
+        thread::sleep(random.up_to(SECOND));
+        // What is done now is more than a second old when it is killed.
+        let done = completed(&name) - before;
+        thread::sleep(SECOND);
+        process.signal(Signal::KILL);
+        let outcome = process.finish();
+        assert_eq!(outcome.code, None, "{outcome:?}");
+        let found = user
+            .run(&words("trace t --partial --format json --quiet"))
+            .expect(0, &[])
+            .json();
+        let requests = found["summary"]["requests"].as_u64().expect("requests");
+        assert!(requests >= done, "kill {kill}: {requests} of {done}");
+        assert_eq!(found["notices"]["is_cut"], true, "kill {kill}");
+        user.run(&words("trace t")).expect(2, &["--partial"]);
+        user.run(&["clean"]).expect(0, &[]);
+        assert_eq!(instances_of(number), [""; 0], "kill {kill}");
+        some += done;
+    }
+    drop(load);
+    eprintln!("{kills} kills of recorders, {some} requests before their last seconds");
+    assert!(some > 0, "nothing was asked of the disk");
 }

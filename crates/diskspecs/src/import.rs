@@ -63,6 +63,10 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     let document = text::parse(files, &path, content)?;
     let findings = Findings::default();
     let drives = drives(&document, files, &findings);
+    for place in &document.commented {
+        let key = text::excerpt(place.written());
+        findings.without_effect(key, place, "it stands in a comment");
+    }
     let (mut warnings, without_effect) = findings.finish()?;
     warnings.extend(document.warnings);
     if drives.is_empty() {

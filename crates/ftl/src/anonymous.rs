@@ -68,8 +68,11 @@ impl Ftl {
         self.anonymous.as_ref().map_or(0, |it| it.total)
     }
 
-    /// Whether a unit is mapped, but has no place until it is located.
-    pub(crate) fn is_untouched(&self, logical: u32) -> bool {
+    /// Whether a unit is mapped, but has no place until it is [located](Self::locate).
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn is_untouched(&self, logical: u32) -> bool {
         (self.anonymous.as_ref())
             .is_some_and(|it| logical < it.filled && self.map[logical as usize] == 0)
     }

@@ -1,5 +1,6 @@
 //! The cache of one bit a cell: what room it has, and folding it into the rest.
 
+use crate::frontier::Writer;
 use crate::ftl::{Ftl, State};
 use crate::traffic::Cause;
 
@@ -7,6 +8,26 @@ impl Ftl {
     /// Whether a superblock is programmed with one bit a cell.
     pub fn is_cache(&self, superblock: u32) -> bool {
         self.superblocks[superblock as usize].cached
+    }
+
+    /// Where the next unit goes that the host writes to `stream`: into the cache, if there is
+    /// one that has room.
+    pub fn next_writer(&self, stream: u32) -> Writer {
+        match self.features.cache {
+            Some(_) if self.cache_takes() => Writer::Cache,
+            Some(_) | None => Writer::Host(stream),
+        }
+    }
+
+    fn cache_takes(&self) -> bool {
+        let has_open = self.frontiers[self.cache_frontier()].is_some();
+        has_open || !self.fixed_free.is_empty() || self.may_join()
+    }
+
+    /// Whether another superblock may join the cache.
+    fn may_join(&self) -> bool {
+        let scarce = self.free_superblocks() <= self.specification.soft_free;
+        !scarce && self.dynamic < self.dynamic_limit()
     }
 
     /// Units that the cache can hold with what is mapped now, folded empty before.
@@ -46,8 +67,7 @@ impl Ftl {
         let superblock = match self.fixed_free.pop_first() {
             Some((_, fixed)) => fixed,
             None => {
-                let scarce = self.free_superblocks() <= self.specification.soft_free;
-                if scarce || self.dynamic >= self.dynamic_limit() {
+                if !self.may_join() {
                     return None;
                 }
                 self.dynamic += 1;

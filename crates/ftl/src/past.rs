@@ -74,6 +74,8 @@ impl Ftl {
                 _ => {}
             }
         }
+        // Its last program was programmed, however full.
+        ftl.leave_begun();
         // The past is not part of what is counted.
         ftl.traffic = Traffic::default();
         ftl.settle();

@@ -303,7 +303,7 @@ impl Ftl {
     }
 
     /// No frontier goes on in a program unit that was begun.
-    fn leave_begun(&mut self) {
+    pub(crate) fn leave_begun(&mut self) {
         for frontier in 0..self.frontiers.len() {
             self.pad_frontier(frontier);
         }

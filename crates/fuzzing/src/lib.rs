@@ -9,6 +9,7 @@
 mod block_traces;
 mod catalogue;
 mod diskspecs;
+mod event_pages;
 mod job_file;
 mod kernel_text;
 mod runs;
@@ -38,7 +39,7 @@ impl Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -46,6 +47,7 @@ pub const TARGETS: [Target; 13] = [
     runs::STORE_FILE,
     runs::STORE_ROW,
     kernel_text::EVENT_LINES,
+    event_pages::EVENT_PAGES,
     kernel_text::MOUNTS,
     sizes::FRESH,
     job_file::JOB_FILE,

@@ -6,7 +6,7 @@ use crate::error::LaboratoryError;
 use crate::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
 use crate::model::bench::Bench as ModelRig;
 use crate::model::run::{self as model, stand, usage};
-use crate::observer::{Event, Observer};
+use crate::observer::{Event, Observer, Recorded};
 use crate::overhead;
 use crate::pilot::Sizes;
 use crate::plan::{HostPlan, ModelPlan, Plan, step_title, titles};
@@ -145,6 +145,11 @@ impl<'a> Execution<'a> {
         self.begin();
         for computer in &plan.computers {
             let rig = ModelRig::build(&computer.specification, usage(plan, stop))?;
+            if plan.record {
+                let source = rig.source();
+                let from = Recorded::From(Ok(&source));
+                self.observer.event(Event::Recorded(from));
+            }
             self.steps(&rig, &stand(plan, computer), |job, _| Ok(plan.size(job)))?;
             rig.check()?;
         }
@@ -316,6 +321,7 @@ impl Execution<'_> {
             stop,
             opened: drives.all(),
             block_events: None,
+            traffic: None,
             before: None,
             watch: OnceLock::new(),
         };

@@ -48,6 +48,8 @@ pub struct ImportedDrive {
     pub fitted_system: Option<String>,
     /// The file that it is from.
     pub file: String,
+    /// A trace that lies beside the file and was not asked for: it may be of this drive.
+    pub trace_beside: Option<String>,
     /// What hosts see of it.
     pub capacity_bytes: u64,
     /// Zones; of a layout that has none, runs of neighbouring sectors.
@@ -122,6 +124,11 @@ fn import_file(
         })
         .collect();
     let several = found.drives.len() > 1;
+    // A trace is of one drive.
+    let trace_beside = match trace.is_some() || several {
+        true => None,
+        false => trace_beside(file),
+    };
     let mut drives = Vec::new();
     for (number, drive) in found.drives.iter().enumerate() {
         let stem = match several {
@@ -133,6 +140,7 @@ fn import_file(
         };
         let imported = import_drive((drive, &stem, &name), trace, target).map_err(request)?;
         drives.push(ImportedDrive {
+            trace_beside: trace_beside.clone(),
             warnings: warnings.clone(),
             without_effect: without_effect.clone(),
             ..imported
@@ -172,6 +180,7 @@ fn import_drive(
         system,
         fitted_system,
         file: file.to_owned(),
+        trace_beside: None,
         capacity_bytes: drive.model.layout.blocks() * geometry::BLOCK_BYTES,
         zones,
         is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
@@ -180,6 +189,12 @@ fn import_drive(
         without_effect: Vec::new(),
         differs,
     })
+}
+
+/// `NAME.trace` beside `NAME.parv`, `NAME.diskspecs` or `NAME.model`, if there is one.
+fn trace_beside(file: &Path) -> Option<String> {
+    let trace = file.with_extension("trace");
+    trace.is_file().then(|| trace.display().to_string())
 }
 
 fn described(drive: &Drive, file: &str) -> String {

@@ -44,7 +44,9 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
         Workload::JobFile(text) => text.clone(),
         Workload::Named(name) if is_text(name) => of_text("job", name)?,
         Workload::Named(name) if is_named(name) => of_text(name, &read(name)?)?,
-        Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => return Ok(None),
+        Workload::Usual | Workload::Named(_) | Workload::Steps { .. } | Workload::Replay(_) => {
+            return Ok(None);
+        }
     };
     Ok(Some(Experiment {
         targets: match experiment.targets.is_empty() {

@@ -1,6 +1,8 @@
 //! What happens during a run, for whoever shows progress.
 
-use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Setting};
+use diskperf_timeline::{
+    BlockTrace, DeviceEvent, Nanoseconds, ProgramResult, Repetition, Run, Setting,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub enum Event<'a> {
     },
     /// What the block layer did in the repetition that is about to end.
     BlockLayer(BlockTrace),
+    /// What storage was asked for, where that is recorded.
+    Recorded(Recorded<'a>),
     /// A repetition ended: of each program that ran at the same time.
     RepetitionFinished(&'a [Repetition]),
     /// A block of an A/B measurement ended.
@@ -65,6 +69,30 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// A run ended, well or not.
     RunFinished(&'a Run),
+}
+
+/// What is recorded of what storage is asked for. Requests of no timed part are told too:
+/// they may have been issued in one before.
+pub enum Recorded<'a> {
+    /// From now on these devices are told of, by one clock; or why none can be.
+    From(Result<&'a Source, &'a str>),
+    /// The source has these devices, each by another name: those that it had, and more.
+    Devices(&'a [String]),
+    /// A timed part begins.
+    Begins(Nanoseconds),
+    /// Requests were issued, or completed.
+    Events(&'a [DeviceEvent]),
+    /// The timed part has ended.
+    Ends(Nanoseconds),
+}
+
+/// Where what is recorded comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The devices' names, each another, by number.
+    pub devices: Vec<String>,
+    /// What their requests are, as a reader of the trace must know it.
+    pub what: String,
 }
 
 /// Whoever is told.

@@ -102,6 +102,34 @@ impl Output {
         }
     }
 
+    /// Makes a file that is written as things happen, under its name from the start; one
+    /// that is there is replaced if `force`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or one is there that is to stay.
+    pub fn begin(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
+        match self {
+            Self::Standard => Ok(Box::new(Pieces)),
+            Self::File(file) => Ok(Box::new(file.begin(force)?)),
+        }
+    }
+
+    /// Makes sure that no file is there, unless `force`.
+    ///
+    /// # Errors
+    ///
+    /// One is there.
+    pub fn new_unless(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
+        match &self {
+            Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
+                path: path.to_owned(),
+                reason: "it exists, and a recording that was made is not made again: name another file, or replace it with --force".to_owned(),
+            }),
+            _ => Ok(self),
+        }
+    }
+
     /// Writes all of it, or leaves a file as it was.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod describe;
 pub mod host;
 mod job_file;
 pub mod model;
+mod replay;
 mod workload;
 
 use crate::error::LaboratoryError;
@@ -39,7 +40,10 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
     }
-    let read = read_named(experiment)?;
+    let read = match replay::planned(experiment)? {
+        Some(planned) => Some(planned),
+        None => read_named(experiment)?,
+    };
     let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
@@ -116,6 +120,15 @@ impl Plan {
             Plan::Host(plan) => !plan.fresh.is_empty(),
             Plan::Model(_) => false,
         }
+    }
+
+    /// The same, with what storage is asked for told, to be recorded.
+    pub fn recorded(mut self) -> Self {
+        match &mut self {
+            Plan::Host(plan) => plan.record = true,
+            Plan::Model(plan) => plan.record = true,
+        }
+        self
     }
 
     /// Its programs.

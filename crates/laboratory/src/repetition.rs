@@ -10,6 +10,7 @@ use crate::plan::HostPlan;
 use crate::preparation::Preparation;
 use crate::rig::{Rig, Stand};
 use crate::target::Target;
+use crate::traffic::Traffic;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
@@ -23,7 +24,7 @@ use std::convert::Infallible;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
 
 /// The targets of a run on real storage, as one experiment uses them; another may use
@@ -38,6 +39,8 @@ pub(crate) struct HostRig<'a> {
     pub(crate) opened: &'a [Drive],
     /// Where what the block layer does is recorded.
     pub(crate) block_events: Option<BlockEvents>,
+    /// What tells what storage is asked for.
+    pub(crate) traffic: Option<Mutex<Traffic>>,
     /// What is to be done before each repetition.
     pub(crate) before: Option<Preparation<'a>>,
     /// Sees what else the machine does. What it compares with is noted when the first
@@ -50,14 +53,18 @@ impl HostRig<'_> {
     /// Listens to the disks of the drives, where the plan has it and the system lets
     /// it; where not, says why.
     pub(crate) fn listen(&mut self, observer: &mut dyn Observer) {
-        if !self.plan.block_events {
-            return;
-        }
         let mut disks: Vec<BlockDevice> = Vec::new();
         for disk in self.opened.iter().flat_map(Drive::queues) {
             if !disks.contains(disk) {
                 disks.push(disk.clone());
             }
+        }
+        if self.plan.record {
+            let traffic = Traffic::of(&disks, &self.plan.suite, observer);
+            self.traffic = traffic.map(Mutex::new);
+        }
+        if !self.plan.block_events {
+            return;
         }
         match BlockEvents::of(&disks) {
             Ok(events) => self.block_events = Some(events),
@@ -70,6 +77,11 @@ impl HostRig<'_> {
     /// Stops listening. What could not be removed is put into `left`.
     pub(crate) fn close(self, left: &mut Vec<String>) {
         if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
+            left.push(format!("{error}; `diskperf clean` removes it"));
+        }
+        let traffic = self.traffic.map(|traffic| traffic.into_inner());
+        let traffic = traffic.map(|traffic| traffic.unwrap_or_else(PoisonError::into_inner));
+        if let Some(Err(error)) = traffic.map(Traffic::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
     }
@@ -177,9 +189,10 @@ impl HostRig<'_> {
             }
             drop(present);
             let before = self.meet(&rendezvous, (&meters, watch), observer);
-            let stopped = answer_until_all_left(&leaving);
+            let stopped = self.answer_until_all_left(&leaving, observer);
             let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
             let after = watch.read();
+            self.traffic(|traffic| traffic.end(observer));
             if let Some(error) = refused {
                 let why = why_not_started(&error);
                 return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
@@ -262,6 +275,7 @@ impl HostRig<'_> {
             read_ahead: self.plan.read_ahead,
             ..Ports::default()
         };
+        self.traffic(|traffic| ports.ring_log = traffic.ring_log());
         for drive in self.opened {
             drive.plug_into(&mut ports)?;
         }
@@ -324,9 +338,39 @@ impl HostRig<'_> {
                 if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
                     observer.event(Event::Note(&error.to_string()));
                 }
+                self.traffic(|traffic| traffic.begin(observer));
             }
         }
         before
+    }
+}
+
+/// While workers work.
+impl HostRig<'_> {
+    /// Answers the roll until no worker is left, and tells what storage is asked for; how
+    /// long this process was stopped.
+    fn answer_until_all_left(
+        &self,
+        leaving: &Receiver<Infallible>,
+        observer: &mut dyn Observer,
+    ) -> Nanoseconds {
+        let mut roll = Roll::begin();
+        while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
+            roll.answer();
+            self.traffic(|traffic| {
+                if traffic.poll(observer) {
+                    roll.resume();
+                }
+            });
+        }
+        roll.end()
+    }
+
+    /// Does something with what tells what storage is asked for, if that is told.
+    fn traffic(&self, mut with: impl FnMut(&mut Traffic)) {
+        if let Some(traffic) = &self.traffic {
+            with(&mut traffic.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 }
 
@@ -335,15 +379,6 @@ impl HostRig<'_> {
 struct Before {
     devices: Vec<Option<Counters>>,
     machine: interference::Counters,
-}
-
-/// Answers the roll until no worker is left; how long this process was stopped.
-fn answer_until_all_left(leaving: &Receiver<Infallible>) -> Nanoseconds {
-    let mut roll = Roll::begin();
-    while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
-        roll.answer();
-    }
-    roll.end()
 }
 
 /// For each worker its end of its drive's pipe, if the program has one.

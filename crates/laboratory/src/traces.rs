@@ -1,5 +1,8 @@
 //! Block traces: what is in one, and one in another form.
 
+pub(crate) mod course;
+pub(crate) mod facts;
+
 use crate::error::LaboratoryError;
 use crate::output::Output;
 use diskperf_analysis::trace::Trace;
@@ -22,6 +25,8 @@ pub struct Asked {
     /// Only what was issued from the first moment on and before the second, in nanoseconds
     /// from the beginning.
     pub window_ns: Option<(u64, u64)>,
+    /// Only what was issued in the part of this number, from 1, of a trace that has parts.
+    pub part: Option<usize>,
     /// Only what a device of this name was asked.
     pub device: Option<String>,
     /// Addresses are scaled to so many bytes, from as many as the trace has.
@@ -66,13 +71,18 @@ struct Opened {
     reader: Reader,
     transform: Transform,
     device: Option<String>,
+    part: Option<usize>,
 }
 
 impl Opened {
     fn new(asked: &Asked, far: &Far, stop: &Arc<AtomicBool>) -> Result<Self, LaboratoryError> {
         let files = asked.files.iter().map(|path| open(path, far, stop));
         let files: Result<Vec<_>, LaboratoryError> = files.collect();
-        let reader = Reader::open_all(files?, &asked.options).map_err(LaboratoryError::request)?;
+        Self::of(asked, files?)
+    }
+
+    fn of(asked: &Asked, files: Vec<Named>) -> Result<Self, LaboratoryError> {
+        let reader = Reader::open_all(files, &asked.options).map_err(LaboratoryError::request)?;
         Ok(Self {
             reader,
             transform: Transform {
@@ -81,6 +91,7 @@ impl Opened {
                 scale: None,
             },
             device: asked.device.clone(),
+            part: asked.part,
         })
     }
 
@@ -95,6 +106,11 @@ impl Opened {
                 true => LaboratoryError::Interrupted,
                 false => LaboratoryError::request(error),
             })?;
+            if let Some(part) = self.part
+                && self.reader.part_of(&record).map(|number| number + 1) != Some(part)
+            {
+                continue;
+            }
             if let Some(name) = &self.device {
                 let number = self.reader.devices().iter().position(|known| known == name);
                 self.transform.device = Some(DeviceIndex(number.map_or(u32::MAX, |of| of as u32)));
@@ -104,11 +120,31 @@ impl Opened {
                 tell(&record, self.reader.devices())?;
             }
         }
+        if let Some(part) = self.part {
+            self.check_part(part)?;
+        }
         match &self.device {
             Some(name) if !self.reader.devices().contains(name) => {
                 Err(no_device(name, &self.reader))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl Opened {
+    /// Of a trace that was read.
+    fn check_part(&self, part: usize) -> Result<(), LaboratoryError> {
+        let parts = self.reader.parts().len();
+        match part {
+            _ if parts == 0 => Err(LaboratoryError::Request(format!(
+                "--part {part}: a trace of the form {} has no parts; --window takes a time of it",
+                self.reader.form()
+            ))),
+            part if (1..=parts).contains(&part) => Ok(()),
+            part => Err(LaboratoryError::Request(format!(
+                "--part {part}: the trace has the parts 1 to {parts}"
+            ))),
         }
     }
 }
@@ -186,6 +222,8 @@ pub fn summarize(
             .collect(),
         form: reader.form().name(),
         part: part(asked),
+        about: reader.about().to_vec(),
+        parts: reader.parts(),
         notices: reader.notices(),
         summary: summarizer.finish(reader.devices()),
     })
@@ -198,7 +236,8 @@ fn part(asked: &Asked) -> Option<String> {
         .window_ns
         .map(|(from, to)| format!("from {} to {} s", seconds(from), seconds(to)));
     let device = asked.device.as_ref().map(|name| format!("device {name}"));
-    let parts: Vec<String> = window.into_iter().chain(device).collect();
+    let part = asked.part.map(|part| format!("part {part}"));
+    let parts: Vec<String> = part.into_iter().chain(window).chain(device).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -11,9 +11,9 @@ use diskperf_laboratory::timeline::printable::is_instruction;
 use diskperf_laboratory::timeline::units::PAST_CALENDAR_MS;
 use diskperf_laboratory::timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Environment, Filesystem,
-    Histogram, Interference, Interleaved, Ledger, LoadMeasure, Nanoseconds, OperationMeasure,
-    Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run, RunState, SeriesPoint,
-    Stage, Statistic, WorkerMeasure, World,
+    FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure, MediaCache,
+    Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency,
+    Run, RunState, SeriesPoint, Stage, Statistic, WorkerMeasure, World,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -170,6 +170,25 @@ prop_compose! {
                 hits: whole,
                 sectors: whole,
                 sectors_held: 0,
+            }],
+            media_caches: vec![MediaCache {
+                drive: u32::MAX,
+                used_bytes: whole,
+                room_bytes: whole,
+                extents: whole,
+                most_extents: whole,
+                cached_bytes: whole,
+                streamed_bytes: 0,
+                cleaned_bytes: whole,
+                bands_cleaned: whole,
+                cleaning: Nanoseconds(whole),
+            }],
+            flash: vec![FlashTraffic {
+                drive: u32::MAX,
+                host_units: 1,
+                collection_units: whole,
+                erases: whole,
+                ..FlashTraffic::default()
             }],
             block: Some(Block {
                 number: u32::MAX,

@@ -204,12 +204,16 @@ fn parameters_of(stage: Stage) -> Option<&'static str> {
             Some("drive.spindle_rpm, drive.interleave")
         }
         Stage::Cleaning => Some("drive.band_bytes"),
+        Stage::FlashRead | Stage::ReadRetry => Some("drive.read_ns"),
+        Stage::FlashProgram | Stage::BufferFull | Stage::Journal => Some("drive.program_us"),
+        Stage::FlashErase | Stage::Collection => Some("drive.spare_share"),
+        Stage::DieWait(_) => Some("drive.dies_per_channel"),
+        Stage::ChannelTransfer => Some("drive.channel_bytes_per_s"),
+        Stage::Decode => Some("drive.decode_us"),
         Stage::CpuWait
         | Stage::BufferWait
         | Stage::DriverQueue
-        | Stage::FlashRead
-        | Stage::FlashProgram
-        | Stage::FlashErase
+        | Stage::MapMiss
         | Stage::Think
         | Stage::Device
         | Stage::Unattributed => None,

@@ -9,6 +9,7 @@ pub mod device;
 pub mod disk;
 pub mod drives;
 pub mod fixed;
+pub mod flash;
 pub(crate) mod marking;
 pub mod mechanism;
 mod request;

@@ -26,6 +26,7 @@ pub mod pipe;
 pub mod process;
 pub(crate) mod raw;
 pub(crate) mod read_write;
+mod recording;
 mod rename;
 pub mod rendezvous;
 pub mod ring;

@@ -5,10 +5,13 @@ use crate::event::Event;
 use crate::hardware::bus::Bus;
 use crate::hardware::cache::CacheStatistics;
 use crate::hardware::device::Device;
+use crate::hardware::disk::device::MediaCacheState;
 use crate::hardware::disk::device::{Disk, DiskSpecification};
 use crate::hardware::disk::spindle::{Spindle, Turn};
 use crate::hardware::drives::{Drive, Drives};
 use crate::hardware::fixed::Fixed;
+use crate::hardware::flash::device::Flash;
+use crate::hardware::flash::specification::FlashSpecification;
 use crate::hardware::mechanism::{Angle, Busy, Mechanism};
 use crate::hardware::{Hardware, Requests};
 use crate::kernel::buffers::{Buffers, CLICK};
@@ -32,6 +35,7 @@ use crate::standstill::Standstill;
 use crate::what_if::WhatIf;
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
+use diskperf_timeline::{DeviceEvent, FlashTraffic};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -57,6 +61,8 @@ pub struct Circumstances {
     pub tie_break: TieBreak,
     /// Whether what happens is recorded, for [`Machine::take_trace`].
     pub trace: bool,
+    /// Whether what drives are asked for is recorded, for [`Machine::take_events`].
+    pub record: bool,
     /// What is supposed of it that its catalogue does not have.
     pub what_if: WhatIf,
     /// What it may take.
@@ -87,6 +93,7 @@ impl Default for Circumstances {
             speed_difference: 0.0,
             tie_break: TieBreak::Insertion,
             trace: false,
+            record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
         }
@@ -230,6 +237,12 @@ impl Machine {
         self.kernel.computer().take_trace()
     }
 
+    /// What drives were asked for, and what of it completed, since the start or since this
+    /// was asked last, in the order of time; nothing unless it is recorded.
+    pub fn take_events(&self) -> Vec<DeviceEvent> {
+        self.kernel.computer().take_events()
+    }
+
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         self.kernel.computer().statistics.borrow().clone()
@@ -251,6 +264,16 @@ impl Machine {
             .collect()
     }
 
+    /// What the drives with shingled tracks did with their media caches, by the number of
+    /// the drive.
+    pub fn media_caches(&self) -> Vec<(usize, MediaCacheState)> {
+        let hardware = self.kernel.computer().hardware.borrow();
+        let numbered = hardware.drives.iter().enumerate();
+        numbered
+            .filter_map(|(number, drive)| Some((number, drive.media_cache()?)))
+            .collect()
+    }
+
     /// What each drive has done.
     pub fn drives_busy(&self) -> Vec<Busy> {
         let hardware = self.kernel.computer().hardware.borrow();
@@ -266,6 +289,16 @@ impl Machine {
     /// How much of that the driver's routines took, at full speed.
     pub fn driver_busy(&self) -> Time {
         self.kernel.computer().cpu.driver_time()
+    }
+
+    /// What flash drives have programmed so far.
+    pub fn flash(&self) -> Vec<FlashTraffic> {
+        let drives = &self.kernel.computer().hardware.borrow().drives;
+        let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
+            Drive::Device(Device::Flash(flash)) => Some(flash.counted(number as u32)),
+            Drive::Device(Device::Disk(_) | Device::Fixed(_)) | Drive::Mechanism(_) => None,
+        };
+        drives.iter().enumerate().filter_map(traffic).collect()
     }
 
     /// Checks a drive's file system as fsck does; its files, if it is sound, that
@@ -433,6 +466,7 @@ fn computer(
         serial: Serial::new(specification.kernel.serial),
         statistics: RefCell::new(Statistics::new(specification.drives.len())),
         tracing: circumstances.trace.then(RefCell::default),
+        recording: circumstances.record.then(RefCell::default),
         halted: RefCell::default(),
     }
 }
@@ -504,6 +538,11 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
                 let disk = disk(of, (number, circumstances));
                 drives.add_device(Device::Disk(Box::new(disk)));
             }
+            DeviceSpecification::Flash(of) => {
+                let flash = flash(of, (number, &streams));
+                let flash = flash.supposing(circumstances.what_if);
+                drives.add_device(Device::Flash(Box::new(flash)));
+            }
         }
     }
     drives
@@ -529,6 +568,14 @@ fn disk(of: &DiskSpecification, (number, circumstances): (usize, Circumstances))
         disk.set_spindle(Spindle::new(period_ns, phase));
     }
     disk
+}
+
+/// The flash drive of this number.
+fn flash(of: &FlashSpecification, (number, streams): (usize, &Streams)) -> Flash {
+    let mut past = streams.stream(&format!("drive.{number}.past"));
+    let retries = streams.stream(&format!("drive.{number}.retries"));
+    let seed = past.below(1 << 32);
+    Flash::new(of, (seed, retries)).expect("the specification was checked")
 }
 
 /// Of each drive, the place of its driver.

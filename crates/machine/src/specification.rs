@@ -3,6 +3,7 @@
 mod disk;
 mod drive;
 mod fixed;
+mod flash;
 mod kernel;
 mod memory;
 mod minix;

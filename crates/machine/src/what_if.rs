@@ -21,4 +21,7 @@ pub struct WhatIf {
     /// for memory, and a drive that finds its sector while another transfers is
     /// noticed.
     pub deadlines_met: bool,
+    /// A flash drive collects and folds in no time, beside its dies. What it programs for
+    /// the host is where it would be.
+    pub no_collection: bool,
 }

@@ -5,7 +5,9 @@ use crate::run::Run;
 use diskperf_laboratory::ab::{like, repeated};
 use diskperf_laboratory::model::settings;
 use diskperf_laboratory::timeline::units::parse_size;
-use diskperf_laboratory::timeline::{CacheMode, SteadyRule};
+use diskperf_laboratory::timeline::{
+    CacheMode, ReplayAddresses, ReplayPace, SteadyRule, TraceReading, TraceReplay,
+};
 use diskperf_laboratory::{Experiment, SizeChoice, Workload};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -49,9 +51,72 @@ pub(crate) struct Options {
     #[pyo3(default)]
     label: Option<String>,
     no_budget: bool,
+    /// A trace that is replayed, in place of a suite or a program.
+    #[pyo3(default)]
+    replay: Option<AskedReplay>,
     /// A run that it is to be like.
     #[pyo3(default)]
     like: Option<Py<Run>>,
+}
+
+/// A replay, as `python/diskperf/_replay.py` gathers it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct AskedReplay {
+    files: Vec<PathBuf>,
+    form: Option<String>,
+    columns: Option<String>,
+    time_unit: Option<String>,
+    partial: bool,
+    window_s: Option<(f64, f64)>,
+    device: Option<String>,
+    speed: Option<f64>,
+    depth: Option<u32>,
+    think: bool,
+    slots: Option<u32>,
+    scale_addresses: bool,
+    scale_to: Option<Size>,
+}
+
+impl AskedReplay {
+    /// # Errors
+    ///
+    /// A size of addresses that is none.
+    fn workload(self, py: Python<'_>) -> PyResult<Workload> {
+        let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
+        Ok(Workload::Replay(Box::new(TraceReplay {
+            files: self.files,
+            reading: TraceReading {
+                form: self.form,
+                columns: self.columns,
+                time_unit: self.time_unit,
+                partial: self.partial,
+                window_ns: self.window_s.map(|(from, to)| (ns(from), ns(to))),
+                device: self.device,
+            },
+            pace: match (self.depth, self.think) {
+                (Some(depth), _) => ReplayPace::Closed { depth },
+                (None, true) => ReplayPace::Dependent,
+                (None, false) => ReplayPace::Open {
+                    speed: self.speed.unwrap_or(1.0),
+                },
+            },
+            slots: self.slots,
+            addresses: match (self.scale_addresses, self.scale_to) {
+                (false, _) => ReplayAddresses::Kept,
+                (true, None) => ReplayAddresses::ScaledToTarget,
+                (true, Some(Size::Bytes(bytes))) => ReplayAddresses::Scaled(bytes),
+                (true, Some(Size::Text(text))) => {
+                    let bytes = parse_size(&text);
+                    ReplayAddresses::Scaled(bytes.map_err(|error| {
+                        request_error(py, format!("scale_addresses={text:?}: {error}"))
+                    })?)
+                }
+            },
+            held: None,
+            protocol: None,
+        })))
+    }
 }
 
 /// Bytes, as a number or as the command line has them: `8M`, `auto`.
@@ -70,7 +135,10 @@ impl Options {
     pub(crate) fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         let settings = settings(&self.settings).map_err(|error| exception(py, &error))?;
         let asked = Experiment {
-            workload: Workload::of(self.what),
+            workload: match self.replay {
+                Some(replay) => replay.workload(py)?,
+                None => Workload::of(self.what),
+            },
             targets: self.targets,
             drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
             catalogue: self.catalogue,

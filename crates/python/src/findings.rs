@@ -3,15 +3,20 @@
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
 use diskperf_laboratory::analysis::disk_queue::DiskQueue;
+use diskperf_laboratory::analysis::expected::ExpectedFigures;
 use diskperf_laboratory::analysis::real_drives::RealDrives;
+use diskperf_laboratory::analysis::recorded::Observed;
 use diskperf_laboratory::analysis::report::{self, Format};
 use diskperf_laboratory::analysis::trace::Trace;
 use diskperf_laboratory::disk_queue::{self, Asked as AskedOfQueue};
+use diskperf_laboratory::expected;
 use diskperf_laboratory::model::{load_catalogue, settings};
+use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
 use diskperf_laboratory::reproduce::real_drives;
 use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, summarize};
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What was found.
 #[pyclass(frozen, module = "diskperf._native")]
@@ -21,6 +26,8 @@ enum Found {
     Trace(Box<Trace>),
     Queue(DiskQueue),
     Drives(RealDrives),
+    Expected(ExpectedFigures),
+    Recorded(Box<Observed>),
 }
 
 impl Finding {
@@ -29,6 +36,8 @@ impl Finding {
             Found::Trace(of) => report::trace(of, format, width),
             Found::Queue(of) => report::disk_queue(of, format, width),
             Found::Drives(of) => report::real_drives(of, format, width),
+            Found::Expected(of) => report::expected(of, format, width),
+            Found::Recorded(of) => report::recorded(of, format, width),
         }
     }
 }
@@ -56,6 +65,7 @@ pub(crate) struct AskedTrace {
     time_unit: Option<String>,
     partial: bool,
     window_s: Option<(f64, f64)>,
+    part: Option<usize>,
     device: Option<String>,
 }
 
@@ -85,12 +95,33 @@ pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
             partial: asked.partial,
         },
         window_ns: asked.window_s.map(|(from, to)| (ns(from), ns(to))),
+        part: asked.part,
         device: asked.device,
         scale_to_bytes: None,
     };
     let found = interruptible(py, |stop| summarize(&asked, &Far::default(), stop))?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Trace(Box::new(found))))
+}
+
+/// Records what a disk is asked by whoever.
+#[pyfunction]
+pub(crate) fn record(
+    py: Python<'_>,
+    target: PathBuf,
+    output: PathBuf,
+    seconds: Option<f64>,
+    force: bool,
+) -> PyResult<Finding> {
+    let lasts = seconds.map(Duration::try_from_secs_f64).transpose();
+    let lasts = lasts.map_err(|error| request_error(py, format!("seconds: {error}")))?;
+    let asked = AskedOfDisk { target, lasts };
+    let came = interruptible(py, |stop| {
+        let ready = Ready::new(asked, &output, force)?;
+        ready.record(stop, |_| {})
+    })?;
+    let came = came.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Recorded(Box::new(came))))
 }
 
 /// How a queue is asked for.
@@ -138,4 +169,19 @@ pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<F
     let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Finding(Found::Drives(found)))
+}
+
+/// What a disk of the catalogue does, beside what is expected of it.
+#[pyfunction]
+pub(crate) fn expected_of(
+    py: Python<'_>,
+    drive: String,
+    catalogue: Option<PathBuf>,
+) -> PyResult<Finding> {
+    let found = interruptible(py, |stop| {
+        let catalogue = load_catalogue(catalogue.as_deref())?;
+        expected::expected(&catalogue, &drive, stop, &|_, _| ())
+    })?;
+    let found = found.map_err(|error| exception(py, &error))?;
+    Ok(Finding(Found::Expected(found)))
 }

@@ -51,7 +51,9 @@ mod _native {
     #[pymodule_export]
     use crate::explanation::{Differences, Explanation, differences, explain};
     #[pymodule_export]
-    use crate::findings::{Finding, calculate_disk, reproduce_real_drives, trace};
+    use crate::findings::{
+        Finding, calculate_disk, expected_of, record, reproduce_real_drives, trace,
+    };
     #[pymodule_export]
     use crate::listing::{programs, suites};
     #[pymodule_export]

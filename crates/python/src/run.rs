@@ -9,6 +9,7 @@ use diskperf_laboratory::analysis::report::{self, FioFormat, Format, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::model::load_catalogue;
 use diskperf_laboratory::plan::{Plan, plan};
+use diskperf_laboratory::recording::{Place, Recording};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::timeline::{self, RunState, World};
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_file, runs};
@@ -155,9 +156,12 @@ pub(crate) fn run(
     py: Python<'_>,
     options: Options,
     store: Option<Keeping>,
-) -> PyResult<(Vec<Run>, Option<String>)> {
+    record: Option<(PathBuf, bool)>,
+) -> PyResult<Made> {
     let experiment = options.experiment(py)?;
-    let made = interruptible(py, |stop| carry_out(&experiment, store.as_ref(), stop))?;
+    let made = interruptible(py, |stop| {
+        carry_out(&experiment, (store.as_ref(), record), stop)
+    })?;
     made.map_err(|error| exception(py, &error))
 }
 
@@ -178,21 +182,29 @@ pub(crate) fn is_job_file(what: &str) -> bool {
     job_file::is_named(what)
 }
 
-type Made = (Vec<Run>, Option<String>);
+/// Runs, what went wrong with the store, and what was not recorded.
+type Made = (Vec<Run>, Option<String>, Option<String>);
 
 fn carry_out(
     experiment: &Experiment,
-    store: Option<&Keeping>,
+    (store, record): (Option<&Keeping>, Option<(PathBuf, bool)>),
     stop: &Arc<AtomicBool>,
 ) -> Result<Made, LaboratoryError> {
-    let plans = plan(experiment)?;
+    let mut plans = plan(experiment)?;
+    let place = record.map(|(path, force)| Place::of_plans(&path, force, &plans));
+    let place = place.transpose()?;
+    if place.is_some() {
+        plans = plans.into_iter().map(Plan::recorded).collect();
+    }
+    let mut nobody = Nobody;
+    let mut recording = Recording::new(place, &mut nobody);
     // File systems are mounted for this thread and those that it starts.
     prepare_process(&plans)?;
     let mut made = Vec::new();
     let mut failure = None;
     for plan in plans {
         let mut recorder = recorder(store, &plan);
-        let executed = execute(&plan, stop, &mut Nobody, &mut recorder);
+        let executed = execute(&plan, stop, &mut recording, &mut recorder);
         failure = unstored(&recorder).or(failure);
         if let Some(error) = executed.error {
             return Err(error);
@@ -201,7 +213,8 @@ fn carry_out(
             run: Arc::new(executed.run),
         });
     }
-    Ok((made, failure))
+    let came = recording.finish()?;
+    Ok((made, failure, came.and_then(|came| came.missing())))
 }
 
 /// What went wrong with the store, and where the results are instead.

@@ -164,6 +164,12 @@ impl System {
         at_once_on_each_world!(self, world => world.say_of_end(text))
     }
 
+    /// Tells how a program that issues requests at given moments used the slots of its ring:
+    /// how many were late because none was free, and how many were under way at the most.
+    pub fn used_slots(&mut self, held_up: u64, deepest: u64) {
+        at_once_on_each_world!(self, world => world.used_slots(held_up, deepest))
+    }
+
     /// Counts a transaction of the program's own: so many bytes made durable in so long.
     pub fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_commit(bytes, took))

@@ -6,8 +6,12 @@
 //! turn. Nothing that a worker measures is refused.
 
 mod load;
+mod replay;
 
-use crate::repetition::{ControllerCache, DeviceTraffic, Repetition, WorkerMeasure};
+use crate::experiment::Workload;
+use crate::repetition::{
+    ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, WorkerMeasure,
+};
 use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;
@@ -101,6 +105,9 @@ impl Run {
             "interleaved.min_effect",
             interleaved.and_then(|arm| arm.min_effect),
         )?;
+        if let Some(Workload::Replay(of)) = self.experiment.as_ref().map(|kept| &kept.workload) {
+            replay::check(of).map_err(|wrong| wrong.within("experiment.workload.replay"))?;
+        }
         let mut sums = Sums::default();
         for (number, result) in self.results.iter().enumerate() {
             check_result(result, &mut sums)
@@ -203,6 +210,13 @@ fn check_repetition(
     for (number, cache) in repetition.controller_caches.iter().enumerate() {
         check_cache(cache, sums)
             .map_err(|wrong| wrong.within(&format!("controller_caches[{number}]")))?;
+    }
+    for (number, cache) in repetition.media_caches.iter().enumerate() {
+        check_media_cache(cache, sums)
+            .map_err(|wrong| wrong.within(&format!("media_caches[{number}]")))?;
+    }
+    for (number, flash) in repetition.flash.iter().enumerate() {
+        check_flash(flash, sums).map_err(|wrong| wrong.within(&format!("flash[{number}]")))?;
     }
     for (number, one) in repetition.interference.iter().enumerate() {
         not_negative("share", one.share())
@@ -349,6 +363,38 @@ fn check_cache(cache: &ControllerCache, sums: &mut Sums) -> Result<(), Impossibl
         cache.sectors_held,
         ("sectors", cache.sectors),
     )
+}
+
+fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossible> {
+    sums.add("cached_bytes", cache.cached_bytes)?;
+    sums.add("streamed_bytes", cache.streamed_bytes)?;
+    sums.add("cleaned_bytes", cache.cleaned_bytes)?;
+    sums.add("bands_cleaned", cache.bands_cleaned)?;
+    sums.add("cleaning", cache.cleaning.0)?;
+    let room = ("room_bytes", cache.room_bytes);
+    at_most("used_bytes", cache.used_bytes, room)?;
+    at_most(
+        "extents",
+        cache.extents,
+        ("most_extents", cache.most_extents),
+    )
+}
+
+fn check_flash(flash: &FlashTraffic, sums: &mut Sums) -> Result<(), Impossible> {
+    // All of them together are a figure, too.
+    for (path, count) in [
+        ("host_units", flash.host_units),
+        ("collection_units", flash.collection_units),
+        ("folding_units", flash.folding_units),
+        ("levelling_units", flash.levelling_units),
+        ("map_units", flash.map_units),
+        ("padding_units", flash.padding_units),
+        ("erases", flash.erases),
+        ("suspensions", flash.suspensions),
+    ] {
+        sums.add(path, count)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

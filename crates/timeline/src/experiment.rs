@@ -2,6 +2,7 @@
 //! it is kept, and from which it is made again.
 
 use crate::protocol::{CacheMode, Protocol, SteadyRule};
+use crate::replay::TraceReplay;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -90,6 +91,11 @@ impl Experiment {
     /// As a run keeps it, if JSON can hold it: a path need not be UTF-8.
     pub fn kept(&self) -> Option<Self> {
         let paths = self.targets.iter().chain(&self.destroy_data_on);
+        let traces = match &self.workload {
+            Workload::Replay(replay) => &replay.files[..],
+            _ => &[],
+        };
+        let paths = paths.chain(traces);
         let mut paths = paths.chain(&self.other).chain(&self.catalogue);
         paths
             .all(|path| path.to_str().is_some())
@@ -116,6 +122,8 @@ pub enum Workload {
     },
     /// The jobs of a fio job file.
     JobFile(JobText),
+    /// The requests of a block trace.
+    Replay(Box<TraceReplay>),
 }
 
 impl Workload {
@@ -130,6 +138,7 @@ impl Workload {
             Self::Usual => None,
             Self::Named(name) | Self::Steps { name, .. } => Some(name),
             Self::JobFile(file) => Some(&file.name),
+            Self::Replay(replay) => Some(replay.name()),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod check;
+pub mod device_event;
 pub mod environment;
 pub mod experiment;
 pub mod histogram;
@@ -16,6 +17,7 @@ pub mod load;
 pub mod printable;
 pub mod protocol;
 pub mod repetition;
+pub mod replay;
 pub mod request;
 pub mod run;
 pub mod stage;
@@ -25,6 +27,7 @@ pub mod window;
 
 pub use block::BlockTrace;
 pub use check::Impossible;
+pub use device_event::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 pub use environment::{Device, Environment, Filesystem, Health, Place};
 pub use experiment::{
     Experiment, JobText, Setting, SettingError, SizeChoice, StepValues, Workload,
@@ -35,10 +38,16 @@ pub use ledger::Ledger;
 pub use load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 pub use printable::{printable, printable_line};
 pub use protocol::{CacheMode, Protocol, Statistic, SteadyRule, SteadyRuleError};
-pub use repetition::{Block, ControllerCache, DeviceTraffic, Repetition, Residency, WorkerMeasure};
+pub use repetition::{
+    Block, ControllerCache, DeviceTraffic, FlashTraffic, MediaCache, Repetition, Residency,
+    WorkerMeasure,
+};
+pub use replay::{
+    ReplayAddresses, ReplayPace, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
+};
 pub use request::{Request, Span};
 pub use run::{Arm, Interleaved, Modelled, Overhead, ProgramResult, Run, RunState, World};
-pub use stage::{Deadline, Stage};
+pub use stage::{Deadline, DieBusy, Stage};
 pub use trace::Trace;
 pub use units::Nanoseconds;
 pub use window::Window;

@@ -1,7 +1,7 @@
 //! What a worker with several requests under way measured of itself in one repetition:
 //! each operation's latencies, how late the generator was, and the course over time.
 
-mod compact;
+pub(crate) mod compact;
 
 use crate::histogram::Histogram;
 use crate::units::Nanoseconds;
@@ -66,6 +66,12 @@ pub struct LoadMeasure {
     /// In open loop: how late after its intended moment each request was issued.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
     pub lag: Option<Histogram>,
+    /// In open loop: requests that were issued late because all slots were under way then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_up: u64,
+    /// The most requests that were under way at once, of programs that say it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deepest: u64,
     /// In open loop: requests that had arrived and were not complete at the end. They are
     /// among the responses with the time that they had waited until then.
     #[serde(default)]

@@ -157,10 +157,140 @@ impl ControllerCache {
     }
 }
 
+/// What a modelled flash drive programmed during a repetition, by cause, what comes before
+/// its timed part included. A unit is an entry of the drive's map, of 4 KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlashTraffic {
+    /// The drive, counted from 0.
+    pub drive: u32,
+    /// Units that the host wrote.
+    pub host_units: u64,
+    /// Units that garbage collection moved.
+    pub collection_units: u64,
+    /// Units that were folded out of the cache of one bit a cell.
+    pub folding_units: u64,
+    /// Units that wear levelling and refreshing moved.
+    pub levelling_units: u64,
+    /// Units of the drive's own map and journal.
+    pub map_units: u64,
+    /// Units that filled programs which had to be made.
+    pub padding_units: u64,
+    /// Superblocks erased: a block of every plane of every die.
+    pub erases: u64,
+    /// How often a program or an erase stopped for a read.
+    pub suspensions: u64,
+}
+
+impl FlashTraffic {
+    /// All units programmed.
+    pub fn programmed_units(&self) -> u64 {
+        let moved = self.collection_units + self.folding_units + self.levelling_units;
+        self.host_units + moved + self.map_units + self.padding_units
+    }
+
+    /// Units programmed for each that the host wrote; none if it wrote none.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let programmed = self.programmed_units() as f64;
+        (self.host_units > 0).then(|| programmed / self.host_units as f64)
+    }
+
+    /// What was programmed since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            drive: self.drive,
+            host_units: self.host_units - earlier.host_units,
+            collection_units: self.collection_units - earlier.collection_units,
+            folding_units: self.folding_units - earlier.folding_units,
+            levelling_units: self.levelling_units - earlier.levelling_units,
+            map_units: self.map_units - earlier.map_units,
+            padding_units: self.padding_units - earlier.padding_units,
+            erases: self.erases - earlier.erases,
+            suspensions: self.suspensions - earlier.suspensions,
+        }
+    }
+
+    /// Adds up what is of one drive.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: Vec<Self> = Vec::new();
+        for one in all {
+            match sums.iter_mut().find(|sum| sum.drive == one.drive) {
+                None => sums.push(*one),
+                Some(sum) => {
+                    sum.host_units += one.host_units;
+                    sum.collection_units += one.collection_units;
+                    sum.folding_units += one.folding_units;
+                    sum.levelling_units += one.levelling_units;
+                    sum.map_units += one.map_units;
+                    sum.padding_units += one.padding_units;
+                    sum.erases += one.erases;
+                    sum.suspensions += one.suspensions;
+                }
+            }
+        }
+        sums
+    }
+}
+
 fn percent(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => 100.0 * part as f64 / whole as f64,
+    }
+}
+
+/// What a modelled disk with shingled tracks did during a repetition, what comes before its
+/// timed part included, and how full its media cache was at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MediaCache {
+    /// The drive, counted from 1.
+    pub drive: u32,
+    /// Of the media cache, from its oldest extent on.
+    pub used_bytes: u64,
+    /// All of it.
+    pub room_bytes: u64,
+    /// Extents in its map.
+    pub extents: u64,
+    /// The most that the map holds.
+    pub most_extents: u64,
+    /// Bytes that went to the media cache.
+    pub cached_bytes: u64,
+    /// Bytes that went to their bands at once.
+    pub streamed_bytes: u64,
+    /// Bytes that cleaning wrote.
+    pub cleaned_bytes: u64,
+    /// Bands that were written anew.
+    pub bands_cleaned: u64,
+    /// How long the arm was at it.
+    pub cleaning: Nanoseconds,
+}
+
+impl MediaCache {
+    /// Bytes that were written for each byte of the host's; nothing where none came.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let host = self.cached_bytes + self.streamed_bytes;
+        (host > 0).then(|| (host + self.cleaned_bytes) as f64 / host as f64)
+    }
+
+    /// Adds up what is of one drive; how full it was is that of the last.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: Vec<Self> = Vec::new();
+        for one in all {
+            let same = |sum: &&mut Self| sum.drive == one.drive;
+            match sums.iter_mut().find(same) {
+                None => sums.push(one.clone()),
+                Some(sum) => {
+                    *sum = Self {
+                        cached_bytes: sum.cached_bytes + one.cached_bytes,
+                        streamed_bytes: sum.streamed_bytes + one.streamed_bytes,
+                        cleaned_bytes: sum.cleaned_bytes + one.cleaned_bytes,
+                        bands_cleaned: sum.bands_cleaned + one.bands_cleaned,
+                        cleaning: sum.cleaning + one.cleaning,
+                        ..one.clone()
+                    };
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -190,6 +320,13 @@ pub struct Repetition {
     /// a modelled one tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controller_caches: Vec<ControllerCache>,
+    /// The media caches of the drives underneath that have shingled tracks; only a modelled
+    /// one tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media_caches: Vec<MediaCache>,
+    /// What the flash drives underneath programmed; only a modelled one tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flash: Vec<FlashTraffic>,
     /// Its place in an A/B measurement; the discarded ones of one have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,

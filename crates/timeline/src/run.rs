@@ -4,7 +4,7 @@
 use crate::environment::Environment;
 use crate::experiment::Experiment;
 use crate::protocol::{CacheMode, Protocol};
-use crate::repetition::{ControllerCache, Repetition};
+use crate::repetition::{ControllerCache, FlashTraffic, MediaCache, Repetition};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -133,6 +133,17 @@ impl ProgramResult {
     /// What controllers' caches did in the repetitions that count, added up.
     pub fn controller_caches(&self) -> Vec<ControllerCache> {
         ControllerCache::sum(self.kept().flat_map(|one| &one.controller_caches))
+    }
+
+    /// What media caches of shingled disks did in the repetitions that count, added up, and
+    /// how full they were after the last.
+    pub fn media_caches(&self) -> Vec<MediaCache> {
+        MediaCache::sum(self.kept().flat_map(|one| &one.media_caches))
+    }
+
+    /// What flash drives programmed in the repetitions that count, added up.
+    pub fn flash(&self) -> Vec<FlashTraffic> {
+        FlashTraffic::sum(self.kept().flat_map(|one| &one.flash))
     }
 
     /// The name with the parameters that tell it from its siblings:

@@ -65,6 +65,22 @@ pub enum Stage {
     FlashProgram,
     /// Flash being erased.
     FlashErase,
+    /// Waiting for a die that does something else.
+    DieWait(DieBusy),
+    /// Waiting for a page of a flash drive's map that is not in memory.
+    MapMiss,
+    /// Waiting for room in a flash drive's buffer of writes.
+    BufferFull,
+    /// The same while the drive programs nothing for the host, as it must collect first.
+    Collection,
+    /// A page being sensed again, as its errors could not be corrected.
+    ReadRetry,
+    /// Data on the channel between a die and its controller.
+    ChannelTransfer,
+    /// A controller correcting errors of what was read.
+    Decode,
+    /// Waiting until changes of a flash drive's map are durable.
+    Journal,
     /// A drive making room: a band of shingled tracks being written anew.
     Cleaning,
     /// From the end of the transfer until the one who waits knows.
@@ -97,6 +113,33 @@ pub enum Deadline {
     PartOfSector,
 }
 
+/// What a die does that a read waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DieBusy {
+    /// Reads for the host.
+    Read,
+    /// A program of what the host wrote.
+    Program,
+    /// An erase, which garbage collection began.
+    Erase,
+    /// Reads and programs of garbage collection, or another of the drive's own.
+    Collection,
+    /// A program or an erase coming to stand still for reads.
+    Suspension,
+}
+
+impl DieBusy {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Program,
+        Self::Erase,
+        Self::Collection,
+        Self::Suspension,
+    ];
+}
+
 impl Deadline {
     /// All of them.
     pub const ALL: [Self; 7] = [
@@ -112,8 +155,8 @@ impl Deadline {
 
 impl Stage {
     /// How many stages there are, a missed revolution counted once for each
-    /// deadline.
-    pub const COUNT: usize = 40;
+    /// deadline, waiting for a die once for each reason.
+    pub const COUNT: usize = 52;
 
     /// All of them, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -152,6 +195,18 @@ impl Stage {
         Self::FlashRead,
         Self::FlashProgram,
         Self::FlashErase,
+        Self::DieWait(DieBusy::Read),
+        Self::DieWait(DieBusy::Program),
+        Self::DieWait(DieBusy::Erase),
+        Self::DieWait(DieBusy::Collection),
+        Self::DieWait(DieBusy::Suspension),
+        Self::MapMiss,
+        Self::BufferFull,
+        Self::Collection,
+        Self::ReadRetry,
+        Self::ChannelTransfer,
+        Self::Decode,
+        Self::Journal,
         Self::Cleaning,
         Self::Completion,
         Self::Think,
@@ -165,8 +220,9 @@ impl Stage {
     pub const fn index(self) -> usize {
         // Every span of time goes through here: a number for each, and one added to it,
         // are a table to look up, where numbers by two levels would be a jump for each.
-        let deadline = match self {
+        let second = match self {
             Self::MissedRevolution(deadline) => deadline as usize,
+            Self::DieWait(busy) => busy as usize,
             _ => 0,
         };
         let stage = match self {
@@ -199,16 +255,25 @@ impl Stage {
             Self::FlashRead => 32,
             Self::FlashProgram => 33,
             Self::FlashErase => 34,
-            Self::Cleaning => 35,
-            Self::Completion => 36,
-            Self::Think => 37,
-            Self::Device => 38,
-            Self::Unattributed => 39,
+            Self::DieWait(_) => 35,
+            Self::MapMiss => 40,
+            Self::BufferFull => 41,
+            Self::Collection => 42,
+            Self::ReadRetry => 43,
+            Self::ChannelTransfer => 44,
+            Self::Decode => 45,
+            Self::Journal => 46,
+            Self::Cleaning => 47,
+            Self::Completion => 48,
+            Self::Think => 49,
+            Self::Device => 50,
+            Self::Unattributed => 51,
         };
-        stage + deadline
+        stage + second
     }
 
-    /// Its name; of a missed revolution, with the deadline.
+    /// Its name; of a missed revolution, with the deadline, of waiting for a die, with what
+    /// that did.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -248,6 +313,18 @@ impl Stage {
             Self::FlashRead => "flash_read",
             Self::FlashProgram => "flash_program",
             Self::FlashErase => "flash_erase",
+            Self::DieWait(DieBusy::Read) => "die_wait: read",
+            Self::DieWait(DieBusy::Program) => "die_wait: program",
+            Self::DieWait(DieBusy::Erase) => "die_wait: erase",
+            Self::DieWait(DieBusy::Collection) => "die_wait: collection",
+            Self::DieWait(DieBusy::Suspension) => "die_wait: suspension",
+            Self::MapMiss => "map_miss",
+            Self::BufferFull => "buffer_full",
+            Self::Collection => "collection",
+            Self::ReadRetry => "read_retry",
+            Self::ChannelTransfer => "channel_transfer",
+            Self::Decode => "decode",
+            Self::Journal => "journal",
             Self::Cleaning => "cleaning",
             Self::Completion => "completion",
             Self::Think => "think",

@@ -43,6 +43,15 @@ impl Judgement {
         }
     }
 
+    /// No verdict, whatever the figures say.
+    pub(super) fn none_because(self, doubt: Doubt) -> Self {
+        Self {
+            verdict: Verdict::Unsure,
+            doubt: Some(doubt),
+            ..self
+        }
+    }
+
     /// The same of the times whose inverses the judged speeds are: their ratio is the
     /// inverse.
     pub(super) fn of_times(self) -> Self {

@@ -1,6 +1,6 @@
 //! Stages, deadlines and times in words.
 
-use diskperf_timeline::{Deadline, Stage};
+use diskperf_timeline::{Deadline, DieBusy, Stage};
 
 /// What a table calls a stage.
 pub fn stage(stage: Stage) -> String {
@@ -36,6 +36,14 @@ pub fn stage(stage: Stage) -> String {
         Stage::FlashRead => "flash read".to_owned(),
         Stage::FlashProgram => "flash program".to_owned(),
         Stage::FlashErase => "flash erase".to_owned(),
+        Stage::DieWait(busy) => format!("die busy: {}", die_busy(busy)),
+        Stage::MapMiss => "page of the map".to_owned(),
+        Stage::BufferFull => "drive's buffer full".to_owned(),
+        Stage::Collection => "writes held for collection".to_owned(),
+        Stage::ReadRetry => "flash read again".to_owned(),
+        Stage::ChannelTransfer => "channel transfer".to_owned(),
+        Stage::Decode => "correcting errors".to_owned(),
+        Stage::Journal => "journal".to_owned(),
         Stage::Cleaning => "cleaning of bands".to_owned(),
         Stage::Completion => "completion".to_owned(),
         Stage::Think => "asleep".to_owned(),
@@ -54,6 +62,17 @@ pub fn deadline(deadline: Deadline) -> &'static str {
         Deadline::ReadAhead => "issued too late",
         Deadline::Interleave => "interleave too tight",
         Deadline::PartOfSector => "part of a sector written",
+    }
+}
+
+/// What a die did meanwhile.
+pub fn die_busy(busy: DieBusy) -> &'static str {
+    match busy {
+        DieBusy::Read => "other reads",
+        DieBusy::Program => "program",
+        DieBusy::Erase => "erase",
+        DieBusy::Collection => "collection",
+        DieBusy::Suspension => "suspension",
     }
 }
 

@@ -12,7 +12,8 @@ use crate::quantity::Quantity;
 use crate::summary::Percentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{
-    ControllerCache, Device, Environment, Filesystem, Health, Nanoseconds, Repetition, Run,
+    ControllerCache, Device, Environment, Filesystem, FlashTraffic, Health, MediaCache,
+    Nanoseconds, Repetition, Run,
 };
 
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
@@ -29,6 +30,8 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
         blocks.extend(latencies(view));
         blocks.extend(loads(view));
         blocks.extend(controller_caches(view));
+        blocks.extend(media_caches(view));
+        blocks.extend(flash(view));
         blocks.extend(repetitions(view));
     }
     blocks
@@ -251,6 +254,97 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {
             key: Column::words("program, controller, class of accesses", titles),
+            groups: vec![Group::of("", columns)],
+        }),
+    ]
+}
+
+/// One row per program and drive with shingled tracks; nothing where there is none.
+pub(super) fn media_caches(view: &View) -> Vec<Block> {
+    let mut titles = Vec::new();
+    let mut found = Vec::new();
+    for row in &view.rows {
+        for one in row.result.media_caches() {
+            titles.push(format!("{}, drive {}", row.title, one.drive));
+            found.push(one);
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let column = |heading: &str, of: &dyn Fn(&MediaCache) -> String| {
+        Column::figures(heading, found.iter().map(of).collect())
+    };
+    let of_whole = |part: u64, whole: u64| format!("{part} of {whole}");
+    let columns = vec![
+        column("to the cache", &|one| format_size(one.cached_bytes)),
+        column("to bands", &|one| format_size(one.streamed_bytes)),
+        column("bands cleaned", &|one| one.bands_cleaned.to_string()),
+        column("cleaning s", &|one| {
+            format!("{:.2}", one.cleaning.seconds())
+        }),
+        column("written per byte", &|one| {
+            let times = one.write_amplification();
+            times.map_or(String::new(), |times| format!("{times:.2}"))
+        }),
+        column("cache filled", &|one| {
+            let share = one.used_bytes as f64 / one.room_bytes.max(1) as f64;
+            format!("{:.2}%", 100.0 * share)
+        }),
+        column("extents", &|one| of_whole(one.extents, one.most_extents)),
+    ];
+    let heading = "Media caches of shingled disks, over all kept repetitions, and how full they were at the end";
+    vec![
+        Block::Section(heading.to_owned()),
+        Block::Grid(Grid {
+            key: Column::words("program, drive", titles),
+            groups: vec![Group::of("", columns)],
+        }),
+    ]
+}
+
+/// One row per program and flash drive: what it programmed for each unit that the host
+/// wrote, by cause; nothing where no drive tells.
+pub(super) fn flash(view: &View) -> Vec<Block> {
+    let mut titles = Vec::new();
+    let mut found = Vec::new();
+    for row in &view.rows {
+        for one in row.result.flash() {
+            titles.push(match row.result.drives {
+                1 => row.title.clone(),
+                _ => format!("{}, drive {}", row.title, one.drive + 1),
+            });
+            found.push(one);
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let column = |heading: &str, of: &dyn Fn(&FlashTraffic) -> String| {
+        Column::figures(heading, found.iter().map(of).collect())
+    };
+    let share = |of: fn(&FlashTraffic) -> u64| {
+        move |one: &FlashTraffic| match one.host_units {
+            0 => of(one).to_string(),
+            host => format!("{:.3}", of(one) as f64 / host as f64),
+        }
+    };
+    let columns = vec![
+        column("host units", &|one| one.host_units.to_string()),
+        column("programmed", &share(FlashTraffic::programmed_units)),
+        column("collection", &share(|one| one.collection_units)),
+        column("folding", &share(|one| one.folding_units)),
+        column("levelling", &share(|one| one.levelling_units)),
+        column("map", &share(|one| one.map_units)),
+        column("padding", &share(|one| one.padding_units)),
+        column("erases", &|one| one.erases.to_string()),
+        column("suspensions", &|one| one.suspensions.to_string()),
+    ];
+    let heading = "Flash, over all kept repetitions: units of 4 KiB that the host wrote, and for each of them what was programmed, of that by cause; superblocks erased; programs and erases that stopped for reads";
+    vec![
+        Block::Section(heading.to_owned()),
+        Block::Grid(Grid {
+            key: Column::words("program", titles),
             groups: vec![Group::of("", columns)],
         }),
     ]

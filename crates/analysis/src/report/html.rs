@@ -217,6 +217,8 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     }
     let caches = details::controller_caches(view);
     page.blocks(&caches);
+    page.blocks(&details::media_caches(view));
+    page.blocks(&details::flash(view));
     page.folded("Every repetition", &details::repetitions(view));
     page.part(match view.run.world {
         World::Host => "The machine that it was measured on",

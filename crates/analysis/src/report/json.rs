@@ -1,6 +1,7 @@
 //! JSON: every figure, with the contract's names. Fields may be added to it,
 //! never renamed.
 
+use super::replay::ReplayJson;
 use super::targets::{Part, parts};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
@@ -11,9 +12,9 @@ use crate::statistics::shape::Shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
 use crate::summary::{Percentiles, SteadySummary};
 use diskperf_timeline::{
-    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, Interference,
-    Interleaved, Ledger, Modelled, Nanoseconds, Overhead, ProgramResult, Protocol, Repetition,
-    Residency, Run, RunState, WorkerMeasure, World, printable,
+    Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
+    Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
+    Protocol, Repetition, Residency, Run, RunState, WorkerMeasure, World, printable,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -98,9 +99,15 @@ struct ResultJson<'a> {
     /// Of a program with several requests under way.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
+    /// Of a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayJson<'a>>,
     /// Of a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
+    /// On a flash drive that is modelled; of several, all together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_amplification: Option<f64>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
@@ -152,6 +159,10 @@ struct RepetitionJson<'a> {
     devices: &'a [DeviceTraffic],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     controller_caches: &'a [ControllerCache],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    media_caches: &'a [MediaCache],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    flash: &'a [FlashTraffic],
     interference: &'a [Interference],
     workers: Vec<WorkerJson>,
 }
@@ -287,12 +298,20 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         device_share: summary.device_share,
         generator_share: row.generator_share,
         load: summary.load.as_ref(),
+        replay: ReplayJson::of(run, result),
         steady: summary.steady,
+        write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,
         targets: parts(run, result).into_iter().map(Into::into).collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
+}
+
+fn write_amplification(result: &ProgramResult) -> Option<f64> {
+    let together = |one: FlashTraffic| FlashTraffic { drive: 0, ..one };
+    let all: Vec<FlashTraffic> = result.flash().into_iter().map(together).collect();
+    FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
 fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
@@ -310,6 +329,8 @@ fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         residency: one.residency,
         devices: &one.devices,
         controller_caches: &one.controller_caches,
+        media_caches: &one.media_caches,
+        flash: &one.flash,
         interference: &one.interference,
         workers: one.workers.iter().map(worker).collect(),
     }

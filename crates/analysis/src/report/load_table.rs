@@ -5,6 +5,7 @@
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
+use crate::replay::Fidelity;
 use crate::statistics::{Interval, Method};
 use crate::summary::load::{Latency, LoadSummary, OperationSummary};
 use diskperf_timeline::{CacheMode, Engine};
@@ -254,7 +255,10 @@ pub(super) fn engine(engine: Engine) -> &'static str {
 pub(super) fn notes(view: &View) -> Vec<String> {
     let note = |row: &Row| {
         let load = row.summary.load.as_ref()?;
-        let lag = load.issue_lag_us?;
+        // Of a replay more is said.
+        let lag = load
+            .issue_lag_us
+            .filter(|_| Fidelity::of(row.result).is_none())?;
         let p99 = lag.p99.unwrap_or(lag.max);
         let late = format!(
             "{}: requests were issued {} late at p99, {} at most",

@@ -3,7 +3,9 @@
 use super::csv::{Field, number, written};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
-use crate::real_drives::{Outcome, Phase, RealDrive, RealDrives, Replayed, Score, Think};
+use crate::real_drives::{
+    Outcome, Phase, RealDrive, RealDrives, Remaining, Replayed, Score, Think,
+};
 
 const HEADING: &str = "Real drives: modelled against measured, request by request";
 
@@ -33,7 +35,8 @@ pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
         ));
         blocks.push(spindles(&drives));
         blocks.push(Block::Section("What is off by more than 0.5 ms".to_owned()));
-        blocks.push(Block::List(drives.iter().map(remaining).collect()));
+        blocks.push(Block::List(drives.iter().map(revolutions).collect()));
+        blocks.push(causes(&drives));
     }
     let refused = found
         .drives
@@ -170,24 +173,59 @@ fn spindles(drives: &Drives<'_>) -> Block {
     })
 }
 
-fn remaining((name, replayed): &(&str, &Replayed)) -> String {
-    let parts: Vec<String> = replayed
-        .remaining
-        .iter()
-        .map(|one| {
-            format!(
-                "{} {} ({:.0} % of the squared error)",
-                one.requests, one.cause, one.squared_error_percent
-            )
-        })
-        .collect();
-    match parts.is_empty() {
-        true => format!("{name}: nothing"),
-        false => format!("{name}: {}", parts.join("; ")),
-    }
+/// How much of it is whole revolutions.
+fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
+    let off = replayed.off.len();
+    let whole = || replayed.remaining.iter().filter(|one| one.revolution);
+    let requests: usize = whole().map(|one| one.requests).sum();
+    let percent: f64 = whole().map(|one| one.squared_error_percent).sum();
+    format!(
+        "{name}: {off} of {} requests, {requests} of them by whole revolutions, which are {percent:.0} % of the squared error",
+        replayed.scored_requests
+    )
 }
 
-/// One line for each drive and set of figures, and one for each number that was fitted.
+/// One row for each drive and cause.
+fn causes(drives: &Drives<'_>) -> Block {
+    let rows: Vec<(&str, &Remaining)> = drives
+        .iter()
+        .flat_map(|(name, replayed)| replayed.remaining.iter().map(|one| (*name, one)))
+        .collect();
+    // A drive is named once, at its first cause.
+    let named = |row: usize| match row
+        .checked_sub(1)
+        .is_some_and(|up| rows[up].0 == rows[row].0)
+    {
+        true => String::new(),
+        false => rows[row].0.to_owned(),
+    };
+    let column = |heading: &str, of: &dyn Fn(&Remaining) -> String| {
+        Column::figures(heading, rows.iter().map(|row| of(row.1)).collect())
+    };
+    let off_ms = |off_ms: Option<f64>| off_ms.map_or(String::new(), |ms| format!("{ms:.2}"));
+    let cause = rows.iter().map(|row| row.1.cause.clone()).collect();
+    Block::Grid(Grid {
+        key: Column::words("drive", (0..rows.len()).map(named).collect()),
+        groups: vec![Group::of(
+            "",
+            vec![
+                Column::words("cause", cause),
+                column("requests", &|one| one.requests.to_string()),
+                column("drive slower", &|one| one.drive_slower.to_string()),
+                column("of squared error", &|one| {
+                    format!("{:.1} %", one.squared_error_percent)
+                }),
+                column("arrival off, ms: p50", &|one| {
+                    off_ms(one.arrival_off_p50_ms)
+                }),
+                column("p90", &|one| off_ms(one.arrival_off_p90_ms)),
+            ],
+        )],
+    })
+}
+
+/// One line for each drive and set of figures, one for each cause of what is off, and one
+/// for each number that was fitted.
 pub(super) fn csv(found: &RealDrives) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for drive in &found.drives {
@@ -216,6 +254,10 @@ pub(super) fn csv(found: &RealDrives) -> String {
             ];
             records.extend(figures.map(|(figure, value)| record(set, figure, number(value))));
         }
+        let remaining = one.remaining.iter();
+        records.extend(
+            remaining.map(|off| record("off_requests", &off.cause, off.requests.to_string())),
+        );
         let fitted = one.fitted.iter();
         records.extend(
             fitted.map(|number_| record("parameter", &number_.parameter, number(number_.value))),

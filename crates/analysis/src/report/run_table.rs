@@ -4,6 +4,7 @@ use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::load_table;
 use super::pivot;
+use super::replay;
 use super::targets;
 use super::view::{Row, View};
 use crate::statistics::Method;
@@ -171,6 +172,7 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
         }
         blocks.extend(generic(&of_suite));
         blocks.extend(load_table::blocks(&of_suite));
+        blocks.extend(of_suite.iter().flat_map(|view| replay::blocks(view)));
         blocks.extend(of_suite.iter().flat_map(|view| targets::blocks(view)));
     }
     blocks
@@ -392,6 +394,7 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     }];
     let mut notes = notes(views);
     notes.extend(views.iter().flat_map(load_table::notes));
+    notes.extend(views.iter().flat_map(replay::notes));
     notes.extend(views.iter().flat_map(|view| steady(view, views.len())));
     notes.extend(shapes(views));
     if !notes.is_empty() {

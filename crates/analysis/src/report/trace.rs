@@ -5,7 +5,10 @@ use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::statistics::shape::strip;
 use crate::trace::Trace;
+use diskperf_blocktrace::Form;
+use diskperf_blocktrace::own::Part;
 use diskperf_blocktrace::summary::{ArrivalSummary, OperationSummary, Quantiles, Summary};
+use diskperf_timeline::printable_line;
 use diskperf_timeline::units::format_size;
 
 pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
@@ -20,6 +23,10 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
             .as_ref()
             .map_or(String::new(), |part| format!(", {part}"))
     ))];
+    let about = about(trace);
+    if !about.is_empty() {
+        all.push(Block::List(vec![about]));
+    }
     if of.all.requests == 0 {
         return all;
     }
@@ -48,6 +55,9 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     }
     if of.devices.len() > 1 {
         all.push(Block::Grid(by_device(of)));
+    }
+    if !trace.parts.is_empty() {
+        all.push(Block::Grid(parts(&trace.parts)));
     }
     let notices = notices(trace);
     if !notices.is_empty() {
@@ -322,12 +332,65 @@ fn by_device(of: &Summary) -> Grid {
     }
 }
 
+/// What a trace says of itself, but for what programs alone read.
+fn about(trace: &Trace) -> String {
+    let said = trace.about.iter().filter(|one| !one.name.contains("JSON"));
+    let said: Vec<String> = said
+        .map(|one| {
+            format!(
+                "{} {}",
+                printable_line(&one.name),
+                printable_line(&one.value)
+            )
+        })
+        .collect();
+    said.join(", ")
+}
+
+fn parts(parts: &[Part]) -> Grid {
+    const LISTED: usize = 20;
+    let listed = &parts[..parts.len().min(LISTED)];
+    let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
+    let column = |text: &dyn Fn(&Part) -> String| listed.iter().map(text).collect();
+    let numbers = (1..=listed.len()).map(|number| number.to_string());
+    let title = match parts.len() > LISTED {
+        true => format!("the first {LISTED} of {} parts", parts.len()),
+        false => String::new(),
+    };
+    Grid {
+        key: Column::figures("part", numbers.collect()),
+        groups: vec![Group::of(
+            title,
+            vec![
+                Column::folded(
+                    "of",
+                    column(&|part| printable_line(&part.name).into_owned()),
+                    60,
+                ),
+                Column::figures("from s", column(&|part| seconds(part.began_ns))),
+                Column::figures(
+                    "to s",
+                    column(&|part| part.ended_ns.map_or("-".to_owned(), seconds)),
+                ),
+                Column::figures("requests", column(&|part| part.requests.to_string())),
+                Column::words(
+                    "counts",
+                    column(&|part| if part.counts { "yes" } else { "no" }.to_owned()),
+                ),
+            ],
+        )],
+    }
+}
+
 fn notices(trace: &Trace) -> Vec<String> {
     let of = &trace.notices;
     let mut lines: Vec<String> = of
         .dropped
         .iter()
-        .map(|(why, count)| format!("left out: {count} lines, {why}"))
+        .map(|(why, count)| match trace.form == Form::Diskperf.name() {
+            true => format!("{count} {why}"),
+            false => format!("left out: {count} lines, {why}"),
+        })
         .collect();
     if of.out_of_order > 0 {
         lines.push(format!(

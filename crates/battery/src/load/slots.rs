@@ -50,18 +50,19 @@ impl Slots {
         self.doing.len() - self.free.len()
     }
 
-    /// Gives a request a free slot, whatever slot it names; it is submitted with the next
-    /// batch.
+    /// Gives a request a free slot, whatever slot it names, and tells which; it is submitted
+    /// with the next batch.
     ///
     /// # Panics
     ///
     /// If no slot is free.
     #[inline]
-    pub(crate) fn put(&mut self, request: Submission) {
+    pub(crate) fn put(&mut self, request: Submission) -> u32 {
         let slot = self.free.pop().expect("a slot is free");
         let request = Submission { slot, ..request };
         self.doing[slot as usize] = Some(request);
         self.batch.push(request);
+        slot
     }
 
     /// Submits what has a slot and is not submitted.

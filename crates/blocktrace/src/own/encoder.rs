@@ -53,13 +53,26 @@ impl Encoder {
     pub(crate) fn device(&mut self, name: &str) -> DeviceIndex {
         let number = self.devices;
         self.devices += 1;
-        let mut end = name.len().min(LONGEST_NAME);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        let name = name.as_bytes()[..end].to_vec();
+        let name = short_enough(name);
         self.put(&Item::Device { number, name });
         DeviceIndex(number)
+    }
+
+    /// A part begins.
+    pub(crate) fn begin_part(&mut self, at_ns: u64, name: &str) {
+        let name = short_enough(name);
+        self.put(&Item::PartBegins { at_ns, name });
+    }
+
+    /// The part has ended.
+    pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
+        self.put(&Item::PartEnds { at_ns, counts });
+    }
+
+    /// Something is so of the whole trace.
+    pub(crate) fn about(&mut self, name: &str, value: &str) {
+        let (name, value) = (short_enough(name), short_enough(value));
+        self.put(&Item::About { name, value });
     }
 
     /// The next request is issued; its number.
@@ -114,4 +127,13 @@ impl Encoder {
         self.is_closed = true;
         &self.block
     }
+}
+
+/// The bytes of a name, as many as one may have.
+fn short_enough(name: &str) -> Vec<u8> {
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.as_bytes()[..end].to_vec()
 }

@@ -13,26 +13,39 @@ pub(crate) enum Item {
     Completion { number: u64, at_ns: u64, errno: u16 },
     /// Events that the recorder did not see.
     Lost(u64),
+    /// A part begins: what follows, up to the next, is of it.
+    PartBegins { at_ns: u64, name: Vec<u8> },
+    /// The part has ended; it counts or not.
+    PartEnds { at_ns: u64, counts: bool },
+    /// Something that is so of the whole trace.
+    About { name: Vec<u8>, value: Vec<u8> },
 }
 
 const DEVICE: u8 = 1;
 const ISSUE: u8 = 2;
 const COMPLETION: u8 = 3;
 const LOST: u8 = 4;
+const PART_BEGINS: u8 = 5;
+const PART_ENDS: u8 = 6;
+const ABOUT: u8 = 7;
 
 const DEVICE_BYTES: usize = 8;
 const ISSUE_BYTES: usize = 40;
 const COMPLETION_BYTES: usize = 24;
 const LOST_BYTES: usize = 16;
+const PART_BYTES: usize = 16;
+const ABOUT_BYTES: usize = 8;
 
 const FUA: u8 = 1;
 const SYNC: u8 = 2;
 const HAS_THINK: u8 = 4;
 
+const COUNTS_NOT: u8 = 1;
+
 /// The most bytes of an item.
-pub(crate) const LONGEST: usize = DEVICE_BYTES + LONGEST_NAME;
-/// The most bytes of a device's name.
-pub(crate) const LONGEST_NAME: usize = 4096;
+pub(crate) const LONGEST: usize = PART_BYTES + 2 * LONGEST_NAME;
+/// The most bytes of a name: of a device, of a part, or of what is said of a trace.
+pub const LONGEST_NAME: usize = 4096;
 
 /// Operations by their number in the form.
 const OPERATIONS: [Operation; 5] = [
@@ -69,6 +82,25 @@ impl Item {
                 block.extend([LOST, 0, 0, 0, 0, 0, 0, 0]);
                 block.extend(events.to_le_bytes());
             }
+            Self::PartBegins { at_ns, name } => {
+                block.extend([PART_BEGINS, 0]);
+                block.extend((name.len() as u16).to_le_bytes());
+                block.extend([0; 4]);
+                block.extend(at_ns.to_le_bytes());
+                block.extend(name);
+            }
+            Self::PartEnds { at_ns, counts } => {
+                let flags = if *counts { 0 } else { COUNTS_NOT };
+                block.extend([PART_ENDS, flags, 0, 0, 0, 0, 0, 0]);
+                block.extend(at_ns.to_le_bytes());
+            }
+            Self::About { name, value } => {
+                block.extend([ABOUT, 0]);
+                block.extend((name.len() as u16).to_le_bytes());
+                block.extend((value.len() as u32).to_le_bytes());
+                block.extend(name);
+                block.extend(value);
+            }
         }
     }
 
@@ -96,6 +128,25 @@ impl Item {
                 })
             }
             LOST => Ok(Self::Lost(long(bytes_of(payload, LOST_BYTES)?, 8))),
+            PART_BEGINS => {
+                let head = bytes_of(payload, PART_BYTES)?;
+                let name = bytes_of(payload, usize::from(short(head, 2)))?.to_vec();
+                let at_ns = long(head, 8);
+                Ok(Self::PartBegins { at_ns, name })
+            }
+            PART_ENDS => {
+                let item = bytes_of(payload, PART_BYTES)?;
+                Ok(Self::PartEnds {
+                    at_ns: long(item, 8),
+                    counts: item[1] & COUNTS_NOT == 0,
+                })
+            }
+            ABOUT => {
+                let head = bytes_of(payload, ABOUT_BYTES)?;
+                let name = bytes_of(payload, usize::from(short(head, 2)))?.to_vec();
+                let value = bytes_of(payload, word(head, 4) as usize)?.to_vec();
+                Ok(Self::About { name, value })
+            }
             other => Err(format!("there is no item of kind {other}")),
         }
     }

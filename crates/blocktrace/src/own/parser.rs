@@ -110,6 +110,7 @@ impl Own {
                 record.device =
                     *device.ok_or_else(|| format!("device {} was not named", record.device.0))?;
                 context.order.push(record);
+                context.said.request();
             }
             Item::Completion {
                 number,
@@ -120,6 +121,17 @@ impl Own {
                 let lost = context.dropped.entry("events that the recorder lost");
                 let lost = lost.or_default();
                 *lost = lost.saturating_add(events);
+            }
+            Item::PartBegins { at_ns, name } => {
+                if !context.said.begin(at_ns, &name) {
+                    context.drop("parts beyond those that are kept in memory");
+                }
+            }
+            Item::PartEnds { at_ns, counts } => context.said.end(at_ns, counts),
+            Item::About { name, value } => {
+                if !context.said.say(&name, &value) {
+                    context.drop("remarks beyond those that are kept in memory");
+                }
             }
         }
         Ok(())

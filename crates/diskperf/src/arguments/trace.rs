@@ -27,6 +27,10 @@ pub(crate) struct TraceArguments {
     /// Only what was issued in this time from the beginning, as 10s..1m
     #[arg(long, value_name = "FROM..TO", value_parser = window)]
     pub(crate) window: Option<(u64, u64)>,
+    /// Only what was issued in this part of it, as a repetition of a run: a number of the table of
+    /// parts
+    #[arg(long, value_name = "N")]
+    pub(crate) part: Option<u32>,
     /// Only what this device was asked, as the trace calls it
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
@@ -51,7 +55,7 @@ pub(crate) struct TraceArguments {
 }
 
 /// Two times with their units.
-fn window(text: &str) -> Result<(u64, u64), String> {
+pub(super) fn window(text: &str) -> Result<(u64, u64), String> {
     let usage = || "a window is FROM..TO with units, as 10s..1m or 0s..500ms".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(usage)?;
     let (from, to) = (
@@ -64,7 +68,7 @@ fn window(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-fn time_ns(text: &str) -> Option<u64> {
+pub(super) fn time_ns(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|one: char| !(one.is_ascii_digit() || one == '.'))?;
     let (number, unit) = text.split_at(end);

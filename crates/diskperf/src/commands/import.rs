@@ -44,6 +44,11 @@ fn drive(of: &ImportedDrive) -> String {
     for path in &of.written {
         text += &format!("  wrote {path}\n");
     }
+    if let Some(trace) = &of.trace_beside {
+        text += &format!(
+            "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
+        );
+    }
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
     }
@@ -85,6 +90,7 @@ fn listing(found: &Imported) -> Listing {
             of.zones.to_string(),
             of.without_effect.len().to_string(),
             of.differs.join("; "),
+            of.trace_beside.clone().unwrap_or_default(),
         ]
     };
     Listing {
@@ -98,6 +104,7 @@ fn listing(found: &Imported) -> Listing {
             "zones",
             "keys_without_effect",
             "modelled_in_another_way",
+            "trace_beside",
         ],
         rows: found.drives.iter().map(row).collect(),
     }

@@ -21,6 +21,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
             partial: arguments.partial,
         },
         window_ns: arguments.window,
+        part: arguments.part.map(|part| part as usize),
         device: arguments.device.clone(),
         scale_to_bytes: arguments.scale_addresses,
     };

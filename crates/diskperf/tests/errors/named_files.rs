@@ -69,6 +69,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "perfetto",
         Written("run read_8192 --on vax780-sc780-eagle --size 64K --perfetto {}"),
     ),
+    (
+        "run",
+        "record",
+        Written("run read_8192 --on vax780-sc780-eagle --size 64K --record {}"),
+    ),
     ("run", "label", Nothing),
     (
         "run",
@@ -210,6 +215,18 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "catalogue",
         Read("calculate format --on sun3-rimfire-2344 --catalogue {}"),
     ),
+    // Of another user's link too, since nothing is written to what it leads to.
+    (
+        "record",
+        "target",
+        Read("record {} --for 10ms -o /dev/null"),
+    ),
+    ("record", "lasts", Nothing),
+    (
+        "record",
+        "output",
+        Written("record ./target --for 10ms -o {}"),
+    ),
     ("trace", "files", Read("trace {}")),
     ("trace", "form", Nothing),
     ("trace", "columns", Nothing),
@@ -222,6 +239,26 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "trace",
         "output",
         Written("trace ./web.csv --convert spc -o {}"),
+    ),
+    ("replay", "files", Read("replay {} --on bare-fixed")),
+    ("replay", "targets", Read("replay ./web.csv --on {}")),
+    ("replay", "form", Nothing),
+    ("replay", "columns", Nothing),
+    ("replay", "time_unit", Nothing),
+    ("replay", "window", Nothing),
+    ("replay", "device", Nothing),
+    ("replay", "settings", Nothing),
+    ("replay", "fresh", Nothing),
+    ("replay", "label", Nothing),
+    (
+        "replay",
+        "catalogue",
+        Read("replay ./web.csv --on bare-fixed --catalogue {}"),
+    ),
+    (
+        "replay",
+        "destroy_data_on",
+        Written("replay ./web.csv --on {} --destroy-data-on {}"),
     ),
     ("import", "files", Read("import {} -o ./imported")),
     // A directory gets entries beside those that it has: the tests of imports.

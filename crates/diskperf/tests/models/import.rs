@@ -51,19 +51,39 @@ fn a_drive_is_imported_shown_and_run() {
             "modelled in another way: Extra write disconnect",
             "diskperf run today26 --on bare-small --catalogue mine",
         ]);
-    user.run(&words("show drive/small --catalogue mine"))
+    let shown = user
+        .run(&words("show drive/small --catalogue mine"))
         .expect(0, &[])
         .shows(&[
             "SMALL, as DiskSim's small.parv has it",
             "zone",
             "sectors/track",
             "cylinders",
+            "[0, 3, 10, ",
         ]);
+    assert!(!shown.stdout.contains("\\u000a"), "{shown:?}");
     let shown = json(&user, "show drive/small --catalogue mine --format json");
     assert!(!shown["zones"].as_array().expect("zones").is_empty());
     let line = "run random --direct --on bare-small --catalogue mine --size 8K --set program.block_bytes=512 --set program.area_bytes=32K --runs 2 --quiet --format json";
     let run = json(&user, line);
     assert!(run["runs"][0]["results"][0]["iops"].as_f64() > Some(1.0));
+}
+
+#[test]
+fn a_trace_beside_the_files_is_noticed() {
+    let user = user();
+    let line = "import files/small.parv -o mine --format json";
+    let found = json(&user, line);
+    assert!(found["drives"][0]["trace_beside"].is_null(), "{found}");
+    std::fs::write(user.file("files/small.trace"), "R Miss 8 4 9000.0 100.0\n").expect("a trace");
+    let found = json(&user, &format!("{line} --replace"));
+    assert_eq!(found["drives"][0]["trace_beside"], "files/small.trace");
+    user.run(&words("import files/small.parv -o other"))
+        .expect(0, &[])
+        .shows(&[
+            "files/small.trace lies beside it",
+            "--calibrate files/small.trace",
+        ]);
 }
 
 #[test]

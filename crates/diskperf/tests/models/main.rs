@@ -8,6 +8,8 @@ mod explain;
 mod import;
 mod perfetto;
 mod real_drives;
+mod record;
+mod replay;
 mod reproduce;
 mod runs;
 #[path = "../support/mod.rs"]

@@ -43,6 +43,16 @@ fn each_drive_of_a_folder_is_scored() {
             "{drive}"
         );
         assert!(figure(&drive["phase"], "r") > 0.9, "{drive}");
+        let off = drive["off"].as_array().expect("requests");
+        let counted = drive["remaining"].as_array().expect("causes").iter();
+        let counted: u64 = counted
+            .map(|one| one["requests"].as_u64().expect("a number"))
+            .sum();
+        assert_eq!(counted, off.len() as u64);
+        for one in off {
+            let apart = figure(one, "modelled_ms") - figure(one, "measured_ms");
+            assert!(apart.abs() > 0.5, "{one}");
+        }
         for fitted in drive["fitted"].as_array().expect("numbers") {
             let value = figure(fitted, "value");
             let range = figure(fitted, "low")..=figure(fitted, "high");

@@ -4,12 +4,17 @@ use crate::support::{User, words};
 use serde_json::Value;
 
 /// Systems on which a step is left out, with the step and the reason.
-const LEFT_OUT: [(&str, &str, &str); 7] = [
+const LEFT_OUT: [(&str, &str, &str); 12] = [
     ("bare-fixed", "log_append", "no file system"),
     ("bare-sas-10k", "log_append", "no file system"),
     ("bare-sata-7200", "log_append", "no file system"),
     ("bare-sata-consumer", "log_append", "no file system"),
     ("bare-smr-5400", "log_append", "no file system"),
+    ("bare-nvme-lowlatency", "log_append", "no file system"),
+    ("bare-nvme-qlc", "log_append", "no file system"),
+    ("bare-nvme-tlc", "log_append", "no file system"),
+    ("bare-nvme-tlc-plp", "log_append", "no file system"),
+    ("bare-sata-tlc", "log_append", "no file system"),
     ("sun3-cheetah-2344:raw-ab", "log_append", "no file system"),
     ("sun3-rimfire-2344:raw-ab", "log_append", "no file system"),
 ];

@@ -8,6 +8,8 @@ mod explain;
 mod fresh;
 mod interference;
 mod job_files;
+mod record;
+mod replay;
 mod shell;
 mod sizes;
 mod steady;

@@ -31,7 +31,7 @@ fn bash_completes_commands_options_and_values() {
     let script = user.run(&["completions", "bash"]).expect(0, &[]).stdout;
     fs::write(user.file("completions.bash"), script).unwrap();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["rep"], &["report", "reproduce"]),
+        (&["rep"], &["replay", "report", "reproduce"]),
         (&["calculate", "int"], &["interleave"]),
         (&["run", "--cat"], &["--catalogue"]),
         (&["run", "--format", "j"], &["json"]),

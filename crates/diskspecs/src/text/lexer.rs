@@ -1,6 +1,7 @@
 //! Text to words and marks, through files that name one another.
 
 use diskperf_diagnostics::{Place, Problem, Text};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::excerpt;
@@ -13,6 +14,8 @@ pub(crate) const LONGEST_BYTES: usize = 4 << 20;
 const DEEPEST_SOURCE: usize = 16;
 /// Files that are taken in, in all.
 const MOST_SOURCES: usize = 256;
+/// Keys in comments that are told of.
+const MOST_COMMENTED: usize = 200;
 /// Blocks and lists within one another.
 const DEEPEST_NESTING: usize = 64;
 
@@ -50,6 +53,8 @@ pub(super) struct Lexer<'f> {
     open: Vec<Token>,
     bytes: usize,
     sources: usize,
+    /// Keys that stand in comments.
+    commented: Vec<Place>,
 }
 
 impl<'f> Lexer<'f> {
@@ -60,6 +65,7 @@ impl<'f> Lexer<'f> {
             open: Vec::new(),
             bytes: 0,
             sources: 0,
+            commented: Vec::new(),
         };
         lexer.enter(name.to_owned(), content)?;
         Ok(lexer)
@@ -127,6 +133,11 @@ impl<'f> Lexer<'f> {
             };
             let rest = &frame.text.content()[frame.at_byte..];
             let start = frame.at_byte + blank_bytes(rest);
+            for key in keys_in_comments(&frame.text, frame.at_byte..start) {
+                if self.commented.len() < MOST_COMMENTED {
+                    self.commented.push(key);
+                }
+            }
             frame.at_byte = start;
             let end = start + token_bytes(&frame.text.content()[start..]);
             let place = Place::new(&frame.text, start..end);
@@ -143,6 +154,11 @@ impl<'f> Lexer<'f> {
             }
             self.frames.pop();
         }
+    }
+
+    /// The keys that stood in comments so far.
+    pub(super) fn commented(self) -> Vec<Place> {
+        self.commented
     }
 
     fn token(&mut self, place: Place) -> Result<Token, Problem> {
@@ -228,6 +244,30 @@ fn blank_bytes(text: &str) -> usize {
         }
         rest = rest.find('\n').map_or("", |end| &rest[end..]);
     }
+}
+
+/// The keys of lines `# KEY = VALUE` of a text: somebody took them out.
+fn keys_in_comments(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
+    let mut keys = Vec::new();
+    let mut at = blanks.start;
+    for line in text.content()[blanks].split_inclusive('\n') {
+        let key = line.split_once('=').map(|(key, _)| key.trim_end());
+        let key = key.and_then(|key| Some((key, key.trim_start().strip_prefix('#')?.trim_start())));
+        if let Some((before, key)) = key
+            && is_key(key)
+        {
+            let from = at + before.len() - key.len();
+            keys.push(Place::new(text, from..from + key.len()));
+        }
+        at += line.len();
+    }
+    keys
+}
+
+/// Whether words may be a key: letters, and what else the keys of drives have.
+fn is_key(words: &str) -> bool {
+    let of_key = |c: char| c.is_ascii_alphanumeric() || " ()-/.+|".contains(c);
+    words.starts_with(|c: char| c.is_ascii_uppercase()) && words.chars().all(of_key)
 }
 
 /// The mark or the word at the start of a text.

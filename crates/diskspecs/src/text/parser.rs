@@ -25,10 +25,15 @@ pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Docume
             instances: Vec::new(),
             topology: Vec::new(),
             warnings: Vec::new(),
+            commented: Vec::new(),
         },
     };
     parser.statements()?;
-    Ok(parser.document)
+    let commented = parser.lexer.commented();
+    Ok(Document {
+        commented,
+        ..parser.document
+    })
 }
 
 struct Parser<'f> {

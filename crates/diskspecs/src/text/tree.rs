@@ -13,6 +13,8 @@ pub(crate) struct Document {
     pub(crate) topology: Vec<Component>,
     /// What is written and not taken: second definitions.
     pub(crate) warnings: Vec<Problem>,
+    /// Keys that stand in comments, where somebody has taken them out.
+    pub(crate) commented: Vec<Place>,
 }
 
 /// Components that share a block's values.

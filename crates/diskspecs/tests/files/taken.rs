@@ -65,6 +65,30 @@ fn a_missing_key_of_the_electronics_is_said() {
 }
 
 #[test]
+fn keys_that_stand_in_comments_are_told_of() {
+    let old = "# HPL seek equation values = [\n#  1.0, 2.0 ],\n# the end of it\n  # as = before\n";
+    let import = taken(
+        "small.model",
+        "Head switch time = 0.5,",
+        &format!("Head switch time = 0.5, # Add. write settling delay = 0.1,\n{old}"),
+    );
+    let commented: Vec<(&str, usize)> = import
+        .without_effect
+        .iter()
+        .filter(|line| line.why == "it stands in a comment")
+        .map(|line| (line.key.as_str(), line.place.line_number()))
+        .collect();
+    assert_eq!(
+        commented,
+        [
+            ("Add. write settling delay", 10),
+            ("HPL seek equation values", 11)
+        ]
+    );
+    assert_eq!(import.drives[0].model.mechanics.write_settle_ms, -0.25);
+}
+
+#[test]
 fn skews_may_be_revolutions() {
     let angles = "Skew units = revolutions, Skew for track switch = 0.29, #";
     let import = taken(

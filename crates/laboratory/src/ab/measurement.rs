@@ -81,6 +81,7 @@ fn on_storage(
                 hook: hooks[number].as_ref(),
                 took: &took,
             }),
+            traffic: None,
             watch: OnceLock::new(),
         };
         let opened: [&[Drive]; 2] = [drives[0].all(), drives[own - 1].all()];

@@ -28,6 +28,7 @@ pub(super) enum Kind {
 /// The fastest processor and bus that the catalogue takes.
 const FASTEST_PROCESSOR: &str = "100000";
 const FASTEST_BUS: &str = "1000000000000";
+const FASTEST_CHANNEL: &str = "1000000000000";
 
 /// All single changes that this computer takes.
 pub(super) fn changes(computer: &Computer) -> Vec<Change> {
@@ -35,6 +36,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     let mut all = processor(&values);
     all.extend(ways(&values));
     all.extend(drives(&values));
+    all.extend(flash(&values));
     all.extend(choices(&values));
     all.extend(steps(&values));
     // One that changes nothing of what is there says nothing.
@@ -72,6 +74,7 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
                 no_rotational_latency: one.what_if.no_rotational_latency
                     || other.what_if.no_rotational_latency,
                 deadlines_met: one.what_if.deadlines_met || other.what_if.deadlines_met,
+                no_collection: one.what_if.no_collection || other.what_if.no_collection,
             };
             if what_if.no_rotational_latency && what_if.deadlines_met {
                 // Where nothing is waited for, no deadline is.
@@ -240,6 +243,59 @@ fn drives(values: &Values<'_>) -> Vec<Change> {
         .map(|which| values.times(&format!("drive.seek_{which}_ms"), 0.5));
     let halved = change("seeks twice as fast", Kind::Halved, seeks);
     supposed.into_iter().chain(halved).collect()
+}
+
+/// Of a flash drive.
+fn flash(values: &Values<'_>) -> Vec<Change> {
+    if values.text("drive.spare_share").is_none() {
+        return Vec::new();
+    }
+    let supposed = Change::supposing(
+        "no collection",
+        WhatIf {
+            no_collection: true,
+            ..WhatIf::default()
+        },
+    );
+    let all = [
+        change(
+            "twice the spare",
+            Kind::Other,
+            [values.times("drive.spare_share", 2.0)],
+        ),
+        change(
+            "no suspension",
+            Kind::Other,
+            [values.set("drive.suspends_most", "0")],
+        ),
+        change(
+            "power-loss protection",
+            Kind::Removed,
+            [values.set("drive.power_loss_protection", "true")],
+        ),
+        change(
+            "a buffer of a gibibyte",
+            Kind::Other,
+            [values.set("drive.write_buffer_bytes", "1073741824")],
+        ),
+        change(
+            "programs twice as fast",
+            Kind::Halved,
+            [values.times("drive.program_us", 0.5)],
+        ),
+        change(
+            "channels infinitely fast",
+            Kind::Removed,
+            [values.set("drive.channel_bytes_per_s", FASTEST_CHANNEL)],
+        ),
+        change(
+            "controller's commands free",
+            Kind::Removed,
+            ["command_us", "processing_us", "decode_us"]
+                .map(|key| values.set(&format!("drive.{key}"), "0")),
+        ),
+    ];
+    all.into_iter().flatten().chain([supposed]).collect()
 }
 
 /// Every other choice of what is chosen.

@@ -201,6 +201,7 @@ impl Observer for Collector<'_> {
                 }
             }
             Event::RunStarted(_)
+            | Event::Recorded(_)
             | Event::Pilot { .. }
             | Event::BlockFinished { .. }
             | Event::StepFinished(_)

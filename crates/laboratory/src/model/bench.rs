@@ -3,18 +3,23 @@
 use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
 use crate::model::computer::medium_of;
-use crate::observer::Observer;
+use crate::observer::{Event, Observer, Recorded, Source};
 use crate::rig::Rig;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_machine::hardware::Hint;
 use diskperf_machine::hardware::cache::CacheStatistics;
+use diskperf_machine::hardware::disk::device::MediaCacheState;
+use diskperf_machine::hardware::moment;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{
     Budget, Circumstances, Machine, Pipe, PipeEnd, Rendezvous, Standstill, WhatIf,
 };
 use diskperf_system::model::{Model, ModelPorts};
 use diskperf_system::{Buffer, System};
-use diskperf_timeline::{ControllerCache, Engine, ProgramResult, Repetition, Trace};
+use diskperf_timeline::{
+    ControllerCache, Engine, FlashTraffic, MediaCache, Nanoseconds, ProgramResult, Repetition,
+    Trace,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -48,6 +53,8 @@ pub(crate) struct Usage {
     pub(crate) drop_all_caches: bool,
     /// Whether what happens is recorded, for [`Bench::take_trace`].
     pub(crate) trace: bool,
+    /// Whether what drives are asked for is told.
+    pub(crate) record: bool,
     /// What is supposed of the machine.
     pub(crate) what_if: WhatIf,
     /// What it may take.
@@ -70,6 +77,7 @@ impl Usage {
             time_calls: false,
             drop_all_caches: false,
             trace: false,
+            record: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
             stop: Arc::clone(stop),
@@ -115,6 +123,7 @@ impl Bench {
             first_phase: usage.first_phase,
             speed_difference: usage.speed_difference,
             trace: usage.trace,
+            record: usage.record,
             what_if: usage.what_if,
             budget: usage.budget,
             ..Circumstances::default()
@@ -212,7 +221,7 @@ impl Rig for Bench {
     fn run(
         &self,
         (assignments, moved_bytes): (&[Assignment], &[Arc<AtomicU64>]),
-        _observer: &mut dyn Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
         let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
@@ -244,15 +253,23 @@ impl Rig for Bench {
             });
         }
         let caches = self.machine.caches();
+        let media_caches = self.machine.media_caches();
+        let flash = self.machine.flash();
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        let made = collect(assignments, outcomes.collect());
+        let outcomes: Vec<WorkerOutcome> = outcomes.collect();
+        if self.usage.record {
+            self.tell(&outcomes, observer);
+        }
+        let made = collect(assignments, outcomes);
         let mut repetitions = made.map_err(|Failure { title, error }| {
             let names = Names::of_model(&self.usage.system, self.usage.drives);
             LaboratoryError::program(&title, &names, &error)
         })?;
         let caches = self.caches_since(&caches);
+        let media_caches = self.media_caches_since(&media_caches);
+        let flash = self.flash_since(&flash);
         for repetition in &mut repetitions {
             // Workers count volumes; rates are of drives, of which several volumes may be
             // parts.
@@ -260,6 +277,8 @@ impl Rig for Bench {
                 worker.drive = self.drive_of_volume[worker.drive as usize];
             }
             repetition.controller_caches.clone_from(&caches);
+            repetition.media_caches.clone_from(&media_caches);
+            repetition.flash.clone_from(&flash);
         }
         Ok(repetitions)
     }
@@ -273,6 +292,37 @@ impl Rig for Bench {
 }
 
 impl Bench {
+    /// What is recorded, and of which drives.
+    pub(crate) fn source(&self) -> Source {
+        Source {
+            devices: self.machine.drives_busy().iter().enumerate()
+                .map(|(number, _)| format!("drive{}", number + 1))
+                .collect(),
+            what: "requests from the moment that the kernel gives them to the driver until it takes their completion, in virtual time".to_owned(),
+        }
+    }
+
+    /// Tells what drives were asked for since it was told last, and what of it was in the
+    /// timed part of these workers.
+    fn tell(&self, outcomes: &[WorkerOutcome], observer: &mut dyn Observer) {
+        let events = self.machine.take_events();
+        let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
+        let (began, ended) = parts.fold(
+            (Nanoseconds(u64::MAX), Nanoseconds::ZERO),
+            |(began, ended), part| (began.min(part.opened), ended.max(part.ended)),
+        );
+        let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
+        let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
+        let mut say = |recorded| observer.event(Event::Recorded(recorded));
+        say(Recorded::Events(before));
+        if began <= ended {
+            say(Recorded::Begins(began));
+            say(Recorded::Events(inside));
+            say(Recorded::Ends(ended));
+        }
+        say(Recorded::Events(after));
+    }
+
     /// What happened since the machine was built, or since this was asked last;
     /// nothing unless [`Usage::trace`].
     pub(crate) fn take_trace(&self) -> Option<Trace> {
@@ -298,6 +348,34 @@ impl Bench {
             }
         }
         all
+    }
+
+    /// What the media caches of shingled disks did since.
+    fn media_caches_since(&self, before: &[(usize, MediaCacheState)]) -> Vec<MediaCache> {
+        let of =
+            |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {
+                MediaCache {
+                    drive: number as u32 + 1,
+                    used_bytes: now.used_bytes,
+                    room_bytes: now.room_bytes,
+                    extents: now.extents,
+                    most_extents: now.most_extents,
+                    cached_bytes: now.cached_bytes - before.cached_bytes,
+                    streamed_bytes: now.streamed_bytes - before.streamed_bytes,
+                    cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
+                    bands_cleaned: now.bands_cleaned - before.bands_cleaned,
+                    cleaning: moment(now.cleaning - before.cleaning),
+                }
+            };
+        let all = self.machine.media_caches().into_iter();
+        all.zip(before).map(of).collect()
+    }
+
+    /// What flash drives programmed since.
+    fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
+        let now = self.machine.flash();
+        let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);
+        now.into_iter().zip(before).map(since).collect()
     }
 
     /// Checks every file system as fsck does.

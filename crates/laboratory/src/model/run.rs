@@ -120,6 +120,7 @@ pub(crate) fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
         time_calls: plan.experiment.time_calls,
         drop_all_caches: plan.experiment.drop_all_caches,
         budget: plan.budget,
+        record: plan.record,
         ..Usage::of((&plan.target, plan.drives), plan.experiment.seed, stop)
     }
 }
@@ -259,6 +260,14 @@ pub(crate) fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
             "{} {} {}",
             text.page_bytes, text.memory_mib, text.processors
         ));
+    }
+    if let Workload::Replay(replay) = &plan.experiment.workload {
+        identity.push(format!(
+            "{:?} {:?} {:?} {:?}",
+            replay.reading, replay.pace, replay.slots, replay.addresses
+        ));
+        let files = replay.held.iter().flat_map(|held| &held.files);
+        identity.extend(files.map(|file| file.sha256.clone()));
     }
     identity.extend(settings.iter().cloned());
     for (name, text) in &catalogue {

@@ -1,7 +1,7 @@
 //! What `--dry-run` says.
 
 use super::job_file::{self, Ground};
-use super::{HostPlan, title};
+use super::{HostPlan, replay, title};
 use crate::rig::spare;
 use crate::target::Target;
 use diskperf_battery::{Job, Medium};
@@ -33,6 +33,9 @@ impl HostPlan {
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
             text += &job_file::describe(file, &Ground::of(&self.targets));
+        }
+        if let Workload::Replay(of) = &self.experiment.workload {
+            text += &replay::describe(of);
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             let (runs, again) = self.repetitions(job);
@@ -114,7 +117,7 @@ impl HostPlan {
             let moved = most_bytes.saturating_mul(u64::from(program.workers()));
             work.moved_bytes = work.moved_bytes.saturating_add(all(moved));
             match program.lasts() {
-                Some(lasts) if program.writes() => {
+                Some(lasts) if program.writes() && program.replay().is_none() => {
                     work.writing_s += (runs * times) as f64 * lasts.seconds();
                 }
                 _ => {

@@ -3,7 +3,7 @@
 
 use super::job_file::Ground;
 use super::workload::{check_programs_alone, note_on_discarded, of_one_run, stated, suite};
-use super::{NO_BLOCK_NULL, area, job_file, leave_out};
+use super::{NO_BLOCK_NULL, area, job_file, leave_out, replay};
 use crate::clean::settings_left;
 use crate::error::LaboratoryError;
 use crate::target::Target;
@@ -32,6 +32,8 @@ pub struct HostPlan {
     pub read_ahead: ReadAhead,
     /// Whether the block layer's events are recorded, where that can be.
     pub block_events: bool,
+    /// Whether what storage is asked for is told, to be recorded.
+    pub record: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
     /// Whether repetitions that something disturbed are run again.
@@ -132,6 +134,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let medium = targets[0].medium;
     let (mut suite, told) = match &experiment.workload {
         Workload::JobFile(text) => job_file::suite(text, &Ground::of(&targets), experiment)?,
+        Workload::Replay(of) => replay::suite(of, &replay::Ground::of(&targets), experiment.cache)?,
         workload => (suite(workload, medium)?, Vec::new()),
     };
     check_programs_alone(&suite, &experiment.settings)?;
@@ -161,6 +164,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         targets,
         read_ahead: ReadAhead::default(),
         block_events: false,
+        record: false,
         repeats_disturbed: true,
         notes,
     };

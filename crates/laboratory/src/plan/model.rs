@@ -5,7 +5,7 @@ mod size;
 
 use super::job_file::Ground;
 use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, job_file, step_title, title};
+use super::{area, job_file, replay, step_title, title};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
@@ -55,6 +55,8 @@ pub struct ModelPlan {
     pub(crate) whole_calls: bool,
     /// What each machine may take.
     pub budget: Budget,
+    /// Whether what storage is asked for is told, to be recorded.
+    pub record: bool,
     /// What a reader must know: steps that were left out, and why.
     pub notes: Vec<String>,
 }
@@ -181,6 +183,7 @@ fn plan_on(
         },
         usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
         whole_calls: manner == Manner::Point,
+        record: false,
         notes,
     };
     plan.made_to_fit(experiment.size)
@@ -200,6 +203,9 @@ fn suite_of(
             let ground = Ground::modelled(computer.medium());
             job_file::suite(text, &ground, experiment)?
         }
+        (None, Workload::Replay(of)) => {
+            replay::suite(of, &replay::Ground::modelled(computer), experiment.cache)?
+        }
         (None, _) => (plain, Vec::new()),
     };
     notes.extend(area::fit_computer(&mut suite, computer, experiment));
@@ -214,7 +220,7 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     let what = match workload {
         Workload::Usual => None,
         Workload::Named(name) => Some(name.as_str()),
-        Workload::Steps { .. } | Workload::JobFile(_) => return Ok(None),
+        Workload::Steps { .. } | Workload::JobFile(_) | Workload::Replay(_) => return Ok(None),
     };
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
@@ -431,6 +437,9 @@ impl ModelPlan {
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
             text += &job_file::describe(file, &Ground::modelled(computer.medium()));
+        }
+        if let Workload::Replay(of) = &self.experiment.workload {
+            text += &replay::describe(of);
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             text += &format!(

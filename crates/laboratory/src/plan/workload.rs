@@ -1,12 +1,16 @@
 //! Which programs an experiment runs: by name, or by the values that a run keeps.
 
 use super::job_file::{self, Ground};
+use super::replay;
 use crate::error::LaboratoryError;
 use crate::job_file::is_named;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_machine::catalogue::Catalogue;
-use diskperf_timeline::{Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, Workload};
+use diskperf_timeline::{
+    CacheMode, Experiment, JobText, Protocol, Setting, SteadyRule, StepValues, TraceReplay,
+    Workload,
+};
 use std::path::{Path, PathBuf};
 
 /// What runs on real storage where nobody says what.
@@ -29,6 +33,10 @@ pub(super) fn suite(workload: &Workload, medium: Medium) -> Result<Suite, Labora
         Workload::JobFile(text) => {
             let ground = Ground::modelled(medium);
             Ok(job_file::suite(text, &ground, &Experiment::default())?.0)
+        }
+        Workload::Replay(of) => {
+            let ground = replay::Ground::anywhere();
+            Ok(replay::suite(of, &ground, CacheMode::Direct)?.0)
         }
     }
 }
@@ -142,6 +150,10 @@ pub(super) fn of_one_run(
             protocol: Some(suite.protocol),
             ..text.clone()
         }),
+        Workload::Replay(replay) => Workload::Replay(Box::new(TraceReplay {
+            protocol: Some(suite.protocol),
+            ..(**replay).clone()
+        })),
         _ => Workload::Steps {
             name: suite.name.clone(),
             protocol: suite.protocol,

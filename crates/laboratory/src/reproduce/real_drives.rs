@@ -2,10 +2,10 @@
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::real_drives::{
-    BufferReads, FittedNumber, Outcome, Phase, Quantiles, RealDrive, RealDrives, Remaining,
-    Replayed, Score, Think,
+    BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, Quantiles, RealDrive,
+    RealDrives, Remaining, Replayed, Score, Think,
 };
-use diskperf_calibration::{self as calibration, Calibration, Options, calibrate};
+use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
 use diskperf_diskspecs::phase::Think as Pauses;
 use diskperf_diskspecs::{Drive, Files, import, trace};
 use std::path::Path;
@@ -65,10 +65,10 @@ fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
 
 fn drive(data: &Path, name: String) -> RealDrive {
     match calibrated(data, &name) {
-        Ok((parameters, found)) => RealDrive {
+        Ok(found) => RealDrive {
             name,
-            parameters: Some(parameters),
             outcome: Outcome::Replayed(Box::new(replayed(&found))),
+            parameters: Some(found.file),
         },
         Err(error) => RealDrive {
             name,
@@ -78,8 +78,16 @@ fn drive(data: &Path, name: String) -> RealDrive {
     }
 }
 
-/// The file of parameters that was read, and what was found with it.
-fn calibrated(data: &Path, name: &str) -> Result<(String, Calibration), String> {
+/// A drive that was calibrated.
+struct Calibrated {
+    /// The file of parameters that was read.
+    file: String,
+    /// Its trace.
+    requests: Vec<trace::Request>,
+    calibration: Calibration,
+}
+
+fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
     let (file, drive) = imported(data, name)?;
     let trace_name = format!("{name}.trace");
     let content = std::fs::read_to_string(data.join(&trace_name))
@@ -87,7 +95,11 @@ fn calibrated(data: &Path, name: &str) -> Result<(String, Calibration), String> 
     let requests = trace::parse(&trace_name, &content).map_err(|errors| errors.to_string())?;
     let found = calibrate(&drive, &requests, Options::default());
     let found = found.map_err(|error| format!("{trace_name}: {error}"))?;
-    Ok((file, found))
+    Ok(Calibrated {
+        file,
+        requests,
+        calibration: found,
+    })
 }
 
 /// A drive by the run's file, which has its bus, if there is one of this drive; else by its
@@ -115,7 +127,8 @@ fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
     read(&own).map(|drive| (own, drive))
 }
 
-fn replayed(found: &Calibration) -> Replayed {
+fn replayed(of: &Calibrated) -> Replayed {
+    let found = &of.calibration;
     let period = found
         .parameters
         .iter()
@@ -145,7 +158,8 @@ fn replayed(found: &Calibration) -> Replayed {
             measured: found.buffer_reads.0,
             modelled: found.buffer_reads.1,
         },
-        remaining: found.remaining.iter().map(remaining).collect(),
+        remaining: remaining(&found.remains),
+        off: off(of),
     }
 }
 
@@ -177,10 +191,48 @@ fn fitted(parameter: &calibration::Parameter) -> FittedNumber {
     }
 }
 
-fn remaining(one: &calibration::Remaining) -> Remaining {
-    Remaining {
-        cause: one.cause.name().to_owned(),
-        requests: one.requests,
-        squared_error_percent: one.squared_error_percent,
-    }
+fn remaining(remains: &Remains) -> Vec<Remaining> {
+    let one = |of: &calibration::Remaining| {
+        let own = remains.off.iter().filter(|off| off.cause == of.cause);
+        let mut off_ms: Vec<f64> = own
+            .filter_map(|off| off.arrival_off_us)
+            .map(|off_us| off_us.abs() / 1e3)
+            .collect();
+        off_ms.sort_by(f64::total_cmp);
+        // The least that so many do not exceed.
+        let within = |percent: usize| {
+            let last = (off_ms.len() * percent).div_ceil(100);
+            last.checked_sub(1).map(|last| off_ms[last])
+        };
+        Remaining {
+            cause: of.cause.name().to_owned(),
+            revolution: of.cause.is_revolution(),
+            requests: of.requests,
+            drive_slower: of.drive_slower,
+            squared_error_percent: of.squared_error_percent,
+            arrival_off_p50_ms: within(50),
+            arrival_off_p90_ms: within(90),
+        }
+    };
+    remains.causes.iter().map(one).collect()
+}
+
+fn off(of: &Calibrated) -> Vec<OffRequest> {
+    let one = |off: &calibration::Off| {
+        let request = &of.requests[off.request - 1];
+        OffRequest {
+            request: off.request,
+            operation: match request.operation {
+                trace::Operation::Read => Operation::Read,
+                trace::Operation::Write => Operation::Write,
+            },
+            first_block: request.first_block,
+            blocks: request.blocks,
+            measured_ms: request.service_us / 1e3,
+            modelled_ms: (request.service_us + off.error_us) / 1e3,
+            cause: off.cause.name().to_owned(),
+            arrival_off_ms: off.arrival_off_us.map(|off_us| off_us / 1e3),
+        }
+    };
+    of.calibration.remains.off.iter().map(one).collect()
 }

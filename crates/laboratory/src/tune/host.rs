@@ -162,7 +162,10 @@ impl Rounds<'_> {
         let first = self.measure(None)?;
         self.programs = first.iter().map(ProgramResult::title).collect();
         self.sizes = first.iter().map(|result| result.size_bytes).collect();
-        let is_said = matches!(self.search.experiment.workload, Workload::JobFile(_));
+        let is_said = matches!(
+            self.search.experiment.workload,
+            Workload::JobFile(_) | Workload::Replay(_)
+        );
         if let (SizeChoice::Auto, [one], false) = (self.size, &self.sizes[..], is_said) {
             self.size = SizeChoice::Bytes(*one);
         }

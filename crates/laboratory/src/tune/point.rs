@@ -64,7 +64,7 @@ impl Subject<'_> {
         experiment.settings.extend(settings);
         // The jobs of a file say themselves how much they move.
         experiment.size = match experiment.workload {
-            Workload::JobFile(_) => SizeChoice::Auto,
+            Workload::JobFile(_) | Workload::Replay(_) => SizeChoice::Auto,
             _ => SizeChoice::Bytes(size_bytes),
         };
         plan_of_point(&experiment, self.catalogue, &self.search.target)

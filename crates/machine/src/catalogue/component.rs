@@ -87,7 +87,9 @@ impl Component {
     /// Every folder of the catalogue.
     pub(crate) fn folders() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder);
-        components.chain(["systems", "published"]).collect()
+        components
+            .chain(["systems", "published", super::expected::FOLDER])
+            .collect()
     }
 
     pub(crate) fn is_folder(name: &str) -> bool {

@@ -4,14 +4,16 @@
 //! A device is told of a request, and says when something happens in it next; whoever it
 //! hangs on comes back then. A kind of devices is an arm of [`Device`].
 
-use super::disk::device::Disk;
+use super::disk::device::{Disk, MediaCacheState};
 use super::fixed::Fixed;
+use super::flash::device::Flash;
 use super::mechanism::Busy;
 use super::{RequestId, Requests};
 use diskperf_sim::Time;
 use diskperf_timeline::trace::Position;
 
-/// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT).
+/// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT); as many
+/// as NVMe's, which count from 0.
 const MOST_COMMAND_SECTORS: usize = 1 << 16;
 
 /// A device, of one of the kinds that there are.
@@ -21,6 +23,8 @@ pub enum Device {
     Fixed(Box<Fixed>),
     /// A disk with firmware, a buffer and a link.
     Disk(Box<Disk>),
+    /// A flash drive.
+    Flash(Box<Flash>),
 }
 
 impl Device {
@@ -29,6 +33,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.sector_bytes(),
             Self::Disk(disk) => disk.sector_bytes(),
+            Self::Flash(flash) => flash.sector_bytes(),
         }
     }
 
@@ -37,6 +42,7 @@ impl Device {
         match self {
             Self::Fixed(_) => None,
             Self::Disk(disk) => Some(Position::Disk(disk.position(sector))),
+            Self::Flash(flash) => flash.position(sector),
         }
     }
 
@@ -45,6 +51,7 @@ impl Device {
         match self {
             Self::Fixed(_) => None,
             Self::Disk(disk) => Some(MOST_COMMAND_SECTORS * disk.sector_bytes() as usize),
+            Self::Flash(flash) => Some(MOST_COMMAND_SECTORS * flash.sector_bytes() as usize),
         }
     }
 
@@ -53,6 +60,7 @@ impl Device {
         match self {
             Self::Fixed(_) => false,
             Self::Disk(disk) => disk.keeps_writes(),
+            Self::Flash(flash) => flash.keeps_writes(),
         }
     }
 
@@ -61,6 +69,15 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.busy(),
             Self::Disk(disk) => disk.busy(),
+            Self::Flash(flash) => flash.busy(),
+        }
+    }
+
+    /// What it has done with its media cache, of a disk with shingled tracks.
+    pub fn media_cache(&self) -> Option<MediaCacheState> {
+        match self {
+            Self::Fixed(_) | Self::Flash(_) => None,
+            Self::Disk(disk) => disk.media_cache(),
         }
     }
 
@@ -69,6 +86,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.takes_requests(),
             Self::Disk(disk) => disk.takes_requests(),
+            Self::Flash(flash) => flash.takes_requests(),
         }
     }
 
@@ -81,6 +99,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.take(now, requests, id),
             Self::Disk(disk) => disk.take(now, requests, id),
+            Self::Flash(flash) => flash.take(now, requests, id),
         }
     }
 
@@ -89,6 +108,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.next_event(),
             Self::Disk(disk) => disk.next_event(),
+            Self::Flash(flash) => flash.next_event(),
         }
     }
 
@@ -97,6 +117,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.advance(now, requests),
             Self::Disk(disk) => disk.advance(now, requests),
+            Self::Flash(flash) => flash.advance(now, requests),
         }
     }
 
@@ -105,6 +126,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.has_done(),
             Self::Disk(disk) => disk.has_done(),
+            Self::Flash(flash) => flash.has_done(),
         }
     }
 
@@ -113,6 +135,7 @@ impl Device {
         match self {
             Self::Fixed(fixed) => fixed.take_done(),
             Self::Disk(disk) => disk.take_done(),
+            Self::Flash(flash) => flash.take_done(),
         }
     }
 }

@@ -7,6 +7,7 @@
 pub mod cache;
 pub mod closed;
 pub mod device;
+pub mod expected;
 pub mod layout;
 pub mod link;
 pub mod mechanism;

@@ -6,6 +6,7 @@
 
 use super::Request;
 use super::device::Device;
+use super::disk::device::MediaCacheState;
 use super::mechanism::{Busy, CIRCLE, Mechanism};
 use crate::parts::Id;
 use diskperf_sim::Time;
@@ -147,6 +148,14 @@ impl Drive<'_> {
         }
     }
 
+    /// What it has done with its media cache, of a disk with shingled tracks.
+    pub fn media_cache(self) -> Option<MediaCacheState> {
+        match self {
+            Self::Mechanism(_) => None,
+            Self::Device(device) => device.media_cache(),
+        }
+    }
+
     /// How it turned, if that is known.
     pub(crate) fn traced(self) -> TracedDrive {
         let (revolution_ns, phase) = match self {
@@ -160,7 +169,7 @@ impl Drive<'_> {
                 let phase = spindle.angle(Time::ZERO).revolutions();
                 (spindle.exact_period_ns(), phase)
             }
-            Self::Device(Device::Fixed(_)) => (0.0, 0.0),
+            Self::Device(Device::Fixed(_) | Device::Flash(_)) => (0.0, 0.0),
         };
         TracedDrive {
             revolution_ns,

@@ -328,7 +328,7 @@ impl Unix {
                 spans: std::mem::take(&mut buffer.spent),
             };
             request.spans.issue(moment(self.sim.now()));
-            let request = self.issue(request, Owner::Buffer(id));
+            let request = self.issue(request, Owner::Buffer(id), !buffer.asynchronous);
             assert!(
                 buffer.request.replace(request).is_none(),
                 "a buffer is transferred once at a time"

@@ -3,6 +3,7 @@
 
 use super::costs::{Costs, Work};
 use super::process::Cpu;
+use super::recording::Recording;
 use super::serial::Serial;
 use super::statistics::Statistics;
 use super::tracing::Tracing;
@@ -27,6 +28,8 @@ pub struct Computer {
     pub(crate) statistics: RefCell<Statistics>,
     /// What is recorded, if anything.
     pub(crate) tracing: Option<RefCell<Tracing>>,
+    /// What drives are asked for, if that is recorded.
+    pub(crate) recording: Option<RefCell<Recording>>,
     /// Why the machine has halted, if it has.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }

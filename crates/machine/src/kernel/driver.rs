@@ -92,9 +92,10 @@ pub(crate) enum Owner {
 }
 
 impl Unix {
-    /// A request of somebody's, who gives it to its driver next.
-    pub(super) fn issue(&self, request: Request, owner: Owner) -> RequestId {
+    /// A request of somebody's, who gives it to its driver next, and waits for it or not.
+    pub(super) fn issue(&self, request: Request, owner: Owner, awaited: bool) -> RequestId {
         let id = self.hardware.borrow_mut().requests.issue(request);
+        self.record_issue(id, awaited);
         let mut owners = self.owners.borrow_mut();
         if owners.len() <= id.place() {
             owners.resize(id.place() + 1, owner);
@@ -107,6 +108,7 @@ impl Unix {
     /// told.
     pub(crate) fn completed(&self, id: RequestId) {
         let owner = self.owners.borrow()[id.place()];
+        self.record_completion(id);
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         match owner {

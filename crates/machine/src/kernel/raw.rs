@@ -162,7 +162,7 @@ impl Unix {
     async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
         self.take_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
-        let id = self.issue(request, Owner::Raw(header));
+        let id = self.issue(request, Owner::Raw(header), true);
         self.strategy(Context::Process(process), id).await;
         self.wait_for_raw(process, header).await;
         let waiters = self.header(header, |header| {

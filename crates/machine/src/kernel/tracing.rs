@@ -72,13 +72,18 @@ impl Computer {
     /// Memory of blocks that were made on the media, and of what is recorded.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let made = self.volumes.made_bytes();
+        let recording = self.recording.as_ref();
+        let events = recording.map_or(0, |recording| recording.borrow().bytes() as u64);
         let Some(tracing) = &self.tracing else {
-            return (made, 0);
+            return (made, events);
         };
         let of_processes: usize = self
             .cpu
             .processes(|all| all.iter().map(|one| one.traced_bytes()).sum());
-        (made, (tracing.borrow().bytes() + of_processes) as u64)
+        (
+            made,
+            events + (tracing.borrow().bytes() + of_processes) as u64,
+        )
     }
 
     /// A request completed, of a buffer if it is one's.

@@ -1,9 +1,10 @@
 //! A drive, as the catalogue describes it.
 
-use super::{disk, fixed};
+use super::{disk, fixed, flash};
 use crate::catalogue::Reader;
 use crate::hardware::disk::device::DiskSpecification;
 use crate::hardware::fixed::FixedConfig;
+use crate::hardware::flash::specification::FlashSpecification;
 use crate::hardware::mechanism::{
     Angle, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Rotation, SeekCurve, Zone,
 };
@@ -31,6 +32,8 @@ pub enum DeviceSpecification {
     Fixed(FixedConfig),
     /// A disk with firmware, a buffer and a link.
     Disk(Box<DiskSpecification>),
+    /// A flash drive.
+    Flash(Box<FlashSpecification>),
 }
 
 /// A mechanism.
@@ -68,7 +71,9 @@ impl DriveSpecification {
     pub fn mechanism(&self) -> Option<&MechanismSpecification> {
         match &self.device {
             DeviceSpecification::Mechanism(mechanism) => Some(mechanism),
-            DeviceSpecification::Fixed(_) | DeviceSpecification::Disk(_) => None,
+            DeviceSpecification::Fixed(_)
+            | DeviceSpecification::Disk(_)
+            | DeviceSpecification::Flash(_) => None,
         }
     }
 
@@ -76,13 +81,29 @@ impl DriveSpecification {
     pub fn disk(&self) -> Option<&DiskSpecification> {
         match &self.device {
             DeviceSpecification::Disk(disk) => Some(disk),
-            DeviceSpecification::Mechanism(_) | DeviceSpecification::Fixed(_) => None,
+            DeviceSpecification::Mechanism(_)
+            | DeviceSpecification::Fixed(_)
+            | DeviceSpecification::Flash(_) => None,
+        }
+    }
+
+    /// It, if it is a flash drive.
+    pub fn flash(&self) -> Option<&FlashSpecification> {
+        match &self.device {
+            DeviceSpecification::Flash(flash) => Some(flash),
+            DeviceSpecification::Mechanism(_)
+            | DeviceSpecification::Fixed(_)
+            | DeviceSpecification::Disk(_) => None,
         }
     }
 
     /// What it keeps of reads and writes together, in bytes; 0 of one without a buffer.
     pub fn cache_bytes(&self) -> u64 {
-        self.disk().map_or(0, DiskSpecification::cache_bytes)
+        match &self.device {
+            DeviceSpecification::Disk(disk) => disk.cache_bytes(),
+            DeviceSpecification::Flash(flash) => flash.buffer_bytes(),
+            DeviceSpecification::Mechanism(_) | DeviceSpecification::Fixed(_) => 0,
+        }
     }
 
     /// All that it holds.
@@ -113,10 +134,11 @@ impl DriveSpecification {
         match reader.optional_text("kind", KIND).as_deref() {
             Some("fixed") => return fixed::read(reader),
             Some("drive") => return disk::read(reader),
+            Some("flash") => return flash::read(reader),
             Some("disk") | None => {}
             Some(other) => {
                 let message = format!("there is no drive of the kind {other}");
-                reader.fail_allowing("kind", &message, "disk, drive or fixed");
+                reader.fail_allowing("kind", &message, "disk, drive, flash or fixed");
             }
         }
         Self::read_disk(reader)
@@ -154,7 +176,7 @@ impl DriveSpecification {
     }
 }
 
-const KIND: &str = "disk, drive or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, or a device without mechanics; disk if absent";
+const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, a flash drive, or a device without mechanics; disk if absent";
 
 impl PartitionSpecification {
     /// As programs see it that go past the file system.

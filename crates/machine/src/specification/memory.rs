@@ -2,6 +2,7 @@
 
 use super::{DriveSpecification, Layout, Software, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
+use crate::hardware::flash::specification::FlashSpecification;
 use crate::kernel::ffs::FileSystem;
 use crate::kernel::{buffers, medium, minix};
 
@@ -21,6 +22,8 @@ impl Specification {
             Software::Minix(minix) => (0, u64::from(minix.config.cache_blocks)),
         };
         let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
+        let of_flash = self.drives.iter().filter_map(DriveSpecification::flash);
+        let of_flash: u64 = of_flash.map(FlashSpecification::memory_bytes).sum();
         Memory {
             parts: vec![
                 (
@@ -28,6 +31,7 @@ impl Specification {
                     used.map(|volume| self.volume_bytes(volume)).sum(),
                 ),
                 ("drive.cylinders", of_drives.sum()),
+                ("drive.blocks_per_plane", of_flash),
                 ("host.memory_bytes", headers * buffers::HEADER_BYTES),
                 ("kernel.cache_blocks", blocks * minix::CACHED_BLOCK_BYTES),
             ],

@@ -10,6 +10,7 @@ mod mechanism;
 mod queue;
 mod seek;
 mod shingled;
+mod streams;
 
 use diskperf_machine::hardware::disk::layout::{
     LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,

@@ -147,6 +147,62 @@ fn what_was_written_last_is_found_whatever_is_cleaned_meanwhile() {
     }
 }
 
+/// What lies in the middle of an extent leaves two of it, whether it is written anew, by a
+/// stream or not, or given up.
+#[test]
+fn the_map_holds_no_more_than_it_has_places_for() {
+    println!("seed {SEED}");
+    let mut draws = Streams::new(SEED).stream("places");
+    for _ in 0..60 {
+        let mut map = Shingled::new(small(), SECTORS);
+        let (mut kept, mut fullest) = (0, 0);
+        for _ in 0..400 {
+            let first = draws.below(SECTORS - 60);
+            let kind = draws.below(10);
+            let of = |first: u64, sectors: u64| Extent {
+                first,
+                end: first + sectors,
+            };
+            match kind {
+                0..3 => {
+                    let before = map.extents();
+                    map.forget(of(first, 1 + draws.below(3)));
+                    kept += usize::from(before == 16 && map.extents() == 16);
+                }
+                3 => write_when_possible(&mut map, of(first / 40 * 40, 20 + draws.below(30))),
+                4 => write_when_possible(&mut map, of(first, 40 + draws.below(20))),
+                _ => write_when_possible(&mut map, of(first, 1 + draws.below(12))),
+            }
+            fullest = fullest.max(map.extents());
+        }
+        assert!(fullest <= 16, "{fullest} extents");
+        println!("at most {fullest} extents, {kept} requests while it was full");
+    }
+    // An extent, and one sector after the other given up in the middle of what is left.
+    let one_band = ShingledSpecification {
+        band_sectors: SECTORS as u32,
+        ..small()
+    };
+    let mut map = Shingled::new(one_band, SECTORS);
+    map.write(Extent { first: 1, end: 100 }, &mut |_| ());
+    for first in (3..97).step_by(3) {
+        let end = first + 1;
+        map.forget(Extent { first, end });
+    }
+    assert_eq!(map.extents(), 16);
+    // What frees places is dropped all the same.
+    map.forget(Extent { first: 1, end: 100 });
+    assert_eq!(map.extents(), 0);
+}
+
+fn write_when_possible(map: &mut Shingled, of: Extent) {
+    while map.must_clean(of) {
+        map.next_step();
+        map.step_done();
+    }
+    map.write(of, &mut |_| ());
+}
+
 /// Expectation 45: as many extents of one band as there are take one cleaning.
 #[test]
 fn a_band_is_cleaned_once_for_all_its_extents() {
@@ -314,6 +370,13 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
         .counters()
         .bands_cleaned
         - begun;
+    let state = host.disk.media_cache().expect("bands");
+    assert_eq!(state.bands_cleaned, begun + bands);
+    assert_eq!(state.most_extents, 3000);
+    // Each band is read and written whole: most of the time goes there.
+    assert!(state.cleaned_bytes >= state.bands_cleaned * (30 << 20));
+    assert!(state.cleaning < host.now && state.cleaning > Time::from_millis(60 * 100));
+    assert!(state.extents > 2900 && state.used_bytes < state.room_bytes);
     // Each band is read and written: twice 30 MiB at 150 to 190 MB/s.
     let band_ms = 60.0 * slow / bands as f64;
     println!(

@@ -2,9 +2,10 @@
 
 use diskperf_timeline::{
     Arm, Block, CacheMode, ControllerCache, Device, DeviceTraffic, Engine, Environment, Experiment,
-    Filesystem, Histogram, Interference, Interleaved, Ledger, LoadMeasure, Nanoseconds,
-    OperationMeasure, Overhead, Place, ProgramResult, Protocol, Repetition, Residency, Run,
-    RunState, SeriesPoint, Setting, Statistic, SteadyRule, WorkerMeasure, World,
+    Filesystem, FlashTraffic, Histogram, Interference, Interleaved, Ledger, LoadMeasure,
+    MediaCache, Nanoseconds, OperationMeasure, Overhead, Place, ProgramResult, Protocol,
+    Repetition, Residency, Run, RunState, SeriesPoint, Setting, Statistic, SteadyRule,
+    WorkerMeasure, World,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -117,6 +118,29 @@ pub(crate) fn repetition(random: &mut Random) -> Repetition {
             hits: random.below(1 << 40),
             sectors: 1 << 40,
             sectors_held: random.below(1 << 40),
+        }],
+        media_caches: vec![MediaCache {
+            drive: 1,
+            used_bytes: random.below(1 << 30),
+            room_bytes: 1 << 30,
+            extents: random.below(1 << 20),
+            most_extents: 1 << 20,
+            cached_bytes: random.below(1 << 40),
+            streamed_bytes: random.below(1 << 40),
+            cleaned_bytes: random.below(1 << 40),
+            bands_cleaned: random.below(1 << 20),
+            cleaning: Nanoseconds(random.below(1 << 40)),
+        }],
+        flash: vec![FlashTraffic {
+            drive: 1,
+            host_units: random.below(1 << 40),
+            collection_units: random.below(1 << 40),
+            folding_units: 1,
+            levelling_units: 2,
+            map_units: 3,
+            padding_units: 4,
+            erases: 5,
+            suspensions: 6,
         }],
         block: Some(Block {
             number: u32::MAX,

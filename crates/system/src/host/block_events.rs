@@ -13,8 +13,15 @@
 
 mod instance;
 mod lines;
+mod pages;
+mod pairs;
 mod requests;
+mod stream;
 mod threads;
+
+#[doc(hidden)]
+pub use stream::paged;
+pub use stream::{BlockStream, Listened, POLL_EVERY};
 
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
@@ -64,6 +71,12 @@ const OF_DEVICES: [&str; 4] = [
 const BUFFERS_KIB: usize = 256 << 10;
 /// And each of them no more than this, which is some 400,000 events.
 const BUFFER_KIB: usize = 32 << 10;
+
+/// What each of them takes.
+fn buffer_kib() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB)
+}
 
 /// Listens to some devices, and to the workers that ask for it.
 #[derive(Debug)]
@@ -119,9 +132,7 @@ impl BlockEvents {
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let buffer_kib = (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB);
-        instance.write("buffer_size_kb", &buffer_kib.to_string())?;
+        instance.write("buffer_size_kb", &buffer_kib().to_string())?;
         let dev = |number: &DeviceNumber| {
             // The kernel's own number has 20 bits for the minor one.
             format!("dev == {}", (number.major << 20) | number.minor)

@@ -239,6 +239,11 @@ impl BlockDevice {
         self.number_attribute("size").unwrap_or(0) * SECTOR_BYTES
     }
 
+    /// Of a partition, where it begins on its disk, in sectors of 512 bytes.
+    pub fn first_sector(&self) -> Option<u64> {
+        self.number_attribute("start")
+    }
+
     /// Whether the kernel refuses writes to it; taken for true where the
     /// kernel does not say.
     pub fn is_read_only(&self) -> bool {

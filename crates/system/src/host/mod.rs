@@ -33,5 +33,6 @@ pub fn is_root() -> bool {
 pub use clock::Clock;
 pub use names::{DrivePort, Ports, ReadAhead};
 pub use rendezvous::Rendezvous;
-pub use ring::EngineNote;
+pub use ring::{EngineNote, RingLog};
+pub use usage::process_cpu_time;
 pub use worker::{Control, Host};

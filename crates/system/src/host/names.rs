@@ -2,6 +2,7 @@
 
 use super::device::BlockDevice;
 use super::null::NullFile;
+use super::ring::RingLog;
 use super::worker::Host;
 use crate::{Call, Errno, Error, Result};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
@@ -19,6 +20,8 @@ pub struct Ports {
     pub pipe_ends: Vec<Option<OwnedFd>>,
     /// What the kernel is told of every file and drive that is opened.
     pub read_ahead: ReadAhead,
+    /// Where the worker's ring writes down what it submits and takes.
+    pub ring_log: Option<RingLog>,
 }
 
 /// What posix_fadvise(2) tells the kernel of how a file will be read, by which

@@ -14,6 +14,7 @@ use destination::Destination;
 use partial::Partial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -111,6 +112,37 @@ impl OutputFile {
             Ok(produced)
         });
         written.map_err(failed)
+    }
+
+    /// Makes the file, empty, under its name at once, for what is written as it happens
+    /// and is worth something however early it ends. One that is there is replaced if
+    /// `replaces`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or one is there that is to stay.
+    pub fn begin(self, replaces: bool) -> Result<File, OutputError> {
+        let failed = |problem| OutputError::new(&self.path, problem);
+        let Some(place) = &self.place else {
+            let null = File::options().write(true).open("/dev/null");
+            return null.map_err(|error| failed(error.into()));
+        };
+        let begun = place.replaceable().and_then(|replaced| {
+            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+            let file = partial.file().try_clone()?;
+            match replaces {
+                true => partial.publish(place.name())?,
+                false => partial.publish_new(place.name())?,
+            }
+            Ok(file)
+        });
+        begun.map_err(failed)
+    }
+
+    /// Whether a file is there already.
+    pub fn is_there(&self) -> bool {
+        let place = self.place.as_ref();
+        place.is_some_and(|place| !matches!(place.file(), Ok(None)))
     }
 
     /// Whether this path leads to the file that would be replaced.

@@ -5,6 +5,7 @@ mod buffers;
 mod calls;
 mod enter;
 mod files;
+mod log;
 mod pool;
 mod uring;
 
@@ -14,6 +15,8 @@ use crate::{RingOptions, Submission};
 use buffers::Buffers;
 use diskperf_timeline::{Engine as EngineName, Nanoseconds};
 use files::RingFiles;
+pub use log::RingLog;
+pub(super) use log::RingRecord;
 use pool::Pool;
 use std::sync::Arc;
 use uring::Uring;

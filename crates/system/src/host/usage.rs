@@ -8,6 +8,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+/// The processor time of this process, all threads together.
+pub fn process_cpu_time() -> Nanoseconds {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// Totals since the thread started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {

@@ -6,7 +6,7 @@ use super::names::{Name, Ports};
 use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
-use super::ring::{EngineNote, Ring};
+use super::ring::{EngineNote, Ring, RingRecord};
 use super::usage::{CpuWait, HelperTime, Helpers, StorageAccount, Usage};
 use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, Written};
@@ -64,6 +64,8 @@ impl Control {
 pub struct Host {
     /// Before the files: what is under way on them ends first.
     pub(super) ring: Option<Box<Ring>>,
+    /// Where they are written down, if they are.
+    pub(super) ring_record: Option<RingRecord>,
     /// What the ring's requests took; it stays when the ring is closed.
     pub(super) load: Option<Box<LoadRecorder>>,
     pub(super) engine_note: Option<EngineNote>,
@@ -124,6 +126,7 @@ impl Host {
     pub fn new(ports: Ports, control: Control) -> Self {
         Self {
             ring: None,
+            ring_record: None,
             load: None,
             engine_note: None,
             ports,

@@ -162,6 +162,12 @@ impl Model {
         }
     }
 
+    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
+        if let Some(load) = &mut self.measuring.load {
+            load.used_slots(held_up, deepest);
+        }
+    }
+
     pub(crate) fn say_of_end(&mut self, text: String) {
         if let Some(load) = &mut self.measuring.load {
             load.say_of_end(text);

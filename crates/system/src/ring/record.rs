@@ -17,6 +17,8 @@ pub(crate) struct LoadRecorder {
     /// Of a program without a ring, in the order of [`NameCall`].
     calls: Option<Box<[CallRecorder; 5]>>,
     lag: LatencyRecorder,
+    held_up: u64,
+    deepest: u64,
     unfinished: u64,
     end_note: Option<String>,
     series: Series,
@@ -79,6 +81,8 @@ impl LoadRecorder {
             commit: operation(),
             calls: None,
             lag: recorder(),
+            held_up: 0,
+            deepest: 0,
             unfinished: 0,
             end_note: None,
             series,
@@ -94,6 +98,8 @@ impl LoadRecorder {
             *call = CallRecorder::default();
         }
         self.lag.clear();
+        self.held_up = 0;
+        self.deepest = 0;
         self.unfinished = 0;
         self.end_note = None;
         self.series.restart();
@@ -129,6 +135,12 @@ impl LoadRecorder {
     pub(crate) fn unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
         self.of(operation).response.record(waited);
         self.unfinished += 1;
+    }
+
+    /// So many requests waited for a slot, and so many were under way at the most.
+    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
+        self.held_up += held_up;
+        self.deepest = self.deepest.max(deepest);
     }
 
     /// What is to be said of the end.
@@ -185,6 +197,8 @@ impl LoadRecorder {
             rename: called(NameCall::Rename),
             unlink: called(NameCall::Unlink),
             lag: (lag.count() > 0).then_some(lag),
+            held_up: self.held_up,
+            deepest: self.deepest,
             unfinished: self.unfinished,
             series: self.series.take(elapsed),
             interval: self.series.interval,

@@ -19,6 +19,8 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         latencies("lag", lag, sums)?;
     }
     sums.add("unfinished", load.unfinished)?;
+    sums.add("held_up", load.held_up)?;
+    sums.add("deepest", load.deepest)?;
     sums.add("interval", load.interval.0)?;
     let points = load.series.len() as u64;
     at_most(
@@ -47,7 +49,11 @@ fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
     latencies("series_response", &one.response, sums)
 }
 
-fn latencies(name: &'static str, latencies: &Histogram, sums: &mut Sums) -> Result<(), Impossible> {
+pub(super) fn latencies(
+    name: &'static str,
+    latencies: &Histogram,
+    sums: &mut Sums,
+) -> Result<(), Impossible> {
     for (latency_ns, count) in latencies.buckets() {
         at_most(
             name,

@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 /// holds anything.
 const WIDTHS: [u32; 3] = [8, 11, u64::BITS];
 
-pub(super) fn serialize<S: Serializer>(
+pub(crate) fn serialize<S: Serializer>(
     histogram: &Histogram,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -24,7 +24,7 @@ pub(super) fn serialize<S: Serializer>(
     numbers.serialize(serializer)
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram, D::Error> {
     let numbers = Vec::<i64>::deserialize(deserializer)?;

@@ -41,17 +41,27 @@ impl Family {
             | Stage::Interrupt
             | Stage::Completion => Self::Processor,
             Stage::CpuWait | Stage::MemoryContention | Stage::BufferWait => Self::Memory,
-            Stage::DriverQueue | Stage::ControllerQueue | Stage::ChannelWait | Stage::BusWait => {
-                Self::Queue
-            }
-            Stage::Command | Stage::BusTransfer | Stage::CacheHit | Stage::Destage => {
-                Self::Controller
-            }
+            Stage::DriverQueue
+            | Stage::ControllerQueue
+            | Stage::ChannelWait
+            | Stage::BusWait
+            | Stage::DieWait(_)
+            | Stage::BufferFull
+            | Stage::Collection => Self::Queue,
+            Stage::Command
+            | Stage::BusTransfer
+            | Stage::CacheHit
+            | Stage::Destage
+            | Stage::MapMiss
+            | Stage::ChannelTransfer
+            | Stage::Decode
+            | Stage::Journal => Self::Controller,
             Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch => Self::Arm,
             Stage::RotationalLatency => Self::Rotation,
             Stage::MissedRevolution(_) => Self::Missed,
             Stage::MediaTransfer
             | Stage::FlashRead
+            | Stage::ReadRetry
             | Stage::FlashProgram
             | Stage::FlashErase
             | Stage::Cleaning
@@ -65,7 +75,7 @@ impl Family {
         match self {
             Self::Processor => "processor",
             Self::Memory => "waiting for processor, memory, buffer",
-            Self::Queue => "queue, channel, bus",
+            Self::Queue => "queue, die, channel, bus",
             Self::Controller => "controller, bus transfer",
             Self::Arm => "arm and heads",
             Self::Rotation => "rotational latency",

@@ -2,6 +2,7 @@
 //! ten thousand as much room as the others.
 
 use super::chart::{Chart, ROWS, slug};
+use crate::replay;
 use crate::report::view::View;
 use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
 use serde_json::{Value, json};
@@ -29,6 +30,12 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         for (kind, merged) in responses(row.result) {
             let series = format!("{}, {kind}", super::titled(view, row));
             rows.extend(curve(&series, &merged));
+        }
+    }
+    if let (Some((_, held)), Some(row)) = (replay::of_run(view.run), view.rows.first()) {
+        for (kind, response) in replay::responses(held) {
+            let series = format!("{}, {kind} in the trace", super::titled(view, row));
+            rows.extend(curve(&series, response));
         }
     }
     if rows.is_empty() {

@@ -9,13 +9,17 @@
 mod ahead;
 mod flushes;
 mod media;
+mod per_medium;
+mod queued;
 mod shingles;
 mod specification;
 mod writes;
 
+pub use shingles::MediaCacheState;
 pub use specification::{DiskError, DiskSpecification, FlushOrder};
 
 use super::cache::{Extent, Segments, Written};
+use super::layout::Run;
 use super::link::Link;
 use super::mechanism::{Access, Mechanism};
 use super::overheads::{CommandKind, Overheads};
@@ -27,6 +31,8 @@ use ahead::Ahead;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::DiskPosition;
+use per_medium::PerMedium;
+use queued::{Crowded, Queued};
 use shingles::Shingles;
 use std::collections::VecDeque;
 
@@ -43,7 +49,7 @@ pub struct Disk {
     link: Link,
     shingles: Option<Box<Shingles>>,
     /// Sectors of the host on one of the medium.
-    per_medium: u64,
+    per_medium: PerMedium,
     /// Commands that were taken and are not done.
     under_way: usize,
     /// The number that the next command or extent has.
@@ -55,6 +61,9 @@ pub struct Disk {
     /// Commands for the arm, as policies see them, in no order, and their ids.
     queue: Vec<Waiting>,
     queued: Vec<Queued>,
+    /// Commands for the sectors behind those of one that waits, as they came: the arm gets
+    /// them once it has that one.
+    behind: Vec<(Waiting, Queued)>,
     /// Writes that find no room in the buffer, in order.
     crowded: VecDeque<Crowded>,
     flushes: VecDeque<Flush>,
@@ -76,26 +85,6 @@ pub struct Disk {
     choice: Vec<Waiting>,
 }
 
-/// A command that waits for the arm.
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    id: RequestId,
-    /// Sectors of the medium at its front that the buffer has.
-    held: u64,
-    /// When what the buffer has can cross the link.
-    ready: Time,
-    /// How long the arm had cleaned bands when it came.
-    cleaned: Time,
-}
-
-/// A write that waits for room in the buffer.
-#[derive(Clone, Copy, Debug)]
-struct Crowded {
-    id: RequestId,
-    /// How long the arm had cleaned bands when it came.
-    cleaned: Time,
-}
-
 /// What the arm does, until some moment.
 #[derive(Clone, Copy, Debug)]
 struct Job {
@@ -105,8 +94,13 @@ struct Job {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Sectors of the medium for a command; `first` may be before what was asked for.
-    Read { first: u64, asked: (u64, u64) },
+    /// Sectors of the medium for a command; `first` may be before what was asked for, and
+    /// `behind` is where the sectors are that follow it side by side.
+    Read {
+        first: u64,
+        asked: (u64, u64),
+        behind: Option<Run>,
+    },
     /// Of a command, which is written through.
     Write,
     /// Of the buffer.
@@ -146,13 +140,14 @@ impl Disk {
             written: write.map(Written::new),
             idle: Time(write.map_or(0.0, |write| write.idle_ms * 1e6 + 0.5) as u64),
             link: Link::new(&specification.link, specification.sector_bytes),
-            per_medium: u64::from(specification.sectors_per_medium_sector),
+            per_medium: PerMedium::new(specification.sectors_per_medium_sector),
             under_way: 0,
             next_number: 1,
             decoded: Time::ZERO,
             coming: VecDeque::new(),
             queue: Vec::new(),
             queued: Vec::new(),
+            behind: Vec::new(),
             crowded: VecDeque::new(),
             flushes: VecDeque::new(),
             held: VecDeque::new(),
@@ -178,7 +173,7 @@ impl Disk {
 
     /// Sectors, as the host counts them.
     pub fn sectors(&self) -> u64 {
-        self.mechanism.layout().sectors() * self.per_medium
+        self.mechanism.layout().sectors() * self.per_medium.get()
     }
 
     /// Arm and platters.
@@ -193,7 +188,7 @@ impl Disk {
 
     /// Where a sector is.
     pub fn position(&self, sector: u64) -> DiskPosition {
-        let place = self.mechanism.layout().locate(sector / self.per_medium);
+        let place = self.mechanism.layout().locate(self.per_medium.down(sector));
         let slots = place.sectors_per_track;
         DiskPosition {
             cylinder: place.cylinder,
@@ -244,20 +239,33 @@ impl Disk {
 
     /// When something happens in it next, if nobody gives it a command.
     pub fn next_event(&self) -> Option<Time> {
-        let coming = self.coming.front().map(|(at, _)| *at);
-        let ending = self.ending.front().map(|(at, _)| *at);
+        Some(self.next_moment()).filter(|at| *at < Time::NEVER)
+    }
+
+    /// The same; never, if nothing happens. It is asked several times for each command.
+    #[inline]
+    fn next_moment(&self) -> Time {
+        let front =
+            |queue: &VecDeque<(Time, RequestId)>| queue.front().map_or(Time::NEVER, |of| of.0);
         let arm = match (&self.job, &self.ahead) {
-            (Some(job), _) => Some(job.ends),
-            (None, Some(ahead)) => Some(ahead.ends).filter(|ends| *ends < Time::NEVER),
-            (None, None) => earlier(self.destages_at(), self.cleans_at()),
+            (Some(job), _) => job.ends,
+            (None, Some(ahead)) => ahead.ends,
+            (None, None) => {
+                let next = earlier(self.destages_at(), self.cleans_at());
+                next.unwrap_or(Time::NEVER)
+            }
         };
-        [coming, ending, arm].into_iter().flatten().min()
+        front(&self.coming).min(front(&self.ending)).min(arm)
     }
 
     /// Does what it had to do up to now; whether a command is done by that.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
-        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+        loop {
+            let at = self.next_moment();
+            if at > now || at == Time::NEVER {
+                break;
+            }
             if let Some(id) = take_due(&mut self.coming, at) {
                 self.decoded(at, requests, id);
             } else if let Some(id) = take_due(&mut self.ending, at) {
@@ -290,10 +298,9 @@ impl Disk {
         let request = &mut requests[id];
         let kind = match request.operation {
             Operation::Read => {
-                let first = request.sector / self.per_medium;
-                let end = request.end().div_ceil(self.per_medium);
                 let extent = extent(request.sector, request.end());
-                match self.has_written(extent) || self.answers((first, end), now) {
+                let range = self.medium_range(extent);
+                match self.has_written(extent) || self.answers(range, now) {
                     true => CommandKind::ReadHit,
                     false => CommandKind::ReadMiss,
                 }
@@ -365,23 +372,15 @@ impl Disk {
             Operation::WriteZeroes => {
                 self.segments.write(self.medium_range(of));
                 self.forget(of);
-                self.enqueue(
-                    now,
-                    requests,
-                    Queued {
-                        id,
-                        held: 0,
-                        ready: now,
-                        cleaned: self.cleaned(),
-                    },
-                );
+                let queued = Queued::new(id, 0, (now, self.cleaned()));
+                self.enqueue(now, requests, queued);
             }
         }
     }
 
     /// The sectors of the medium that these sectors of the host are on.
     fn medium_range(&self, of: Extent) -> (u64, u64) {
-        (of.first / self.per_medium, of.end.div_ceil(self.per_medium))
+        (self.per_medium.down(of.first), self.per_medium.up(of.end))
     }
 
     fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
@@ -405,16 +404,8 @@ impl Disk {
             return;
         }
         let held = found.map_or(0, |found| found.until - range.0);
-        self.enqueue(
-            now,
-            requests,
-            Queued {
-                id,
-                held,
-                ready: now,
-                cleaned: self.cleaned(),
-            },
-        );
+        let queued = Queued::new(id, held, (now, self.cleaned()));
+        self.enqueue(now, requests, queued);
     }
 
     /// A read that the buffer answers has all its data there.
@@ -461,7 +452,13 @@ impl Disk {
             }
             None if idle && limit > segment_end => {
                 let further = (segment_end, limit);
-                self.ahead = Some(Ahead::new(&mut self.mechanism, now, segment, further, 0));
+                self.ahead = Some(Ahead::new(
+                    &mut self.mechanism,
+                    now,
+                    segment,
+                    (further, None),
+                    0,
+                ));
             }
             Some(_) | None => {}
         }
@@ -471,35 +468,19 @@ impl Disk {
         self.job.is_none() && self.queue.is_empty() && self.flushes.is_empty()
     }
 
-    fn number(&mut self) -> u64 {
-        self.next_number += 1;
-        self.next_number - 1
-    }
-
-    /// A command waits for the arm.
-    fn enqueue(&mut self, now: Time, requests: &mut Requests, queued: Queued) {
-        let request = &requests[queued.id];
-        let sector = request.sector / self.per_medium + queued.held;
-        let number = self.number();
-        self.queue.push(Waiting {
-            sector,
-            place: self.place_of(sector),
-            write: request.operation != Operation::Read,
-            came: now,
-            number,
-        });
-        self.queued.push(queued);
-        self.start(now, requests);
-    }
-
     /// A command is done at a moment, but for telling the host.
     fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
         let write = request.operation != Operation::Read;
         let ends = at + self.overheads.completion(write);
         request.mark(Stage::Completion, moment(ends));
-        let place = self.ending.partition_point(|(other, _)| *other <= ends);
-        self.ending.insert(place, (ends, id));
+        match self.ending.back() {
+            Some((last, _)) if *last > ends => {
+                let place = self.ending.partition_point(|(other, _)| *other <= ends);
+                self.ending.insert(place, (ends, id));
+            }
+            _ => self.ending.push_back((ends, id)),
+        }
     }
 
     /// The host knows that a command is done.

@@ -61,6 +61,23 @@ pub struct Run {
     pub sectors: u32,
 }
 
+impl Run {
+    /// What is left of it behind so many sectors; nothing behind all of them.
+    #[inline]
+    #[must_use]
+    pub fn behind(&self, sectors: u32) -> Option<Self> {
+        let left = self.sectors.checked_sub(sectors).filter(|left| *left > 0)?;
+        Some(Self {
+            place: Place {
+                sector: self.place.sector + sectors,
+                start: self.place.end(sectors),
+                ..self.place
+            },
+            sectors: left,
+        })
+    }
+}
+
 /// Where all sectors of a disk are.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -74,9 +91,36 @@ pub struct Layout {
 #[derive(Clone, Debug)]
 enum SectorsAt {
     /// At least one, from the outermost inwards.
-    Zones(Vec<Zone>),
+    Zones(Zones),
     /// As they were measured.
     Extents(Extents),
+}
+
+/// Zones, and beside each other where they begin: that is looked up for each request.
+#[derive(Clone, Debug)]
+struct Zones {
+    /// The first sectors of all but the first one.
+    begins: Box<[u64]>,
+    zones: Vec<Zone>,
+}
+
+impl Zones {
+    fn new(zones: Vec<Zone>) -> Self {
+        let begins = zones.iter().skip(1).map(Zone::first).collect();
+        Self { begins, zones }
+    }
+
+    /// The number of the zone that has a sector.
+    #[inline]
+    fn number(&self, sector: u64) -> usize {
+        self.begins.partition_point(|first| *first <= sector)
+    }
+
+    /// The zone that has a sector.
+    #[inline]
+    fn of(&self, sector: u64) -> &Zone {
+        &self.zones[self.number(sector)]
+    }
 }
 
 /// The most cylinders of a disk: thirty times those of any disk so far.
@@ -146,7 +190,7 @@ impl Layout {
     /// Zones; one where the sectors are as they were measured.
     pub fn zones(&self) -> usize {
         match &self.sectors_at {
-            SectorsAt::Zones(zones) => zones.len(),
+            SectorsAt::Zones(zones) => zones.zones.len(),
             SectorsAt::Extents(_) => 1,
         }
     }
@@ -164,7 +208,7 @@ impl Layout {
             self.sectors
         );
         match &self.sectors_at {
-            SectorsAt::Zones(zones) => zone_of(zones, sector),
+            SectorsAt::Zones(zones) => zones.number(sector),
             SectorsAt::Extents(_) => 0,
         }
     }
@@ -176,7 +220,7 @@ impl Layout {
     /// When there is no such zone.
     pub fn first_of_zone(&self, zone: usize) -> u64 {
         match &self.sectors_at {
-            SectorsAt::Zones(zones) => zones[zone].first(),
+            SectorsAt::Zones(zones) => zones.zones[zone].first(),
             SectorsAt::Extents(_) => 0,
         }
     }
@@ -194,7 +238,7 @@ impl Layout {
             self.sectors
         );
         let mut run = match &self.sectors_at {
-            SectorsAt::Zones(zones) => zones[zone_of(zones, sector)].run(sector),
+            SectorsAt::Zones(zones) => zones.of(sector).run(sector),
             SectorsAt::Extents(extents) => extents.run(sector),
         };
         let left = self.sectors - sector;
@@ -218,6 +262,7 @@ impl Layout {
     pub fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let found = match &self.sectors_at {
             SectorsAt::Zones(zones) => zones
+                .zones
                 .iter()
                 .find(|zone| zone.has_cylinder(cylinder))
                 .filter(|_| head < self.surfaces)?
@@ -225,6 +270,25 @@ impl Layout {
             SectorsAt::Extents(extents) => extents.find(cylinder, head, sector),
         };
         found.filter(|sector| *sector < self.sectors)
+    }
+
+    /// Whether so many sectors before this one lie before it on its track, one beside the
+    /// other; `place` is where it is itself.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such sector.
+    pub fn has_before(&self, sector: u64, place: &Place, sectors: u32) -> bool {
+        if sectors > place.sector || u64::from(sectors) > sector {
+            return false;
+        }
+        let is_known = match &self.sectors_at {
+            SectorsAt::Zones(zones) => zones.of(sector).has_before(sector, sectors),
+            SectorsAt::Extents(_) => false,
+        };
+        is_known
+            || self.find(place.cylinder, place.head, place.sector - sectors)
+                == Some(sector - u64::from(sectors))
     }
 
     /// The sector after the last one that follows this one on its track: where a drive
@@ -280,13 +344,7 @@ fn zones(of: &LayoutSpecification) -> Result<(SectorsAt, u64), LayoutError> {
         room += zone.sectors();
         zones.push(zone);
     }
-    Ok((SectorsAt::Zones(zones), room))
-}
-
-/// The number of the zone that has a sector.
-#[inline]
-fn zone_of(zones: &[Zone], sector: u64) -> usize {
-    zones.partition_point(|zone| zone.first() <= sector) - 1
+    Ok((SectorsAt::Zones(Zones::new(zones)), room))
 }
 
 /// Whether a number from 1 up is what a disk may have.

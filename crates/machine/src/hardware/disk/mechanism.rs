@@ -1,6 +1,6 @@
 //! Arm and platters: how long it takes to get to sectors and to have them pass.
 
-use super::layout::{Layout, LayoutError, LayoutSpecification, Place};
+use super::layout::{Layout, LayoutError, LayoutSpecification, Place, Run};
 use super::seek::{SeekCurve, SeekError, SeekSpecification};
 use super::spindle::{PERIOD_NS, Spindle, Turn};
 use diskperf_sim::Time;
@@ -255,7 +255,23 @@ impl Mechanism {
     ///
     /// When there are no such sectors.
     #[inline]
-    pub fn serve(&mut self, begins: Time, access: &Access, mut tell: impl FnMut(Passing)) -> Parts {
+    pub fn serve(&mut self, begins: Time, access: &Access, tell: impl FnMut(Passing)) -> Parts {
+        self.serve_from(begins, access, self.layout.run(access.sector), tell)
+    }
+
+    /// The same, of an access of which it is known where its first sectors are.
+    ///
+    /// # Panics
+    ///
+    /// When there are no such sectors.
+    #[inline]
+    pub fn serve_from(
+        &mut self,
+        begins: Time,
+        access: &Access,
+        first: Run,
+        mut tell: impl FnMut(Passing),
+    ) -> Parts {
         let mut parts = Parts {
             overhead: access.overhead,
             ..Parts::default()
@@ -263,7 +279,10 @@ impl Mechanism {
         let mut at = begins + access.overhead;
         let (mut sector, mut left) = (access.sector, access.sectors);
         while left > 0 {
-            let run = self.layout.run(sector);
+            let run = match sector == access.sector {
+                true => first,
+                false => self.layout.run(sector),
+            };
             let sectors = run.sectors.min(left);
             at = self.go(at, &run.place, access.write, &mut parts);
             let passes;
@@ -295,10 +314,28 @@ impl Mechanism {
     /// # Panics
     ///
     /// When there are no such sectors.
-    pub fn read_on(&mut self, at: Time, (sector, end): (u64, u64), stop: Time) -> (u64, Time) {
-        let (mut at, mut sector) = (at, sector);
+    pub fn read_on(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
+        self.read_on_from(at, range, None, stop)
+    }
+
+    /// The same, where it may be known where the first sectors are.
+    ///
+    /// # Panics
+    ///
+    /// When there are no such sectors.
+    pub fn read_on_from(
+        &mut self,
+        at: Time,
+        (first, end): (u64, u64),
+        known: Option<Run>,
+        stop: Time,
+    ) -> (u64, Time) {
+        let (mut at, mut sector) = (at, first);
         while sector < end && at < stop {
-            let run = self.layout.run(sector);
+            let run = match known {
+                Some(run) if sector == first => run,
+                _ => self.layout.run(sector),
+            };
             let place = run.place;
             let arrives = self.go(at, &place, false, &mut Parts::default());
             let begins = arrives + self.spindle.until(arrives, place.start);

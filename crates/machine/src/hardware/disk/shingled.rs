@@ -222,6 +222,10 @@ impl Shingled {
 
     /// Whether a band has to be cleaned before these sectors are written.
     pub fn must_clean(&self, of: Extent) -> bool {
+        // What is left of an extent on both sides needs one more place in the map.
+        if self.splits(of) && !self.has_place() {
+            return true;
+        }
         if self.stream == Some(of.first) {
             return false;
         }
@@ -235,6 +239,17 @@ impl Shingled {
             return true;
         }
         !self.streams(of) && !self.map.is_empty() && !self.has_room(of.sectors())
+    }
+
+    /// Whether these sectors are in the middle of an extent of the cache.
+    fn splits(&self, of: Extent) -> bool {
+        let before = self.map.range(..of.first).next_back();
+        before.is_some_and(|(_, cached)| cached.end > of.end)
+    }
+
+    /// Whether the map takes one more extent.
+    fn has_place(&self) -> bool {
+        self.map.len() < self.of.map_extents as usize
     }
 
     fn is_inside(&self, sector: u64) -> bool {
@@ -319,8 +334,16 @@ impl Shingled {
         self.logged((at, of.sectors()), tell);
     }
 
+    /// The host has no use for these sectors any more. Where the map has no place for what
+    /// would be left on both sides of them, the cache keeps them: a hint may be ignored.
+    pub fn forget(&mut self, of: Extent) {
+        if !self.splits(of) || self.has_place() {
+            self.drop_cached(of);
+        }
+    }
+
     /// What the cache has of these sectors is of no use any more.
-    pub fn drop_cached(&mut self, of: Extent) {
+    fn drop_cached(&mut self, of: Extent) {
         let first = self
             .map
             .range(..of.first)

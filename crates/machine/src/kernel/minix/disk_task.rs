@@ -161,6 +161,7 @@ impl Minix {
         };
         request.spans.issue(moment(self.sim.now()));
         let id = self.hardware.borrow_mut().requests.issue(request);
+        self.record_issue(id, true);
         if let (false, Some(program)) = (write, &*self.billed.borrow()) {
             program.count_storage_read(bytes as u32);
         }
@@ -172,6 +173,7 @@ impl Minix {
         let Body::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
+        self.record_completion(id);
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         errand.mark_request(&request);

@@ -1,17 +1,22 @@
 //! A buffer for events that is this process's own.
 
 use super::BlockEventsError;
+use super::stream::open_raw;
 use crate::host::processes::{is_running, this_process};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where tracefs is on a system that has it mounted: what messages say.
 pub(super) const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
+
+/// More than a description of the kernel's has.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What an instance of ours is called: this, the process's number, when it
 /// started, and a number of its own.
@@ -139,8 +144,14 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
+    pub(super) fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
         failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
+    }
+
+    /// A file does not say what it says elsewhere.
+    pub(super) fn unreadable(&self, file: &str, text: &str) -> BlockEventsError {
+        let text = format!("`{text}` is not what diskperf can read");
+        self.failed(file, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
     /// Removes it.
@@ -162,6 +173,37 @@ impl Instance {
 
     pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
         std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
+    }
+
+    /// A file of text, read in large pieces: the description of pages ends with the first
+    /// read, however short that is.
+    pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
+        let read = || -> io::Result<String> {
+            let mut opened = File::open(self.path.join(file))?;
+            let (mut text, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+            loop {
+                match opened.read(&mut piece)? {
+                    0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+                    bytes => text.extend_from_slice(&piece[..bytes]),
+                }
+            }
+        };
+        read().map_err(|source| self.failed(file, source))
+    }
+
+    /// The buffers of all processors, as they are.
+    pub(super) fn raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
+        let all = std::fs::read_dir(self.path.join("per_cpu"))
+            .map_err(|source| self.failed("per_cpu", source))?;
+        let mut buffers = Vec::new();
+        for processor in all {
+            let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
+            let path = processor.path().join("trace_pipe_raw");
+            let opened = open_raw(&path);
+            let file = format!("per_cpu/{}", processor.file_name().to_string_lossy());
+            buffers.push(opened.map_err(|source| self.failed(&file, source))?);
+        }
+        Ok(buffers)
     }
 
     /// Records an event where it fits the filter.

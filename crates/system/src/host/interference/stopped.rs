@@ -55,6 +55,11 @@ impl Roll {
         self.answered = now;
     }
 
+    /// Goes on after something else that this thread did since it answered.
+    pub fn resume(&mut self) {
+        self.answered = monotonic();
+    }
+
     /// How long this process neither ran nor was ready to, the machine's sleep included.
     pub fn end(self) -> Nanoseconds {
         self.end_when_slept(asleep())

@@ -2,7 +2,7 @@
 
 use super::OutputProblem;
 use crate::host::workspace::random_number;
-use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -124,6 +124,27 @@ impl<'a> Partial<'a> {
             // It may be written and not read: nothing more can be done.
             Err(_) => Ok(()),
         }
+    }
+}
+
+/// What is written under its name already.
+impl Partial<'_> {
+    /// Has the file take a name that nothing has.
+    pub(super) fn publish_new(mut self, name: &Path) -> Result<(), Errno> {
+        let flags = RenameFlags::NOREPLACE;
+        let named =
+            rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags);
+        match named {
+            // A file system that cannot tell: a second name, and the first one goes.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                let flags = AtFlags::empty();
+                rustix::fs::linkat(self.directory, &self.name, self.directory, name, flags)?;
+                rustix::fs::unlinkat(self.directory, &self.name, flags)?;
+            }
+            outcome => outcome?,
+        }
+        self.done = true;
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::clock::monotonic;
 use super::super::usage::{HelperTime, Helpers};
 use super::super::worker::{Control, Host, OpenFile, show_progress_now_and_then};
 use super::files::RingFiles;
-use super::{EngineNote, GIVE_UP_AFTER, Ring, Taken, changes};
+use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
 use crate::ring::record::{Done, LoadRecorder};
 use crate::{
     Call, Completion, Errno, Error, File, NameCall, Operation, Result, RingOptions, Submission,
@@ -17,6 +17,8 @@ impl Host {
         self.check_stop()?;
         self.close_ring()?;
         let files = RingFiles::new(files, &self.files)?;
+        let log = self.ports.ring_log.as_ref();
+        let record = log.map(|log| RingRecord::of(log, options.depth, &files));
         let ring = Box::new(Ring::new(options, files, self.control.clock)?);
         // A second ring of a timed part adds to what the first one measured.
         if self.load.is_none() || !self.measuring {
@@ -25,6 +27,7 @@ impl Host {
         }
         self.engine_note = ring.note().cloned();
         self.ring = Some(ring);
+        self.ring_record = record;
         Ok(())
     }
 
@@ -44,6 +47,9 @@ impl Host {
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
             return Err(no_ring());
         };
+        if let Some(record) = &mut self.ring_record {
+            record.submitted(submissions);
+        }
         ring.submit(submissions, |lag| load.issued_late_by(lag))
     }
 
@@ -91,8 +97,12 @@ impl Host {
             load,
             timed_from: self.measuring.then_some(self.started.time),
         };
+        let mut record = self.ring_record.as_mut();
         ring.take(|taken, now| {
             account.count(&taken, now);
+            if let Some(record) = &mut record {
+                record.taken(taken.submission.slot, taken.result, now);
+            }
             completions.push(taken.completion());
         })
     }
@@ -100,6 +110,12 @@ impl Host {
     pub(crate) fn count_commit(&mut self, bytes: u64, took: Nanoseconds) {
         if let Some(load) = &mut self.load {
             load.committed(bytes, took);
+        }
+    }
+
+    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
+        if let Some(load) = &mut self.load {
+            load.used_slots(held_up, deepest);
         }
     }
 

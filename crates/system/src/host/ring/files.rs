@@ -104,6 +104,18 @@ impl RingFiles {
         self.named.iter().map(raw).collect()
     }
 
+    /// The paths of all.
+    pub(super) fn names(&self) -> impl Iterator<Item = (File, String)> {
+        self.named.iter().map(|named| {
+            let link = format!("/proc/self/fd/{}", named.descriptor.as_raw_fd());
+            let real = std::fs::read_link(link)
+                .ok()
+                .filter(|_| named.null_bytes.is_none());
+            let name = real.map_or_else(|| named.path.clone(), |path| path.display().to_string());
+            (named.file, name)
+        })
+    }
+
     /// The name by which the program opened it, and where that leads.
     pub(super) fn path(&self, file: File) -> String {
         let Some(file) = self.named.iter().find(|named| named.file == file) else {

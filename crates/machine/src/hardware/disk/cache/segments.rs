@@ -11,6 +11,9 @@ pub struct Segments {
     after_read: AfterRead,
     after_write: AfterWrite,
     uses: u64,
+    /// What was looked for last, and found, since segments have changed: a command is looked
+    /// up when it comes and when it is decoded.
+    looked: Option<((u64, u64), Option<Found>)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +23,22 @@ struct Segment {
     end: u64,
     /// The number of its last use; 0 of one that is empty.
     used: u64,
+}
+
+impl Segment {
+    /// Whether it has a sector: one comparison, since a place is on either side of a
+    /// segment's ends by chance.
+    #[inline]
+    fn has(&self, sector: u64) -> bool {
+        sector.wrapping_sub(self.first) < self.end - self.first
+    }
+
+    /// Whether it has sectors, and this one or the one behind its last.
+    #[inline]
+    fn goes_on_at(&self, sector: u64) -> bool {
+        let sectors = self.end - self.first;
+        sector.wrapping_sub(self.first) <= sectors && sectors > 0
+    }
 }
 
 /// What segments have of some sectors.
@@ -40,18 +59,27 @@ impl Segments {
             after_read: specification.after_read,
             after_write: specification.after_write,
             uses: 0,
+            looked: None,
         }
     }
 
     /// The segment that has most of these sectors from the first one on, if any has it.
     #[inline]
-    pub fn find(&self, (first, end): (u64, u64)) -> Option<Found> {
+    pub fn find(&mut self, range: (u64, u64)) -> Option<Found> {
+        match self.looked {
+            Some((looked, found)) if looked == range => found,
+            _ => {
+                let found = self.search(range);
+                self.looked = Some((range, found));
+                found
+            }
+        }
+    }
+
+    fn search(&self, (first, end): (u64, u64)) -> Option<Found> {
         let mut found: Option<Found> = None;
         for (number, segment) in self.segments.iter().enumerate() {
-            if segment.first <= first
-                && first < segment.end
-                && found.is_none_or(|found| found.until < segment.end)
-            {
+            if segment.has(first) && found.is_none_or(|found| found.until < segment.end) {
                 found = Some(Found {
                     segment: number,
                     until: segment.end,
@@ -75,6 +103,7 @@ impl Segments {
         self.touch(segment);
         let of = &mut self.segments[segment];
         if self.after_read == AfterRead::Ahead {
+            self.looked = None;
             of.first = of.first.max(end).min(of.end);
         }
     }
@@ -83,17 +112,12 @@ impl Segments {
     /// in an empty one, else in the one that was not used for longest. Its number, and
     /// whether they went on; none where nothing is kept.
     pub fn keep(&mut self, (first, end): (u64, u64)) -> Option<(usize, bool)> {
-        let (mut sequential, mut oldest) = (None, (u64::MAX, None));
-        for (number, of) in self.segments.iter().enumerate() {
-            if of.first < of.end && of.first <= first && first <= of.end {
-                sequential = Some(number);
-                break;
-            }
-            if of.used < oldest.0 {
-                oldest = (of.used, Some(number));
-            }
-        }
-        let segment = sequential.or(oldest.1)?;
+        let sequential = self.segments.iter().position(|of| of.goes_on_at(first));
+        let segment = match sequential {
+            Some(segment) => segment,
+            None => self.oldest()?,
+        };
+        self.looked = None;
         if sequential.is_none() {
             (self.segments[segment].first, self.segments[segment].end) = (first, first);
         }
@@ -102,8 +126,20 @@ impl Segments {
         Some((segment, sequential.is_some()))
     }
 
+    /// The segment that was not used for longest, the first of several.
+    fn oldest(&self) -> Option<usize> {
+        // One number for both: the least of many comes without a branch that nobody foresees.
+        let count = self.segments.len() as u64;
+        let numbered = (0..).zip(&self.segments);
+        let least = numbered
+            .map(|(number, of)| of.used * count + number)
+            .min()?;
+        Some((least % count) as usize)
+    }
+
     /// A segment has sectors up to `end` now; its first ones make room.
     pub fn extend(&mut self, segment: usize, end: u64) {
+        self.looked = None;
         let of = &mut self.segments[segment];
         of.end = of.end.max(end);
         of.first = of.first.max(of.end.saturating_sub(self.capacity));
@@ -111,6 +147,7 @@ impl Segments {
 
     /// A segment has sectors from `first` on now, as far as it has room.
     pub fn extend_front(&mut self, segment: usize, first: u64) {
+        self.looked = None;
         let of = &mut self.segments[segment];
         of.first = of
             .first
@@ -128,6 +165,7 @@ impl Segments {
         for of in self.segments.iter_mut().filter(|of| drops(of)) {
             *of = Segment::default();
         }
+        self.looked = None;
     }
 
     fn touch(&mut self, segment: usize) {

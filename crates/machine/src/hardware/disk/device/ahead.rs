@@ -1,6 +1,7 @@
 //! Reading on behind a read: what the arm does until somebody wants it, and what
 //! requests for the next sectors wait for.
 
+use super::super::layout::Run;
 use super::super::mechanism::Mechanism;
 use diskperf_sim::Time;
 
@@ -13,6 +14,8 @@ pub(super) struct Ahead {
     /// The sector that is next at `at`, and where the arm is then.
     sector: u64,
     at: Time,
+    /// Where that sector is, if it is known.
+    run: Option<Run>,
     cylinder: u32,
     head: u32,
     /// Where it stops.
@@ -26,18 +29,20 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Reads on from `at`, where the arm is; `committed` sectors of it in any case.
+    /// Reads on from `at`, where the arm is; `committed` sectors of it in any case. It may
+    /// be known where the first sectors are.
     pub(super) fn new(
         mechanism: &mut Mechanism,
         at: Time,
         segment: usize,
-        (sector, limit): (u64, u64),
+        ((sector, limit), run): ((u64, u64), Option<Run>),
         committed: u64,
     ) -> Self {
         let mut ahead = Self {
             segment,
             sector,
             at,
+            run,
             cylinder: mechanism.cylinder(),
             head: mechanism.head(),
             limit,
@@ -99,8 +104,14 @@ impl Ahead {
     }
 
     fn go_on(&mut self, mechanism: &mut Mechanism, stop: Time) {
+        self.read_up_to(mechanism, self.limit, stop);
+    }
+
+    fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) {
         mechanism.place_arm(self.cylinder, self.head);
-        (self.sector, self.at) = mechanism.read_on(self.at, (self.sector, self.limit), stop);
+        let range = (self.sector, end);
+        let run = self.run.take();
+        (self.sector, self.at) = mechanism.read_on_from(self.at, range, run, stop);
         (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
     }
 
@@ -108,9 +119,7 @@ impl Ahead {
     pub(super) fn join(&mut self, mechanism: &mut Mechanism, (end, limit): (u64, u64)) -> Time {
         self.limit = self.limit.max(limit).max(end);
         if end > self.sector {
-            mechanism.place_arm(self.cylinder, self.head);
-            (self.sector, self.at) = mechanism.read_on(self.at, (self.sector, end), Time::NEVER);
-            (self.cylinder, self.head) = (mechanism.cylinder(), mechanism.head());
+            self.read_up_to(mechanism, end, Time::NEVER);
         }
         self.committed = self.committed.max(self.at);
         if self.ends < Time::NEVER {

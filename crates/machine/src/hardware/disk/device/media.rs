@@ -53,6 +53,7 @@ impl Disk {
             Chosen::Command(index) => {
                 let of = self.queue.swap_remove(index);
                 let queued = self.queued.swap_remove(index);
+                self.free_behind(of.write, queued.end);
                 match of.write {
                     true => self.write_now(free, requests, queued),
                     false => self.read_now((now, free), requests, (of.sector, queued)),
@@ -160,17 +161,19 @@ impl Disk {
     ) -> Job {
         let request = &mut requests[queued.id];
         let begins = free.max(queued.ready);
-        let end = request.end().div_ceil(self.per_medium);
+        let end = self.per_medium.up(request.end());
         let access = Access {
             sector,
             sectors: (end - sector) as u32,
             ..Access::default()
         };
         let mut first_at = None;
-        let missed = self.follows(sector);
-        let parts = self.read_medium(begins, &access, |passing| {
-            let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
-            first_at.get_or_insert(passing.begins + Time(each));
+        let missed = self.follows(sector, queued.run);
+        let parts = self.read_medium(begins, &access, queued.run, |passing| {
+            if first_at.is_none() {
+                let each = (passing.ends - passing.begins).0 / u64::from(passing.sectors);
+                first_at = Some(passing.begins + Time(each));
+            }
         });
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
@@ -185,31 +188,33 @@ impl Disk {
             .cross_while_read(now, (there, ends), request.sectors);
         request.mark(Stage::BusTransfer, moment(crossing.ends));
         let asked = (sector - queued.held, end);
-        let first = self.passed_before(sector, parts.latency);
+        let first = self.passed_before(sector, queued.run, parts.latency);
+        let behind = queued.run.and_then(|run| run.behind(access.sectors));
         self.last_passed = (end, ends);
         self.book(parts);
         self.finish(crossing.ends, requests, queued.id);
         Job {
             ends,
-            what: Work::Read { first, asked },
+            what: Work::Read {
+                first,
+                asked,
+                behind,
+            },
         }
     }
 
     /// The first of the sectors before this one, on its track, that passed while it was
     /// waited for, where these are kept.
-    fn passed_before(&self, sector: u64, latency: Time) -> u64 {
-        // What the media cache has of a track is not what passes there.
-        if !self.specification.read_cache.keep_passing_sectors || self.shingles.is_some() {
+    fn passed_before(&self, sector: u64, run: Option<Run>, latency: Time) -> u64 {
+        // What the media cache has of a track is not what passes there, and has no `run`.
+        let keeps = self.specification.read_cache.keep_passing_sectors;
+        let Some(Run { place, .. }) = run.filter(|_| keeps) else {
             return sector;
-        }
-        let layout = self.mechanism.layout();
-        let place = layout.locate(sector);
-        let spindle = self.mechanism.spindle();
-        let each = spindle.turning(place.arc).0.max(1);
+        };
+        let each = self.mechanism.spindle().turning(place.arc).0.max(1);
         let count = (latency.0 / each).min(u64::from(place.sector)).min(sector);
-        let at = place.sector - count as u32;
-        let found = layout.find(place.cylinder, place.head, at);
-        match found == Some(sector - count) {
+        let layout = self.mechanism.layout();
+        match layout.has_before(sector, &place, count as u32) {
             true => sector - count,
             false => sector,
         }
@@ -221,7 +226,7 @@ impl Disk {
         let begins = now.max(queued.ready);
         let of = extent(request.sector, request.end());
         let access = self.writing(of);
-        let missed = self.follows(access.sector);
+        let missed = self.follows(access.sector, queued.run);
         let parts = self.write_medium(begins, &access);
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
@@ -244,8 +249,8 @@ impl Disk {
             sectors: (end - first) as u32,
             write: true,
             overhead: Time::ZERO,
-            part_of_first: !of.first.is_multiple_of(self.per_medium),
-            part_of_last: !of.end.is_multiple_of(self.per_medium),
+            part_of_first: !self.per_medium.begins(of.first),
+            part_of_last: !self.per_medium.begins(of.end),
         }
     }
 
@@ -253,7 +258,10 @@ impl Disk {
     fn destage_now(&mut self, now: Time, index: usize) -> Job {
         let most = self.most_destaged();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
-        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        let locate = |sector: u64| {
+            let on_medium = per_medium.down(sector);
+            (on_medium, layout.locate(on_medium))
+        };
         let written = self.written.as_mut().expect("a disk with a write cache");
         let of = written.begin(index, most, locate);
         let access = self.writing(of);
@@ -303,11 +311,16 @@ impl Disk {
 
     /// Whether sectors follow those that passed last: if they do not pass at once, they
     /// were asked for too late.
-    fn follows(&self, sector: u64) -> bool {
-        let (passed, _) = self.last_passed;
+    fn follows(&self, sector: u64, run: Option<Run>) -> bool {
+        if sector != self.last_passed.0 {
+            return false;
+        }
         let at = (self.mechanism.cylinder(), self.mechanism.head());
-        let place = self.mechanism.layout().locate(sector);
-        sector == passed && (place.cylinder, place.head) == at
+        let place = match run {
+            Some(run) => run.place,
+            None => self.mechanism.layout().locate(sector),
+        };
+        (place.cylinder, place.head) == at
     }
 
     /// Books where the time of an access went.
@@ -349,7 +362,11 @@ impl Disk {
             self.still_since = now;
         }
         match job.what {
-            Work::Read { first, asked } => self.keep_read(now, first, asked),
+            Work::Read {
+                first,
+                asked,
+                behind,
+            } => self.keep_read(now, first, (asked, behind)),
             Work::Write => {}
             Work::Clean { takes } => self.end_clean(takes),
             Work::Destage => {
@@ -368,7 +385,7 @@ impl Disk {
     }
 
     /// Keeps what was read, and reads on if nothing else is to be done.
-    fn keep_read(&mut self, now: Time, first: u64, asked: (u64, u64)) {
+    fn keep_read(&mut self, now: Time, first: u64, (asked, behind): ((u64, u64), Option<Run>)) {
         let Some((segment, sequential)) = self.segments.keep(asked) else {
             return;
         };
@@ -385,7 +402,7 @@ impl Disk {
         let limit = self.ahead_until(asked.1, limit);
         let others = !self.queue.is_empty() && least == 0;
         if wanted && limit > asked.1 && !others {
-            let further = (asked.1, limit);
+            let further = ((asked.1, limit), behind);
             let ahead = Ahead::new(&mut self.mechanism, now, segment, further, least);
             self.ahead = Some(ahead);
         }

@@ -6,6 +6,29 @@ use super::super::shingled::{Piece, Shingled, ShingledSpecification};
 use super::*;
 use crate::hardware::disk::device::DiskError;
 
+/// What a disk with shingled tracks has done, in bytes, and how full its media cache is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MediaCacheState {
+    /// Of the media cache, from the oldest extent on.
+    pub used_bytes: u64,
+    /// All of it.
+    pub room_bytes: u64,
+    /// Extents in the map.
+    pub extents: u64,
+    /// The most that the map holds.
+    pub most_extents: u64,
+    /// What went to the media cache.
+    pub cached_bytes: u64,
+    /// What went to its bands at once.
+    pub streamed_bytes: u64,
+    /// What cleaning wrote.
+    pub cleaned_bytes: u64,
+    /// Bands that were written anew.
+    pub bands_cleaned: u64,
+    /// How long the arm was at it.
+    pub cleaning: Time,
+}
+
 /// A media cache, and the arm as it goes there: the tracks at the outer edge of which hosts
 /// see nothing.
 #[derive(Clone, Debug)]
@@ -58,10 +81,14 @@ impl Disk {
         &mut self,
         begins: Time,
         access: &Access,
+        run: Option<Run>,
         tell: impl FnMut(Passing),
     ) -> Parts {
         let Some(shingles) = &self.shingles else {
-            return self.mechanism.serve(begins, access, tell);
+            return match run {
+                Some(run) => self.mechanism.serve_from(begins, access, run, tell),
+                None => self.mechanism.serve(begins, access, tell),
+            };
         };
         let of = extent(access.sector, access.sector + u64::from(access.sectors));
         let mut pieces = Vec::new();
@@ -126,9 +153,9 @@ impl Disk {
 
     /// What the media cache has of whole sectors of the medium is of no use any more.
     pub(super) fn forget_shingled(&mut self, of: Extent) {
-        let whole = extent(of.first.div_ceil(self.per_medium), of.end / self.per_medium);
+        let whole = extent(self.per_medium.up(of.first), self.per_medium.down(of.end));
         if let Some(shingles) = self.shingles.as_mut().filter(|_| whole.first < whole.end) {
-            shingles.map.drop_cached(whole);
+            shingles.map.forget(whole);
         }
     }
 
@@ -183,6 +210,25 @@ impl Disk {
         let shingles = self.shingles.as_ref();
         let cached = shingles.and_then(|of| of.map.first_cached(from));
         cached.map_or(limit, |cached| limit.min(cached))
+    }
+
+    /// What it has done and how full it is, of a disk with shingled tracks.
+    pub fn media_cache(&self) -> Option<MediaCacheState> {
+        let shingles = self.shingles.as_ref()?;
+        let of = self.specification.shingled.as_ref()?;
+        let bytes = u64::from(self.sector_bytes()) * self.per_medium.get();
+        let counters = shingles.map.counters();
+        Some(MediaCacheState {
+            used_bytes: shingles.map.used_sectors() * bytes,
+            room_bytes: of.cache_sectors * bytes,
+            extents: shingles.map.extents() as u64,
+            most_extents: of.map_extents.into(),
+            cached_bytes: counters.cached_sectors * bytes,
+            streamed_bytes: counters.streamed_sectors * bytes,
+            cleaned_bytes: counters.cleaned_sectors * bytes,
+            bands_cleaned: counters.bands_cleaned,
+            cleaning: shingles.cleaned,
+        })
     }
 
     /// What the media cache has done, of a disk with shingled tracks.

@@ -48,7 +48,10 @@ impl Disk {
         let of = extent(request.sector, request.end());
         let number = self.number();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
-        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        let locate = |sector: u64| {
+            let on_medium = per_medium.down(sector);
+            (on_medium, layout.locate(on_medium))
+        };
         if let Some(written) = &mut self.written {
             written.write(of, (crossing.ends, number), locate);
         }
@@ -58,7 +61,10 @@ impl Disk {
     /// Sectors that wait to be written are of no use any more.
     pub(super) fn forget(&mut self, of: Extent) {
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
-        let locate = |sector: u64| (sector / per_medium, layout.locate(sector / per_medium));
+        let locate = |sector: u64| {
+            let on_medium = per_medium.down(sector);
+            (on_medium, layout.locate(on_medium))
+        };
         if let Some(written) = &mut self.written {
             written.forget(of, locate);
         }
@@ -70,8 +76,11 @@ impl Disk {
         let request = &mut requests[id];
         let of = extent(request.sector, request.end());
         let crossing = self.link.cross(now, request.sectors);
-        let place = self.mechanism.layout().locate(of.first / self.per_medium);
-        let on_medium = of.sectors().div_ceil(self.per_medium).saturating_sub(1);
+        let place = self
+            .mechanism
+            .layout()
+            .locate(self.per_medium.down(of.first));
+        let on_medium = self.per_medium.up(of.sectors()).saturating_sub(1);
         let passing = self.mechanism.spindle().turning(
             place
                 .arc
@@ -82,13 +91,7 @@ impl Disk {
         request.mark(Stage::BusWait, moment(crossing.begins));
         request.mark(Stage::BusTransfer, moment(ready));
         self.forget(of);
-        let cleaned = self.cleaned();
-        let queued = Queued {
-            id,
-            held: 0,
-            ready,
-            cleaned,
-        };
+        let queued = Queued::new(id, 0, (ready, self.cleaned()));
         self.enqueue(now, requests, queued);
     }
 }

@@ -1,6 +1,7 @@
 //! The order in which sectors fill the tracks of a zone.
 
 use super::specification::{Direction, TrackOrder};
+use strength_reduce::{StrengthReducedU32, StrengthReducedU64};
 
 /// The tracks of a zone, in the order in which sectors fill them.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +10,11 @@ pub(super) struct Tracks {
     pub(super) surfaces: u32,
     pub(super) first_cylinder: u32,
     pub(super) cylinders: u32,
+    /// Tracks that are filled before the arm goes on for good: of a cylinder, or of a band.
+    of_unit: StrengthReducedU64,
+    /// The tracks of one surface in each band, and in the last, which may be narrower.
+    widths: [StrengthReducedU32; 2],
+    last_band: u32,
 }
 
 /// Where a track is.
@@ -22,6 +28,29 @@ pub(super) struct TrackPlace {
 }
 
 impl Tracks {
+    /// Those of so many cylinders from one on.
+    pub(super) fn new(
+        order: TrackOrder,
+        surfaces: u32,
+        (first_cylinder, cylinders): (u32, u32),
+    ) -> Self {
+        let width = match order {
+            TrackOrder::SeekFirst { tracks, .. } => tracks,
+            TrackOrder::Cylinders | TrackOrder::Serpentine | TrackOrder::SerpentineByCylinder => 1,
+        };
+        let last_band = (cylinders - 1) / width;
+        let widths = [width, cylinders - last_band * width];
+        Self {
+            order,
+            surfaces,
+            first_cylinder,
+            cylinders,
+            of_unit: StrengthReducedU64::new(u64::from(width) * u64::from(surfaces)),
+            widths: widths.map(StrengthReducedU32::new),
+            last_band,
+        }
+    }
+
     pub(super) fn count(&self) -> u64 {
         u64::from(self.cylinders) * u64::from(self.surfaces)
     }
@@ -29,15 +58,15 @@ impl Tracks {
     /// Where the track of this number is.
     #[inline]
     pub(super) fn place(&self, track: u64) -> TrackPlace {
+        // A zone has fewer cylinders than 2^32.
+        let (unit, inside_unit) = StrengthReducedU64::div_rem(track, self.of_unit);
         let TrackOrder::SeekFirst {
             tracks,
             inside,
             surfaces,
         } = self.order
         else {
-            // A zone has fewer cylinders than 2^32.
-            let surfaces = u64::from(self.surfaces);
-            let (legs, head) = ((track / surfaces) as u32, (track % surfaces) as u32);
+            let (legs, head) = (unit as u32, inside_unit as u32);
             let cylinder = self.first_cylinder + legs;
             let head = self.head(cylinder, head);
             return TrackPlace {
@@ -46,12 +75,10 @@ impl Tracks {
                 legs,
             };
         };
-        let of_band = u64::from(tracks) * u64::from(self.surfaces);
-        let band = (track / of_band) as u32;
-        let width = tracks.min(self.cylinders - band * tracks);
-        let inside_band = (track % of_band) as u32;
-        let (leg, step) = (inside_band / width, inside_band % width);
-        let step = turned(inside, leg, width, step);
+        let band = unit as u32;
+        let width = self.widths[usize::from(band == self.last_band)];
+        let (leg, step) = StrengthReducedU32::div_rem(inside_unit as u32, width);
+        let step = turned(inside, leg, width.get(), step);
         TrackPlace {
             cylinder: self.first_cylinder + band * tracks + step,
             head: turned(surfaces, band, self.surfaces, leg),

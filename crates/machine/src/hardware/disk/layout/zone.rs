@@ -69,12 +69,8 @@ impl Zone {
         let zone = &of.zones[number];
         let key = format!("zone {number}: `sectors_per_track`");
         within(&key, zone.sectors_per_track, MOST_SECTORS_PER_TRACK)?;
-        let tracks = Tracks {
-            order: of.order,
-            surfaces: of.surfaces,
-            first_cylinder: zone.first_cylinder,
-            cylinders: zone.last_cylinder - zone.first_cylinder + 1,
-        };
+        let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
+        let tracks = Tracks::new(of.order, of.surfaces, (zone.first_cylinder, cylinders));
         let angles = Angles::new(of, zone, number)?;
         let plan = Plan::new(of.sparing, zone, &tracks);
         let sectors = plan.sectors(zone).ok_or_else(|| LayoutError::Full {
@@ -208,6 +204,16 @@ impl Zone {
             },
             sectors: contiguous as u32,
         }
+    }
+
+    /// Whether it is plain that so many blocks before one of the zone are physical sectors
+    /// before it, one beside the other: nothing is passed over or moved, and none is of
+    /// another unit.
+    #[inline]
+    pub(super) fn has_before(&self, sector: u64, blocks: u32) -> bool {
+        let (inside, blocks) = (sector - self.first, u64::from(blocks));
+        let in_unit = || (inside + self.dead) % self.units.logical;
+        self.slips.is_empty() && self.moved.is_empty() && blocks <= inside && blocks <= in_unit()
     }
 
     /// The physical sector of a logical one (the dead ones counted) before defects, and

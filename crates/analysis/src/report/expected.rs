@@ -1,0 +1,80 @@
+//! A disk beside what is expected of it: a table, JSON, CSV.
+
+use super::csv::{Field, number, written};
+use super::document::{Block, Column, Grid, Group};
+use super::json::pretty;
+use crate::expected::{ExpectedFigures, ExpectedValue};
+
+/// Columns of a source, which is a sentence.
+const SOURCE_COLUMNS: usize = 60;
+
+pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
+    let values = &found.values;
+    let cells = |of: &dyn Fn(&ExpectedValue) -> String| values.iter().map(of).collect();
+    let missed = values.iter().filter(|value| !value.met).count();
+    let verdict = match missed {
+        0 => format!("all {} within their tolerances", values.len()),
+        _ => format!("{missed} of {} outside their tolerances", values.len()),
+    };
+    vec![
+        Block::Heading(format!(
+            "{}: what the modelled drive does, beside what its data sheet and theory lead one to expect",
+            found.drive
+        )),
+        Block::Grid(Grid {
+            key: Column::words("figure", cells(&|of| of.words.clone())),
+            groups: vec![
+                Group::of(
+                    "",
+                    vec![
+                        Column::figures("depth", cells(&|of| of.depth.to_string())),
+                        Column::figures("expected", cells(&|of| format!("{:.3}", of.expected))),
+                        Column::figures("modelled", cells(&|of| format!("{:.3}", of.found))),
+                        Column::words("unit", cells(&|of| of.unit.clone())),
+                        Column::figures(
+                            "off by",
+                            cells(&|of| format!("{:+.1} %", 100.0 * of.off_share)),
+                        ),
+                        Column::figures(
+                            "may be",
+                            cells(&|of| format!("{:.0} %", 100.0 * of.tolerance_share)),
+                        ),
+                    ],
+                ),
+                Group::of(
+                    "",
+                    vec![Column::folded(
+                        "the expected value is from",
+                        cells(&|of| of.source.clone()),
+                        SOURCE_COLUMNS,
+                    )],
+                ),
+            ],
+        }),
+        Block::Text(verdict),
+    ]
+}
+
+pub(super) fn json(found: &ExpectedFigures) -> String {
+    pretty(found)
+}
+
+/// One line for each figure.
+pub(super) fn csv(found: &ExpectedFigures) -> String {
+    let record = |of: &ExpectedValue| -> Vec<Field> {
+        vec![
+            ("drive", found.drive.clone()),
+            ("figure", of.what.clone()),
+            ("depth", of.depth.to_string()),
+            ("unit", of.unit.clone()),
+            ("expected", number(of.expected)),
+            ("found", number(of.found)),
+            ("off_share", number(of.off_share)),
+            ("tolerance_share", number(of.tolerance_share)),
+            ("met", of.met.to_string()),
+            ("source", of.source.clone()),
+        ]
+    };
+    let records: Vec<Vec<Field>> = found.values.iter().map(record).collect();
+    written(&records)
+}

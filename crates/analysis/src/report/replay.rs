@@ -1,0 +1,207 @@
+//! A replay beside its trace: what requests took here and there, and how well the moments
+//! of issue were kept.
+
+use super::document::{Block, Column, Grid, Group};
+use super::figures;
+use super::view::View;
+use crate::replay::{Fidelity, of_run, responses};
+use diskperf_timeline::{Histogram, ProgramResult, ReplayPace, Run};
+use serde::Serialize;
+use serde::ser::SerializeMap;
+
+/// What requests took here, beside what they took where the trace was recorded; nothing
+/// where it does not say.
+pub(super) fn blocks(view: &View) -> Vec<Block> {
+    let Some((_, held)) = of_run(view.run) else {
+        return Vec::new();
+    };
+    let mut titles = Vec::new();
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for row in &view.rows {
+        for (name, response) in responses(held) {
+            let own = here_of(row.result, name);
+            if own.count() > 0 {
+                titles.push(format!("{}, {name}", row.title));
+                here.push(own);
+                there.push(response.clone());
+            }
+        }
+    }
+    if titles.is_empty() {
+        return Vec::new();
+    }
+    let column = |heading: &str, of: &[Histogram], figure: fn(&Histogram) -> String| {
+        Column::figures(heading, of.iter().map(figure).collect())
+    };
+    let group = |heading: &str, of: &[Histogram]| {
+        Group::of(
+            heading,
+            vec![
+                column("p50", of, |one| told(one, 50.0)),
+                column("p99", of, |one| told(one, 99.0)),
+                column("max", of, |one| figures::time_us(one.max().0 as f64 / 1e3)),
+            ],
+        )
+    };
+    let ratio = here.iter().zip(&there).map(|(here, there)| {
+        let mean = there.mean_ns();
+        match mean > 0.0 {
+            true => format!("{:.2}", here.mean_ns() / mean),
+            false => "-".to_owned(),
+        }
+    });
+    let ratio = Column::figures("mean here /\nin the trace", ratio.collect());
+    vec![
+        Block::Section("Responses here, and where the trace was recorded".to_owned()),
+        Block::Grid(Grid {
+            key: Column::words("replay, operation", titles),
+            groups: vec![
+                group("here", &here),
+                group("in the trace", &there),
+                Group::of("", vec![ratio]),
+            ],
+        }),
+    ]
+}
+
+/// The responses of one operation, over all kept repetitions.
+fn here_of(result: &ProgramResult, name: &str) -> Histogram {
+    let mut all = Histogram::new();
+    for load in result.kept().flat_map(|one| one.loads()) {
+        let mut operations = load.operations().into_iter();
+        if let Some((_, operation)) = operations.find(|(known, _)| *known == name) {
+            all.merge(&operation.response);
+        }
+    }
+    all
+}
+
+fn told(of: &Histogram, percentile: f64) -> String {
+    match of.tells(percentile) {
+        true => figures::time_us(of.percentile(percentile).0 as f64 / 1e3),
+        false => "-".to_owned(),
+    }
+}
+
+/// How the requests of a replay were issued, and how well their moments were kept.
+pub(super) fn notes(view: &View) -> Vec<String> {
+    let Some((replay, _)) = of_run(view.run) else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    for row in &view.rows {
+        if let Some(found) = Fidelity::of(row.result) {
+            said.push(format!(
+                "{}: {:.2} % of the requests were issued within 100 us of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
+                row.title,
+                100.0 * found.within_100_us,
+                moment(replay.pace),
+                figures::time_us(found.p50_us),
+                figures::time_us(found.p99_us),
+                figures::time_us(found.max_us),
+                found.deepest
+            ));
+            let warnings = found.warnings().into_iter();
+            said.extend(warnings.map(|warning| format!("{}: {warning}", row.title)));
+        }
+    }
+    said.push(meaning(replay.pace).to_owned());
+    said
+}
+
+fn moment(pace: ReplayPace) -> &'static str {
+    match pace {
+        ReplayPace::Open { .. } => "the trace's times",
+        ReplayPace::Closed { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
+    }
+}
+
+/// What a replay of a pace can show, and what not.
+fn meaning(pace: ReplayPace) -> &'static str {
+    match pace {
+        ReplayPace::Open { .. } => {
+            "open loop: requests come whatever is under way, so a storage that is slower than the trace's is asked for more at once than a program would ask it"
+        }
+        ReplayPace::Closed { .. } => {
+            "closed loop: requests come as fast as they are served, in the trace's order and not by its times"
+        }
+        ReplayPace::Dependent => {
+            "dependent: pauses are the trace's, and what requests take is this storage's"
+        }
+    }
+}
+
+/// What JSON has of a replay.
+#[derive(Serialize)]
+pub(super) struct ReplayJson<'a> {
+    trace: &'a str,
+    form: &'a str,
+    pace: ReplayPace,
+    trace_requests: u64,
+    trace_duration_s: f64,
+    /// Absent of a closed loop, which keeps no moments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fidelity: Option<Fidelity>,
+    /// What requests took in the trace, by operation.
+    #[serde(serialize_with = "by_name")]
+    trace_latency: Vec<(&'static str, InTrace)>,
+}
+
+/// Responses in a trace, in microseconds; absent where there are too few to tell.
+#[derive(Serialize)]
+struct InTrace {
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+    p99_9_us: Option<f64>,
+    max_us: f64,
+    mean_us: f64,
+    count: u64,
+}
+
+impl InTrace {
+    fn of(response: &Histogram) -> Self {
+        let at = |percentile| {
+            let told = response.tells(percentile);
+            told.then(|| response.percentile(percentile).0 as f64 / 1e3)
+        };
+        Self {
+            p50_us: at(50.0),
+            p99_us: at(99.0),
+            p99_9_us: at(99.9),
+            max_us: response.max().0 as f64 / 1e3,
+            mean_us: response.mean_ns() / 1e3,
+            count: response.count(),
+        }
+    }
+}
+
+impl<'a> ReplayJson<'a> {
+    /// `None` of what is no replay.
+    pub(super) fn of(run: &'a Run, result: &ProgramResult) -> Option<Self> {
+        let (replay, held) = of_run(run)?;
+        let in_trace = responses(held).into_iter();
+        Some(Self {
+            trace: replay.name(),
+            form: &held.form,
+            pace: replay.pace,
+            trace_requests: held.requests(),
+            trace_duration_s: held.lasts_ns as f64 / 1e9,
+            fidelity: Fidelity::of(result),
+            trace_latency: in_trace
+                .map(|(name, response)| (name, InTrace::of(response)))
+                .collect(),
+        })
+    }
+}
+
+/// An object with a field for each operation.
+fn by_name<S: serde::Serializer>(
+    operations: &[(&'static str, InTrace)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(operations.len()))?;
+    for (name, operation) in operations {
+        map.serialize_entry(name, operation)?;
+    }
+    map.end()
+}

@@ -1,0 +1,243 @@
+//! The requests of a block trace, made again: at the trace's times (open loop), so many
+//! under way at once (closed loop), or each as long after the completion that it followed
+//! as in the trace.
+
+mod course;
+mod pauses;
+mod schedule;
+
+use crate::blocks::ensure_file;
+use crate::parameter::Field;
+use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::program::{Input, Program, ProgramError};
+use crate::worker::Worker;
+use course::Course;
+use diskperf_blocktrace::{Operation, Record};
+use diskperf_system::{Buffer, EngineChoice, Open, RingOptions, System};
+use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
+use schedule::Schedule;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// The name of these programs, and of the file that stands for the trace's device.
+pub(crate) const NAME: &str = "replay";
+
+/// The interval of the course over time.
+const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
+
+/// The requests of a trace in the order of issue, as they are read; what cannot be read
+/// ends them.
+pub type Requests = Box<dyn Iterator<Item = Result<Record, String>> + Send>;
+
+/// A trace that can be read again and again, each time the same.
+pub trait Trace: fmt::Debug + Send + Sync {
+    /// Begins to read it: who asks for the first request gets it at once.
+    fn requests(&self) -> Requests;
+}
+
+/// What is made again, and how.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// Its requests, none of which ends beyond `space_bytes`.
+    pub trace: Arc<dyn Trace>,
+    /// What they come to.
+    pub held: TraceFacts,
+    /// When they are issued.
+    pub pace: ReplayPace,
+    /// The most under way at once.
+    pub slots: u32,
+    /// Bytes of the space of addresses that they fall into.
+    pub space_bytes: u64,
+    /// What their offsets and lengths are multiples of.
+    pub unit_bytes: u64,
+    /// What is asked of the page cache.
+    pub cache: CacheMode,
+    /// Whether ranges are given up, where they are in the trace.
+    pub discards: bool,
+}
+
+/// What a replay is the same by: all but the way by which the trace is read.
+impl PartialEq for Replay {
+    fn eq(&self, other: &Self) -> bool {
+        let told = |of: &Self| (of.pace, of.slots, of.space_bytes, of.unit_bytes);
+        told(self) == told(other)
+            && (self.cache, self.discards) == (other.cache, other.discards)
+            && self.held.is_same_trace(&other.held)
+    }
+}
+
+/// The requests of the next timed part, which are read ahead before it begins.
+#[derive(Default)]
+struct ReadAhead(Mutex<Option<Requests>>);
+
+#[derive(Clone, Debug)]
+struct Replayed {
+    replay: Replay,
+    ahead: ReadAhead,
+}
+
+/// Replays.
+impl Program {
+    /// A replay of a trace.
+    pub fn of_replay(replay: Replay) -> Self {
+        let ahead = ReadAhead::default();
+        Self::of_pattern((NAME, NAME), Box::new(Replayed { replay, ahead }))
+    }
+}
+
+impl Replay {
+    /// Whether a request of this kind is made.
+    fn makes(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::Read | Operation::Write | Operation::Flush => true,
+            Operation::Discard => self.discards,
+            Operation::WriteZeroes => false,
+        }
+    }
+
+    fn writes(&self) -> bool {
+        let held = &self.held;
+        held.write.requests > 0 || (self.discards && held.discard.requests > 0)
+    }
+
+    /// How long it takes in open loop, if all are issued in time.
+    fn lasts(&self) -> Option<Nanoseconds> {
+        match self.pace {
+            ReplayPace::Open { speed } => {
+                Some(schedule::at_speed(Nanoseconds(self.held.lasts_ns), speed))
+            }
+            ReplayPace::Closed { .. } | ReplayPace::Dependent => None,
+        }
+    }
+
+    fn ring_options(&self, worker: &Worker) -> RingOptions {
+        RingOptions {
+            depth: self.slots,
+            buffer_bytes: self.held.largest_bytes.max(512).next_multiple_of(512) as u32,
+            seed: worker.seed,
+            compressible_percent: 0,
+            engine: EngineChoice::Best,
+            poll: false,
+            interval: INTERVAL,
+        }
+    }
+}
+
+impl Pattern for Replayed {
+    fn fields(&mut self) -> Vec<Field<'_>> {
+        Vec::new()
+    }
+
+    fn replay(&self) -> Option<&Replay> {
+        Some(&self.replay)
+    }
+
+    fn facts(&self) -> Facts {
+        let replay = &self.replay;
+        Facts {
+            takes_any_size: true,
+            keeps_requests: true,
+            writes: replay.writes(),
+            cache: Some(replay.cache),
+            lasts: replay.lasts(),
+            sizes_bytes: (replay.held.moved_bytes(), replay.held.moved_bytes()),
+            ..Facts::reading(replay.held.largest_bytes.max(1))
+        }
+    }
+
+    fn usual_bytes(&self) -> Option<u64> {
+        Some(self.replay.held.moved_bytes())
+    }
+
+    fn unit_bytes(&self, _size_bytes: u64) -> u64 {
+        self.replay.unit_bytes
+    }
+
+    fn file_bytes(&self, _size_bytes: u64) -> u64 {
+        self.replay.space_bytes
+    }
+
+    fn written_bytes(&self) -> Option<u64> {
+        Some(self.replay.held.write.bytes)
+    }
+
+    fn inputs(&self, worker: &Worker) -> Vec<Input> {
+        vec![Input {
+            path: worker.file(NAME),
+            length_bytes: self.replay.space_bytes,
+            read: self.replay.held.read.requests > 0,
+        }]
+    }
+
+    fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
+        measure.read_bytes + measure.written_bytes
+    }
+
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+        Box::pin(async move {
+            let path = worker.file(NAME);
+            ensure_file(system, worker, &path, self.replay.space_bytes).await
+        })
+    }
+
+    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
+        self.ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
+        crate::pattern::nothing()
+    }
+
+    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+        Box::pin(async move {
+            let replay = &self.replay;
+            let ahead = self.ahead.take();
+            let requests = ahead.unwrap_or_else(|| replay.trace.requests());
+            let how = match replay.writes() {
+                true => Open::READ_WRITE,
+                false => Open::READ,
+            };
+            let path = worker.file(NAME);
+            let file = system.open(&path, how.direct(worker.direct)).await?;
+            let options = replay.ring_options(worker);
+            system.open_ring(options, &[file]).await?;
+            let made = made(replay.clone(), requests);
+            let schedule = Schedule::new(replay.pace, made, system.now());
+            let slots = u64::from(replay.slots);
+            Course::new((system, worker), file, schedule, slots)
+                .run()
+                .await
+        })
+    }
+}
+
+/// The requests that are made, of all.
+fn made(replay: Replay, requests: Requests) -> Requests {
+    let is_made = move |record: &Record| {
+        let is_empty = record.length_bytes == 0 && record.operation != Operation::Flush;
+        replay.makes(record.operation) && !is_empty
+    };
+    Box::new(requests.filter(move |one| one.as_ref().map_or(true, &is_made)))
+}
+
+/// What cannot be read of a trace.
+fn unreadable(what: String) -> ProgramError {
+    ProgramError::Trace(what)
+}
+
+impl ReadAhead {
+    fn take(&self) -> Option<Requests> {
+        let mut held = self.0.lock().expect("nobody fails while he takes them");
+        held.take()
+    }
+}
+
+/// What is read ahead is of one worker.
+impl Clone for ReadAhead {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for ReadAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReadAhead")
+    }
+}

@@ -1,0 +1,136 @@
+//! The loop that makes a trace's requests.
+
+use super::NAME;
+use super::schedule::{Schedule, Turn};
+use crate::load::slots::Slots;
+use crate::program::ProgramError;
+use crate::worker::Worker;
+use diskperf_blocktrace as blocktrace;
+use diskperf_system::{File, Operation, Submission, System};
+use diskperf_timeline::Nanoseconds;
+
+/// A worker on real storage that sleeps is woken late: this long before a request is due
+/// it looks at the clock again and again instead.
+const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
+
+/// A trace on its way.
+pub(super) struct Course<'a> {
+    system: &'a mut System,
+    worker: &'a Worker,
+    file: File,
+    schedule: Schedule,
+    slots: Slots,
+    /// The number of the request in each slot.
+    numbers: Vec<u64>,
+    /// When a slot became free after all had been under way.
+    free_again: Option<Nanoseconds>,
+    /// Requests that were due before that, and the most that were under way.
+    held_up: u64,
+    deepest: usize,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(
+        (system, worker): (&'a mut System, &'a Worker),
+        file: File,
+        schedule: Schedule,
+        slots: u64,
+    ) -> Self {
+        Self {
+            system,
+            worker,
+            file,
+            schedule,
+            slots: Slots::new(slots),
+            numbers: vec![0; slots as usize],
+            free_again: None,
+            held_up: 0,
+            deepest: 0,
+        }
+    }
+
+    pub(super) async fn run(&mut self) -> Result<(), ProgramError> {
+        let mut now = self.system.now();
+        loop {
+            let turn = self.fill(now)?;
+            self.slots.submit(self.system).await?;
+            let (at_least, until) = match turn {
+                Some(Turn::Over) if self.slots.under_way() == 0 => {
+                    self.system.used_slots(self.held_up, self.deepest as u64);
+                    return Ok(());
+                }
+                Some(Turn::Wait(due)) => self.wait_for(due, now),
+                Some(Turn::Over | Turn::Await | Turn::Issue { .. }) | None => (1, None),
+            };
+            now = self.slots.reap(self.system, at_least, until).await?;
+            if turn.is_none() {
+                self.free_again = Some(now);
+            }
+            while let Some(done) = self.slots.take(|_| self.worker.file(NAME))? {
+                let number = self.numbers[done.slot as usize];
+                self.schedule.completed(number, now);
+            }
+        }
+    }
+
+    /// How to wait for a moment: for how many completions before, and how long.
+    fn wait_for(&self, due: Nanoseconds, now: Nanoseconds) -> (usize, Option<Nanoseconds>) {
+        match self.system.wakes_late() {
+            false => (1, Some(due)),
+            true if due.since(now) > AWAKE => (1, Some(Nanoseconds(due.0 - AWAKE.0))),
+            true => (0, Some(due)),
+        }
+    }
+
+    /// Gives slots to the requests whose turn it is; what comes then, none if no slot is
+    /// free.
+    fn fill(&mut self, now: Nanoseconds) -> Result<Option<Turn>, ProgramError> {
+        while !self.slots.are_full() {
+            match self.schedule.turn(now)? {
+                Turn::Issue {
+                    number,
+                    record,
+                    due,
+                } => {
+                    let slot = self.slots.put(Submission {
+                        operation: operation(record.operation),
+                        file: self.file,
+                        offset_bytes: record.offset_bytes,
+                        bytes: bytes(&record)?,
+                        slot: 0,
+                        intended: due,
+                    });
+                    self.numbers[slot as usize] = number;
+                    self.deepest = self.deepest.max(self.slots.under_way());
+                    let free = self
+                        .free_again
+                        .filter(|free| due.is_some_and(|due| due < *free));
+                    self.held_up += u64::from(free.is_some());
+                }
+                other => return Ok(Some(other)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
+    u32::try_from(record.length_bytes).map_err(|_| {
+        ProgramError::Trace(format!(
+            "a request of {} bytes is longer than any call",
+            record.length_bytes
+        ))
+    })
+}
+
+fn operation(of: blocktrace::Operation) -> Operation {
+    match of {
+        blocktrace::Operation::Read => Operation::Read,
+        blocktrace::Operation::Write => Operation::Write,
+        blocktrace::Operation::Flush => Operation::Fdatasync,
+        blocktrace::Operation::Discard => Operation::Discard,
+        blocktrace::Operation::WriteZeroes => {
+            unreachable!("what writes zeroes without data is not made")
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Which completion each request of a trace followed, and how long after it.
+//!
+//! A trace is taken apart into chains: a request follows the latest completion before it
+//! that no other request followed. Where there is none, it overlaps all that are under way,
+//! and comes as long after the issue of the request before it as in the trace. So a trace of
+//! one thread is one chain with its pauses, one that was kept at depth 4 is four, and there
+//! are never more than requests were under way at once.
+
+use super::schedule::Turn;
+use super::{Requests, unreadable};
+use crate::program::ProgramError;
+use diskperf_blocktrace::Record;
+use diskperf_timeline::Nanoseconds;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+/// Requests that are read and not issued, at most: a chain whose next request is further on
+/// waits until the others come as far, and is not late then.
+const MOST_AHEAD: usize = 4096;
+
+/// What a request comes after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// The start.
+    Start,
+    /// The completion of a request, with a pause.
+    Completion(u64, Nanoseconds),
+    /// The issue of the request before it, with a gap.
+    Issue(Nanoseconds),
+}
+
+/// Tells what each request comes after, one by one in the trace's order.
+#[derive(Debug, Default)]
+struct Chains {
+    /// Completions that no request followed so far, with the number of the request, the
+    /// lowest last.
+    ends: BTreeSet<(u64, Reverse<u64>)>,
+    last_issued_ns: u64,
+    count: u64,
+}
+
+impl Chains {
+    fn after(&mut self, record: &Record) -> After {
+        let at_ns = record.issued_ns;
+        let before = self.ends.range(..=(at_ns, Reverse(0))).next_back();
+        let after = match before.copied() {
+            Some(end) => {
+                self.ends.remove(&end);
+                let (ended_ns, Reverse(number)) = end;
+                After::Completion(number, Nanoseconds(at_ns - ended_ns))
+            }
+            None if self.count == 0 => After::Start,
+            None => After::Issue(Nanoseconds(at_ns.saturating_sub(self.last_issued_ns))),
+        };
+        if let Some(ended_ns) = record.completed_ns {
+            self.ends.insert((ended_ns, Reverse(self.count)));
+        }
+        self.last_issued_ns = at_ns.max(self.last_issued_ns);
+        self.count += 1;
+        after
+    }
+}
+
+/// Requests that wait for others, and those that are due.
+pub(super) struct Pauses {
+    requests: Requests,
+    are_read: bool,
+    chains: Chains,
+    start: Nanoseconds,
+    /// Requests that are read and not issued.
+    ahead: BTreeMap<u64, Record>,
+    /// Those of them that are due, by when.
+    due: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
+    /// Which one waits for the completion of a request, and how long after it.
+    after_completion: BTreeMap<u64, (u64, Nanoseconds)>,
+    /// Completions for which nothing waits that is read.
+    completed: BTreeMap<u64, Nanoseconds>,
+    /// The gap of each that waits for the issue of the one before it.
+    after_issue: BTreeMap<u64, Nanoseconds>,
+    /// When the last that is read was issued, if it was.
+    last_read: Option<Nanoseconds>,
+}
+
+impl Pauses {
+    pub(super) fn new(requests: Requests, start: Nanoseconds) -> Self {
+        Self {
+            requests,
+            are_read: false,
+            chains: Chains::default(),
+            start,
+            ahead: BTreeMap::new(),
+            due: BinaryHeap::new(),
+            after_completion: BTreeMap::new(),
+            completed: BTreeMap::new(),
+            after_issue: BTreeMap::new(),
+            last_read: None,
+        }
+    }
+
+    pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
+        self.read_ahead(now)?;
+        match self.due.peek().copied() {
+            Some(Reverse((due, number))) if due <= now => {
+                self.due.pop();
+                let record = self.ahead.remove(&number);
+                let record = record.expect("what is due is read and not issued");
+                self.issued(number, now);
+                let due = Some(due);
+                Ok(Turn::Issue {
+                    number,
+                    record,
+                    due,
+                })
+            }
+            Some(Reverse((due, _))) => Ok(Turn::Wait(due)),
+            None if self.ahead.is_empty() => Ok(Turn::Over),
+            None => Ok(Turn::Await),
+        }
+    }
+
+    fn read_ahead(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+        while !self.are_read && self.ahead.len() < MOST_AHEAD {
+            let record = match self.requests.next() {
+                None => {
+                    self.are_read = true;
+                    break;
+                }
+                Some(record) => record.map_err(unreadable)?,
+            };
+            self.read(record, now);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, record: Record, now: Nanoseconds) {
+        let number = self.chains.count;
+        let before_issued = self.last_read.take();
+        let due = match self.chains.after(&record) {
+            After::Start => Some(self.start),
+            After::Completion(of, pause) => match self.completed.remove(&of) {
+                Some(at) => Some((at + pause).max(now)),
+                None => {
+                    self.after_completion.insert(of, (number, pause));
+                    None
+                }
+            },
+            After::Issue(gap) => match before_issued {
+                Some(at) => Some((at + gap).max(now)),
+                None => {
+                    self.after_issue.insert(number, gap);
+                    None
+                }
+            },
+        };
+        self.due.extend(due.map(|due| Reverse((due, number))));
+        self.ahead.insert(number, record);
+    }
+
+    fn issued(&mut self, number: u64, now: Nanoseconds) {
+        if number + 1 == self.chains.count {
+            self.last_read = Some(now);
+        } else if let Some(gap) = self.after_issue.remove(&(number + 1)) {
+            self.due.push(Reverse((now + gap, number + 1)));
+        }
+    }
+
+    pub(super) fn completed(&mut self, number: u64, at: Nanoseconds) {
+        match self.after_completion.remove(&number) {
+            Some((waits, pause)) => self.due.push(Reverse((at + pause, waits))),
+            None => {
+                self.completed.insert(number, at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskperf_blocktrace::{DeviceIndex, Operation};
+
+    /// A request from one moment to another, in the trace.
+    fn request((issued_ns, completed_ns): (u64, u64)) -> Record {
+        Record {
+            issued_ns,
+            completed_ns: Some(completed_ns),
+            think_ns: None,
+            operation: Operation::Read,
+            fua: false,
+            sync: false,
+            device: DeviceIndex(0),
+            offset_bytes: 0,
+            length_bytes: 4096,
+            errno: 0,
+        }
+    }
+
+    fn after(requests: &[(u64, u64)]) -> Vec<After> {
+        let mut chains = Chains::default();
+        let requests = requests.iter().copied().map(request);
+        requests.map(|one| chains.after(&one)).collect()
+    }
+
+    const fn completion(number: u64, pause_ns: u64) -> After {
+        After::Completion(number, Nanoseconds(pause_ns))
+    }
+
+    const fn issue(gap_ns: u64) -> After {
+        After::Issue(Nanoseconds(gap_ns))
+    }
+
+    /// What is looked at, its requests, and what each comes after.
+    type Case<'a> = (&'a str, &'a [(u64, u64)], &'a [After]);
+
+    #[test]
+    fn a_trace_is_taken_apart_into_chains() {
+        let cases: [Case<'_>; 4] = [
+            (
+                "one thread with pauses",
+                &[(0, 10), (15, 20), (20, 30)],
+                &[After::Start, completion(0, 5), completion(1, 0)],
+            ),
+            (
+                "two under way all the time",
+                &[(0, 10), (0, 12), (10, 21), (12, 19), (19, 30), (21, 33)],
+                &[
+                    After::Start,
+                    issue(0),
+                    completion(0, 0),
+                    completion(1, 0),
+                    completion(3, 0),
+                    completion(2, 0),
+                ],
+            ),
+            (
+                "two that complete at once",
+                &[(0, 10), (4, 10), (10, 20), (10, 20)],
+                &[After::Start, issue(4), completion(0, 0), completion(1, 0)],
+            ),
+            (
+                "two threads that pause",
+                &[(0, 10), (1, 12), (13, 30), (15, 31)],
+                &[After::Start, issue(1), completion(1, 1), completion(0, 5)],
+            ),
+        ];
+        for (name, requests, wanted) in cases {
+            assert_eq!(after(requests), wanted, "{name}");
+        }
+    }
+
+    /// When each request is issued if each takes so long here.
+    fn replayed(requests: &[(u64, u64)], takes_ns: u64) -> Vec<u64> {
+        let all: Vec<_> = requests.iter().map(|one| Ok(request(*one))).collect();
+        let start = Nanoseconds(1000);
+        let mut pauses = Pauses::new(Box::new(all.into_iter()), start);
+        let mut under_way: BTreeSet<(Nanoseconds, u64)> = BTreeSet::new();
+        let mut issued = vec![0; requests.len()];
+        let mut now = start;
+        loop {
+            let first = under_way.first().copied();
+            let wait = match pauses.turn(now).unwrap() {
+                Turn::Issue { number, due, .. } => {
+                    assert_eq!(due, Some(now));
+                    issued[number as usize] = now.since(start).0;
+                    under_way.insert((now + Nanoseconds(takes_ns), number));
+                    continue;
+                }
+                Turn::Wait(due) => Some(due),
+                Turn::Await => None,
+                Turn::Over if first.is_none() => return issued,
+                Turn::Over => None,
+            };
+            match (first, wait) {
+                (Some((end, _)), Some(due)) if due < end => now = due,
+                (Some((end, number)), _) => {
+                    under_way.pop_first();
+                    now = end;
+                    pauses.completed(number, end);
+                }
+                (None, Some(due)) => now = due,
+                (None, None) => panic!("nothing is under way, and nothing is due"),
+            }
+        }
+    }
+
+    #[test]
+    fn pauses_are_kept_whatever_requests_take() {
+        let trace = [(0, 10), (15, 25), (25, 35), (100, 110)];
+        assert_eq!(replayed(&trace, 10), [0, 15, 25, 100]);
+        assert_eq!(replayed(&trace, 1), [0, 6, 7, 73]);
+        assert_eq!(replayed(&trace, 100), [0, 105, 205, 370]);
+        // Two chains, of which one goes on while the other waits.
+        let trace = [(0, 10), (0, 40), (12, 22), (24, 34), (41, 51)];
+        assert_eq!(replayed(&trace, 10), [0, 0, 12, 24, 11]);
+    }
+
+    #[test]
+    fn a_chain_goes_on_though_another_has_many_requests_in_between() {
+        let mut trace = vec![(0, 1_000_000)];
+        trace.extend((0..10_000).map(|number| (number * 10 + 1, number * 10 + 9)));
+        trace.push((1_000_010, 1_000_020));
+        let issued = replayed(&trace, 8);
+        assert_eq!(issued[10_000], 99_991);
+        assert!(issued[1..=10_000].is_sorted());
+        // As soon as it is read.
+        assert_eq!(issued[10_001], issued[10_001 - MOST_AHEAD]);
+    }
+}

@@ -1,0 +1,407 @@
+//! Replays of traces, on a directory and in virtual time: the same requests on both worlds,
+//! and on a model the same moments to the nanosecond.
+#![cfg(target_os = "linux")]
+
+use diskperf_battery::replay::{Replay, Requests, Trace};
+use diskperf_battery::{Medium, Program, ProgramError, Worker};
+use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_machine::catalogue::Catalogue;
+use diskperf_machine::specification::Specification;
+use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
+use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::model::{Model, ModelPorts};
+use diskperf_system::{
+    EngineChoice, Open, Operation as RingOperation, RingOptions, Submission, System, run_ready,
+};
+use diskperf_timeline::trace::TracedRequest;
+use diskperf_timeline::{
+    CacheMode, LoadMeasure, Nanoseconds, ReplayPace, TraceFacts, TraceOperation, WorkerMeasure,
+};
+use rand_core::Rng;
+use rand_pcg::Pcg64;
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+const SEED: u64 = 1983;
+
+/// A trace in memory.
+#[derive(Debug)]
+struct List(Vec<Result<Record, String>>);
+
+impl Trace for List {
+    fn requests(&self) -> Requests {
+        Box::new(self.0.clone().into_iter())
+    }
+}
+
+/// A request of 4 KiB.
+fn request(operation: Operation, block: u64, (issued_ns, completed_ns): (u64, u64)) -> Record {
+    let length_bytes = match operation {
+        Operation::Flush => 0,
+        _ => 4096,
+    };
+    Record {
+        issued_ns,
+        completed_ns: Some(completed_ns),
+        think_ns: None,
+        operation,
+        fua: false,
+        sync: false,
+        device: DeviceIndex(0),
+        offset_bytes: block * 4096,
+        length_bytes,
+        errno: 0,
+    }
+}
+
+const SPACE_BYTES: u64 = 1 << 20;
+
+fn replay(requests: &[Record], pace: ReplayPace, slots: u32) -> Replay {
+    let of = |wanted: Operation| {
+        let some = requests.iter().filter(|one| one.operation == wanted);
+        TraceOperation {
+            requests: some.clone().count() as u64,
+            bytes: some.map(|one| one.length_bytes).sum(),
+            ..TraceOperation::default()
+        }
+    };
+    Replay {
+        trace: Arc::new(List(requests.iter().copied().map(Ok).collect())),
+        held: TraceFacts {
+            read: of(Operation::Read),
+            write: of(Operation::Write),
+            flush: of(Operation::Flush),
+            discard: of(Operation::Discard),
+            largest_bytes: 4096,
+            ..TraceFacts::default()
+        },
+        pace,
+        slots,
+        space_bytes: SPACE_BYTES,
+        unit_bytes: 4096,
+        cache: CacheMode::Direct,
+        discards: false,
+    }
+}
+
+fn worker(medium: Medium) -> Worker {
+    Worker {
+        index: 0,
+        drive: 0,
+        medium,
+        folder: "",
+        other: None,
+        size_bytes: 1 << 20,
+        direct: medium == Medium::Device,
+        seed: SEED,
+        think: Nanoseconds::ZERO,
+    }
+}
+
+/// What a worker does in a repetition, on either world.
+async fn work(
+    system: &mut System,
+    program: &Program,
+    worker: &Worker,
+) -> Result<WorkerMeasure, ProgramError> {
+    let mut program = program.clone();
+    let mut buffer = program.buffer(worker);
+    program.prepare(system, worker).await?;
+    program.survey(system, worker).await?;
+    let origin = system.now();
+    system.start_measuring(origin)?;
+    let run = program.run(system, worker, &mut buffer).await;
+    let measure = system.finish_measuring().await?;
+    system.close_all().await;
+    run.map(|()| measure)
+}
+
+fn on_host(program: &Program) -> Result<WorkerMeasure, ProgramError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = OwnedFd::from(std::fs::File::open(folder.path()).expect("a folder"));
+    let ports = Ports {
+        directories: vec![directory],
+        ..Ports::default()
+    };
+    let control = Control {
+        stop: Arc::default(),
+        abandoned: Arc::default(),
+        moved_bytes: Arc::default(),
+        rendezvous: Arc::new(Rendezvous::new(1)),
+        time_calls: true,
+        clock: Clock::calibrated(),
+    };
+    let mut system = System::Host(Box::new(Host::new(ports, control)));
+    let worker = worker(Medium::Directory);
+    run_ready(work(&mut system, program, &worker))
+}
+
+/// Runs a body on a modelled rig; what it came to, and what the drive was asked for.
+fn on_model<T: 'static>(
+    name: &str,
+    body: impl AsyncFnOnce(&mut System) -> T + 'static,
+) -> (T, Vec<TracedRequest>) {
+    let resolved = Catalogue::embedded().resolve(name, &[]);
+    let resolved = resolved.unwrap_or_else(|problem| panic!("{problem}"));
+    let read = Specification::read(resolved).unwrap_or_else(|problem| panic!("{problem}"));
+    let circumstances = Circumstances {
+        trace: true,
+        ..Circumstances::default()
+    };
+    let machine = Machine::build(&read.0, circumstances);
+    let ports = ModelPorts {
+        number: 0,
+        pipe_ends: Vec::new(),
+        meeting: Meeting::new(1),
+        time_calls: false,
+        stop: Default::default(),
+        moved_bytes: Default::default(),
+    };
+    let kernel = machine.kernel().clone();
+    let result: Rc<RefCell<Option<T>>> = Rc::default();
+    let kept = Rc::clone(&result);
+    machine.spawn("worker", async move {
+        let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
+        let found = body(&mut system).await;
+        system.end().await;
+        *kept.borrow_mut() = Some(found);
+    });
+    machine.run().expect("the worker ends");
+    let trace = machine.take_trace().expect("it was asked for");
+    (result.take().expect("it ended"), trace.requests)
+}
+
+type Replayed = (Result<WorkerMeasure, ProgramError>, Vec<TracedRequest>);
+
+fn replayed_on(system: &str, program: &Program) -> Replayed {
+    let program = program.clone();
+    on_model(system, async move |system: &mut System| {
+        work(system, &program, &worker(Medium::Device)).await
+    })
+}
+
+const PACES: [ReplayPace; 4] = [
+    ReplayPace::Open { speed: 1.0 },
+    ReplayPace::Open { speed: 4.0 },
+    ReplayPace::Closed { depth: 3 },
+    ReplayPace::Dependent,
+];
+
+/// Reads, writes and flushes, some of which overlap.
+fn mixed() -> Vec<Record> {
+    let kind = |number: u64| match number % 7 {
+        2 | 5 => Operation::Write,
+        6 => Operation::Flush,
+        _ => Operation::Read,
+    };
+    let times = |number: u64| (number * 50_000, number * 50_000 + 120_000);
+    let one = |number: u64| request(kind(number), number * 37 % 256, times(number));
+    (0..140).map(one).collect()
+}
+
+/// One body for each pace, on both worlds.
+#[test]
+fn all_requests_are_made_on_both_worlds() {
+    for pace in PACES {
+        let program = Program::of_replay(replay(&mixed(), pace, 8));
+        let worlds = [
+            ("host", on_host(&program)),
+            ("model", replayed_on("bare-fixed", &program).0),
+        ];
+        for (world, measure) in worlds {
+            let measure = measure.unwrap_or_else(|error| panic!("{pace:?}, {world}: {error}"));
+            let load = measure.load.expect("it has a ring");
+            let counts = [&load.read, &load.write, &load.sync].map(|one| one.count());
+            assert_eq!(counts, [80, 40, 20], "{pace:?}, {world}");
+            assert_eq!(measure.read_bytes, 80 * 4096, "{pace:?}, {world}");
+            assert_eq!(measure.written_bytes, 40 * 4096, "{pace:?}, {world}");
+            let issued = load.lag.as_ref().map_or(0, |lag| lag.count());
+            let is_closed = matches!(pace, ReplayPace::Closed { .. });
+            assert_eq!(issued, if is_closed { 0 } else { 140 }, "{pace:?}, {world}");
+            assert_eq!(load.unfinished, 0, "{pace:?}, {world}");
+        }
+    }
+}
+
+fn load_of(replayed: &Replayed) -> &LoadMeasure {
+    let measure = replayed.0.as_ref().expect("it came to its end");
+    measure.load.as_ref().expect("it has a ring")
+}
+
+#[test]
+fn in_open_loop_each_request_is_issued_at_its_moment() {
+    let requests: Vec<Record> = (0..500)
+        .map(|number: u64| {
+            let at_ns = number * number * 1001 + 13;
+            request(Operation::Read, number % 256, (at_ns, at_ns + 1))
+        })
+        .collect();
+    for speed in [1.0, 2.5] {
+        let pace = ReplayPace::Open { speed };
+        let program = Program::of_replay(replay(&requests, pace, 512));
+        let found = replayed_on("bare-fixed", &program);
+        let mut issued: Vec<u64> = found.1.iter().map(|one| one.issued.0).collect();
+        issued.sort_unstable();
+        let first = issued[0];
+        let gap = |one: &Record| {
+            let since_ns = one.issued_ns - requests[0].issued_ns;
+            first + (since_ns as f64 / speed) as u64
+        };
+        let wanted: Vec<u64> = requests.iter().map(gap).collect();
+        assert_eq!(issued, wanted, "{speed}");
+        let load = load_of(&found);
+        assert_eq!(load.lag.as_ref().map(|lag| lag.max().0), Some(0));
+        assert_eq!(load.held_up, 0);
+    }
+}
+
+/// A storage that is slower than the trace's keeps requests waiting, which count from when
+/// they were to be issued.
+#[test]
+fn requests_that_wait_for_a_slot_are_counted() {
+    let requests: Vec<Record> = (0..100)
+        .map(|number| request(Operation::Read, number, (number, number + 1)))
+        .collect();
+    let pace = ReplayPace::Open { speed: 1.0 };
+    let program = Program::of_replay(replay(&requests, pace, 4));
+    let found = replayed_on("bare-fixed", &program);
+    let load = load_of(&found);
+    assert_eq!((load.held_up, load.deepest), (96, 4));
+    let lag = load.lag.as_ref().expect("arrivals do not wait");
+    assert_eq!(lag.count(), 100);
+    assert!(load.read.response.max() > lag.max());
+}
+
+/// Random reads, so many under way, with pauses after completions; and the trace that a
+/// recorder makes of them.
+async fn recorded(
+    system: &mut System,
+    (depth, count): (u32, usize),
+    pause: fn(u32) -> u64,
+) -> Vec<Record> {
+    let file = system.open("/dev/drive0", Open::READ.direct(true)).await;
+    let file = file.expect("the drive");
+    let options = RingOptions {
+        depth,
+        buffer_bytes: 4096,
+        seed: SEED,
+        compressible_percent: 0,
+        engine: EngineChoice::Best,
+        poll: false,
+        interval: Nanoseconds(1_000_000_000),
+    };
+    system.open_ring(options, &[file]).await.expect("a ring");
+    let mut random = Pcg64::new(u128::from(SEED), 1);
+    let mut trace: Vec<Record> = Vec::new();
+    // When each slot may issue next, and what it issued last.
+    let mut ready: Vec<Option<u64>> = vec![Some(system.now().0); depth as usize];
+    let mut last = vec![0; depth as usize];
+    loop {
+        let now = system.now().0;
+        let mut due: Vec<(u64, usize)> = Vec::new();
+        for (slot, at) in ready.iter().enumerate() {
+            due.extend(at.map(|at| (at, slot)));
+        }
+        due.sort_unstable();
+        for (_, slot) in due.iter().filter(|(at, _)| *at <= now) {
+            if trace.len() == count {
+                break;
+            }
+            let block = random.next_u64() % (SPACE_BYTES / 4096);
+            let submission = Submission {
+                operation: RingOperation::Read,
+                file,
+                offset_bytes: block * 4096,
+                bytes: 4096,
+                slot: *slot as u32,
+                intended: None,
+            };
+            last[*slot] = trace.len();
+            ready[*slot] = None;
+            trace.push(request(Operation::Read, block, (now, now)));
+            system.submit(&[submission]).await.expect("submitted");
+        }
+        let under_way = ready.iter().filter(|at| at.is_none()).count();
+        let is_over = trace.len() == count;
+        if is_over && under_way == 0 {
+            return trace;
+        }
+        let next = ready.iter().flatten().min().filter(|_| !is_over);
+        let until = next.map(|at| Nanoseconds(*at));
+        let mut completions = Vec::new();
+        let reaped = system.reap(1, until, &mut completions).await;
+        let now = reaped.expect("reaped").0;
+        for completion in completions {
+            let slot = completion.slot as usize;
+            trace[last[slot]].completed_ns = Some(now);
+            ready[slot] = Some(now + pause(completion.slot));
+        }
+    }
+}
+
+#[test]
+fn what_was_recorded_on_a_model_is_replayed_there_to_the_nanosecond() {
+    let no_pause: fn(u32) -> u64 = |_| 0;
+    let pauses: fn(u32) -> u64 = |slot| 1_000_003 * u64::from(slot + 1);
+    for system in ["bare-fixed", "bare-sata-7200"] {
+        for (depth, pause, paces) in [
+            (
+                1,
+                no_pause,
+                vec![ReplayPace::Closed { depth: 1 }, ReplayPace::Dependent],
+            ),
+            (
+                8,
+                no_pause,
+                vec![ReplayPace::Closed { depth: 8 }, ReplayPace::Dependent],
+            ),
+            (
+                1,
+                pauses,
+                vec![ReplayPace::Dependent, ReplayPace::Open { speed: 1.0 }],
+            ),
+            (
+                5,
+                pauses,
+                vec![ReplayPace::Dependent, ReplayPace::Open { speed: 1.0 }],
+            ),
+        ] {
+            let (trace, done) = on_model(system, async move |system: &mut System| {
+                recorded(system, (depth, 400), pause).await
+            });
+            for pace in paces {
+                let program = Program::of_replay(replay(&trace, pace, depth));
+                let (_, again) = replayed_on(system, &program);
+                assert_eq!(done.len(), 400);
+                let moments = |all: &[TracedRequest]| -> Vec<(u64, u64, u64)> {
+                    let one = |one: &TracedRequest| (one.issued.0, one.completed().0, one.sector);
+                    all.iter().map(one).collect()
+                };
+                let (done, again) = (moments(&done), moments(&again));
+                assert_eq!(again, done, "{system}, {depth} under way, {pace:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_on_ends_the_replay() {
+    for pace in PACES {
+        let mut replay = replay(&mixed(), pace, 8);
+        let mut some: Vec<_> = mixed()[..10].iter().copied().map(Ok).collect();
+        some.push(Err("line 11 is torn".to_owned()));
+        replay.trace = Arc::new(List(some));
+        let found = replayed_on("bare-fixed", &Program::of_replay(replay)).0;
+        let error = found.expect_err("it cannot go on").to_string();
+        assert_eq!(error, "line 11 is torn", "{pace:?}");
+    }
+}
+
+#[test]
+fn replays_are_the_same_by_their_trace_and_their_pace() {
+    let of = |pace| Program::of_replay(replay(&mixed(), pace, 8));
+    assert_eq!(of(ReplayPace::Dependent), of(ReplayPace::Dependent));
+    assert_ne!(of(ReplayPace::Dependent), of(ReplayPace::default()));
+}

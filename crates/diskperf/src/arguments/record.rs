@@ -1,0 +1,40 @@
+//! The options of `diskperf record`.
+
+use super::OutputFormat;
+use super::trace::time_ns;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct RecordArguments {
+    /// A block device or a partition (see `lsblk`); or a path: all disks that it lies on
+    #[arg(value_name = "DEVICE|PATH")]
+    pub(crate) target: PathBuf,
+    /// How long, as 60s or 5m [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) lasts: Option<Duration>,
+    /// The trace: a new file; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Output format; json has every figure
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// Do not show progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// A time with its unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    match time_ns(text) {
+        Some(0) => Err(format!("{text}: nothing happens in no time")),
+        Some(ns) => Ok(Duration::from_nanos(ns)),
+        None => Err(format!(
+            "`{text}` is no time with a unit: write 60s, 5m or 500ms"
+        )),
+    }
+}

@@ -1,0 +1,159 @@
+//! The options of `diskperf replay`.
+
+use super::{Cache, RunFormat, cache_mode, trace::window};
+use clap::Args;
+use diskperf_laboratory::timeline::{
+    CacheMode, ReplayAddresses, ReplayPace, TraceReading, TraceReplay,
+};
+use diskperf_laboratory::traces::{Columns, Form, TimeUnit};
+use diskperf_laboratory::{Experiment, Setting, Workload};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct ReplayArguments {
+    /// A trace, plain or compressed with gzip or zstd; of blktrace, the files of all processors
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// A directory, in which a file stands for the trace's device, a file, a block device, or a
+    /// modelled system; several targets are replayed on one after the other
+    #[arg(long = "on", value_name = "TARGET", default_value = ".")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Open loop: issue requests at the trace's times, so many times as fast [default: 1]
+    #[arg(long, value_name = "X", conflicts_with_all = ["depth", "think"], allow_negative_numbers = true)]
+    speed: Option<f64>,
+    /// Closed loop: keep this many requests under way, in the trace's order
+    #[arg(long, value_name = "N", conflicts_with = "think", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    depth: Option<u32>,
+    /// Dependent: issue each request as long after the completion that it followed as in the trace
+    #[arg(long)]
+    think: bool,
+    /// Most requests under way, of open loop and --think [default: 1024, or what a GiB of buffers
+    /// has room for]
+    #[arg(long, value_name = "N", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
+    slots: Option<u32>,
+    /// Scale addresses to what the target has, or to SIZE; in a directory to a tenth of what is free
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::bytes)]
+    scale_addresses: Option<Option<u64>>,
+    /// The trace's form [default: told by what it begins with]
+    #[arg(long, value_name = "FORM")]
+    form: Option<Form>,
+    /// What the columns of comma-separated values are: time_us=1,op=3,offset=4,length=5; also sector,
+    /// sectors, response_UNIT, device
+    #[arg(long, value_name = "NAME=N,...", value_parser = columns)]
+    columns: Option<String>,
+    /// The unit of its times, of a form that says none: s, ms, us, ns or ps
+    #[arg(long, value_name = "UNIT", value_parser = time_unit)]
+    time_unit: Option<String>,
+    /// Read a trace that is cut off as far as it goes
+    #[arg(long)]
+    partial: bool,
+    /// Only what was issued in this time from the beginning, as 10s..1m
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    window: Option<(u64, u64)>,
+    /// Only what this device was asked, as the trace calls it
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Repetitions [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
+    runs: Option<u32>,
+    /// Go through the page cache, which is in this state before each repetition [default: past it,
+    /// with O_DIRECT, where that can be]
+    #[arg(long, value_enum)]
+    cache: Option<Cache>,
+    /// Directory with catalogue entries, which override those of the catalogue
+    #[arg(long, value_name = "DIR")]
+    catalogue: Option<PathBuf>,
+    /// Set a parameter of a modelled system: COMPONENT.KEY=VALUE
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
+    settings: Vec<Setting>,
+    /// Make a fresh file system for the replay: ext4, ext2, xfs or btrfs (root)
+    #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
+    fresh: Option<String>,
+    /// Allow the trace's writes to overwrite this block device, which must be a target
+    #[arg(long, value_name = "DEV")]
+    destroy_data_on: Vec<PathBuf>,
+    /// Overwrite the device even if it has a file system, a partition table or another signature
+    #[arg(long, requires = "destroy_data_on")]
+    ignore_signature: bool,
+    /// Remove the limits on events, virtual time and memory of modelled systems
+    #[arg(long)]
+    no_budget: bool,
+    /// Seed of what is written, and of every random choice of a model
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::seed, allow_negative_numbers = true)]
+    seed: u64,
+    /// Name of the run, for use in other commands
+    #[arg(long)]
+    label: Option<String>,
+    /// Print what would be replayed where, what would be written, and how long it would take; run
+    /// nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format; fio-json and fio-json+ are those of fio's results
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: RunFormat,
+    /// Do not show progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl ReplayArguments {
+    /// What is asked for.
+    pub(crate) fn experiment(&self) -> Experiment {
+        Experiment {
+            workload: Workload::Replay(Box::new(self.replay())),
+            targets: self.targets.clone(),
+            catalogue: self.catalogue.clone(),
+            settings: self.settings.clone(),
+            repetitions: self.runs,
+            cache: match self.cache {
+                Some(cache) => cache_mode(false, cache),
+                None => CacheMode::Direct,
+            },
+            fresh: self.fresh.clone(),
+            destroy_data_on: self.destroy_data_on.clone(),
+            ignore_signature: self.ignore_signature,
+            no_budget: self.no_budget,
+            seed: self.seed,
+            label: self.label.clone(),
+            ..Experiment::default()
+        }
+    }
+
+    fn replay(&self) -> TraceReplay {
+        TraceReplay {
+            files: self.files.clone(),
+            reading: TraceReading {
+                form: self.form.map(|form| form.name().to_owned()),
+                columns: self.columns.clone(),
+                time_unit: self.time_unit.clone(),
+                partial: self.partial,
+                window_ns: self.window,
+                device: self.device.clone(),
+            },
+            pace: match (self.depth, self.think) {
+                (Some(depth), _) => ReplayPace::Closed { depth },
+                (None, true) => ReplayPace::Dependent,
+                (None, false) => ReplayPace::Open {
+                    speed: self.speed.unwrap_or(1.0),
+                },
+            },
+            slots: self.slots,
+            addresses: match self.scale_addresses {
+                None => ReplayAddresses::Kept,
+                Some(None) => ReplayAddresses::ScaledToTarget,
+                Some(Some(bytes)) => ReplayAddresses::Scaled(bytes),
+            },
+            held: None,
+            protocol: None,
+        }
+    }
+}
+
+/// What columns are, if they can be.
+fn columns(text: &str) -> Result<String, String> {
+    text.parse::<Columns>().map(|_| text.to_owned())
+}
+
+fn time_unit(text: &str) -> Result<String, String> {
+    text.parse::<TimeUnit>().map(|_| text.to_owned())
+}

@@ -1,0 +1,65 @@
+//! `diskperf record`, and `diskperf run --record`.
+
+use super::{DONE, FAILED, Outcome};
+use crate::arguments::{OutputFormat, RecordArguments};
+use crate::output::{print, say, width};
+use crate::progress::TimeProgress;
+use crate::signals::stop_on_signals;
+use diskperf_laboratory::LaboratoryError;
+use diskperf_laboratory::analysis::report;
+use diskperf_laboratory::recording::Came;
+use diskperf_laboratory::recording::device::{Asked, Ready};
+
+/// Records what a disk is asked.
+pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
+    let asked = Asked {
+        target: arguments.target.clone(),
+        lasts: arguments.lasts,
+    };
+    let ready = Ready::new(asked, &arguments.output, arguments.force)?;
+    let stop = stop_on_signals()?;
+    let progress = TimeProgress::new(arguments.quiet, arguments.lasts);
+    let came = ready.record(&stop, |so_far| {
+        progress.show(so_far.requests, so_far.lost_events);
+    });
+    drop(progress);
+    let came = came?;
+    let is_printed_elsewhere = arguments.output.as_os_str() == "-";
+    let text = report::recorded(&came, arguments.format.into(), width());
+    match is_printed_elsewhere {
+        true => say(&text),
+        false => print(&text)?,
+    }
+    if !arguments.quiet && !is_printed_elsewhere && arguments.format == OutputFormat::Table {
+        let path = arguments.output.display();
+        say(&format!("`diskperf trace {path}` shows what is in it"));
+    }
+    Ok(match came.lost_events {
+        0 => DONE,
+        _ => FAILED,
+    })
+}
+
+/// Says what came of the recording of a run; whether all that was wanted is there.
+pub(super) fn say_what_came(
+    came: Result<Option<Came>, LaboratoryError>,
+    quiet: bool,
+) -> Result<bool, LaboratoryError> {
+    let Some(came) = came? else {
+        return Ok(true);
+    };
+    let path = came.path.display();
+    let missing = came.missing();
+    if let Some(missing) = &missing {
+        say(&format!("--record {path}: {missing}"));
+    }
+    if !quiet && came.parts > 0 {
+        say(&format!(
+            "recorded in {path}: {} requests of {} repetitions, {}; `diskperf trace {path}` shows them",
+            came.requests,
+            came.parts,
+            came.what.join(", and ")
+        ));
+    }
+    Ok(missing.is_none())
+}

@@ -1,0 +1,24 @@
+//! `diskperf replay`.
+
+use super::{DONE, Outcome, Wanted, measure};
+use crate::arguments::ReplayArguments;
+use crate::output::print;
+use diskperf_laboratory::plan;
+use std::path::Path;
+
+/// Makes the requests of a trace again, on each target.
+pub(crate) fn replay(
+    arguments: &ReplayArguments,
+    command_line: Vec<String>,
+    store: Option<&Path>,
+) -> Outcome {
+    let plans = plan::plan(&arguments.experiment())?;
+    arguments.format.check(&plans)?;
+    if arguments.dry_run {
+        let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
+        print(&texts.join("\n"))?;
+        return Ok(DONE);
+    }
+    let shown = (arguments.format, arguments.quiet);
+    measure(&plans, shown, Wanted::default(), (command_line, store))
+}

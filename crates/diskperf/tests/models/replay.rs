@@ -1,0 +1,213 @@
+//! Replays of block traces on modelled systems, on the command line.
+
+use crate::support::{User, words};
+use std::fmt::Write;
+
+/// A trace of MSR's form: a request each ms, one of four written, each over in 100 us.
+fn msr(requests: u64) -> String {
+    let mut text = String::new();
+    for number in 0..requests {
+        let ticks = 128_166_400_000_000_000 + number * 10_000;
+        let what = if number % 4 == 0 { "Write" } else { "Read" };
+        let offset = number * 7919 % 1000 * 4096;
+        writeln!(text, "{ticks},web,0,{what},{offset},4096,1000").expect("memory");
+    }
+    text
+}
+
+/// A user with traces.
+fn user() -> User {
+    let user = User::new();
+    let files = [
+        ("web.csv", msr(400)),
+        ("two.csv", msr(4).replacen(",web,0,", ",web,1,", 1)),
+        (
+            "order.log",
+            "fio version 2 iolog\nd add\nd open\nd read 0 4096\nd write 8192 4096\nd close\n"
+                .to_owned(),
+        ),
+        (
+            "cloud.csv",
+            "12,W,126976,4096,1577808000000411\n12,R,126976,4096,1577808000000911\n".to_owned(),
+        ),
+        (
+            "far.csv",
+            "12,W,999999999999488,4096,1577808000000411\n".to_owned(),
+        ),
+        (
+            "closed.txt",
+            "R Miss 70336 16 12500.0 8000.0\nW Miss 16 16 500.0 100.0\nR Miss 1024 8 900.0 0.0\n"
+                .to_owned(),
+        ),
+        ("torn.csv", msr(10) + "128166400000999999,web,0,Re"),
+        ("none.csv", String::new()),
+    ];
+    for (name, text) in files {
+        std::fs::write(user.file(name), text).expect("a trace");
+    }
+    user
+}
+
+#[test]
+fn a_trace_is_replayed_at_each_pace_in_every_format() {
+    let user = user();
+    for (pace, told) in [
+        ("", "open"),
+        ("--speed 2.5", "open-2.5x"),
+        ("--depth 4", "depth-4"),
+        ("--think", "think"),
+    ] {
+        let line = format!("replay web.csv --on bare-sata-7200 {pace} --format json");
+        let run = user.run(&words(&line)).expect(0, &[]).json()["runs"][0].clone();
+        let result = &run["results"][0];
+        assert_eq!(result["program"], "replay", "{line}");
+        assert_eq!(result["parameters"]["pace"], told, "{line}");
+        assert_eq!(
+            result["latency"]["read"]["response"]["count"], 300,
+            "{line}"
+        );
+        assert_eq!(
+            result["latency"]["write"]["response"]["count"], 100,
+            "{line}"
+        );
+        let replay = &result["replay"];
+        assert_eq!(replay["form"], "msr", "{line}");
+        assert_eq!(replay["trace_requests"], 400, "{line}");
+        let in_trace = replay["trace_latency"]["read"]["p50_us"].as_f64();
+        assert_eq!(in_trace.map(f64::round), Some(100.0), "{line}");
+        match told {
+            "depth-4" => assert!(replay["fidelity"].is_null(), "{line}"),
+            _ => {
+                assert_eq!(replay["fidelity"]["max_us"], 0.0, "{line}");
+                assert_eq!(replay["fidelity"]["kept_up"], true, "{line}");
+                assert_eq!(result["issue_lag_us"]["max"], 0.0, "{line}");
+            }
+        }
+        let held = &run["experiment"]["workload"]["replay"]["held"];
+        assert_eq!(held["files"][0]["sha256"].as_str().map(str::len), Some(64));
+        assert_eq!(held["files"][0]["size_bytes"], msr(400).len());
+    }
+    user.run(&words("show last")).expect(0, &[]).shows(&[
+        "replay trace=web.csv pace=think",
+        "Responses here, and where the trace was recorded",
+        "100.00 % of the requests were issued within 100 us",
+    ]);
+    user.run(&words("show last --format csv")).expect(0, &[]);
+    user.run(&words("report last -o page.html")).expect(0, &[]);
+}
+
+#[test]
+fn a_closed_trace_of_disksim_keeps_its_pauses() {
+    let user = user();
+    let line = "replay closed.txt --on bare-fixed --think --format json";
+    let run = user.run(&words(line)).expect(0, &[]).json()["runs"][0].clone();
+    let result = &run["results"][0];
+    assert_eq!(result["replay"]["form"], "validate");
+    assert_eq!(result["replay"]["fidelity"]["deepest"], 1);
+    // The pauses are its own, and what requests take is the drive's.
+    let took = ["read", "write"].map(|name| {
+        let response = &result["latency"][name]["response"];
+        let mean_us = response["mean_us"].as_f64().expect("a mean");
+        mean_us * response["count"].as_f64().expect("a count")
+    });
+    let elapsed_us = result["elapsed_s"].as_f64().expect("a time") * 1e6;
+    let paused_us = elapsed_us - took.iter().sum::<f64>();
+    assert!((paused_us - 8100.0).abs() < 20.0, "{paused_us}");
+}
+
+#[test]
+fn what_would_be_done_is_told_and_nothing_is_run() {
+    let user = user();
+    let line = "replay web.csv --on bare-sata-7200 --speed 2 --dry-run";
+    user.run(&words(line)).expect(0, &[]).shows(&[
+        "web.csv on bare-sata-7200",
+        "msr",
+        "SHA-256",
+        "300 read of 1.2 MiB, 100 write of 400 KiB",
+        "in 0.200 s (2 times as fast as the trace)",
+    ]);
+    assert!(user.stored().is_empty(), "nothing was run");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_with_the_remedy() {
+    let user = user();
+    for (line, told) in [
+        ("far.csv --on bare-fixed", "add --scale-addresses"),
+        (
+            "order.log --on bare-fixed",
+            "has no times at which requests were issued",
+        ),
+        ("order.log --on bare-fixed --speed 2", "give --depth N"),
+        (
+            "cloud.csv --on bare-fixed --think",
+            "this trace of the form alibaba has no completions",
+        ),
+        (
+            "two.csv --on bare-fixed",
+            "add --device NAME, of web.1, web.0",
+        ),
+        ("two.csv --on bare-fixed --device web.7", "no such device"),
+        ("torn.csv --on bare-fixed", "torn.csv, line 11"),
+        ("none.csv --on bare-fixed", "none.csv"),
+        ("- --on bare-fixed", "standard input can be read once"),
+        (". --on bare-fixed", "is not a regular file"),
+        ("absent.csv --on bare-fixed", "absent.csv"),
+        ("web.csv --on bare-fixed --speed 0", "--speed 0"),
+        (
+            "web.csv --on bare-fixed --set program.depth=2",
+            "a replay does what its trace says",
+        ),
+        (
+            "web.csv --on bare-fixed --window 10s..20s",
+            "there is no request in this part of it",
+        ),
+        (
+            "web.csv --on bare-fixed --scale-addresses=1K",
+            "is less than the longest request",
+        ),
+        ("web.csv --on bare-fixed --form spc", "web.csv"),
+        ("web.csv --on nowhere", "nowhere"),
+    ] {
+        let outcome = user.run(&words(&format!("replay {line}")));
+        outcome.expect(2, &[told]);
+    }
+    assert!(user.stored().is_empty(), "nothing was run");
+    for line in [
+        "replay order.log --on bare-fixed --depth 2",
+        "replay torn.csv --on bare-fixed --partial",
+        "replay two.csv --on bare-fixed --device web.0",
+        "replay far.csv --on bare-fixed --scale-addresses",
+        "replay web.csv --on bare-fixed --scale-addresses=64K --window 0s..100ms",
+    ] {
+        user.run(&words(line)).expect(0, &[]);
+    }
+}
+
+#[test]
+fn a_replay_is_explained_compared_and_made_again_of_the_same_trace_alone() {
+    let user = user();
+    for (system, label) in [("bare-sata-7200", "buffered"), ("bare-sas-10k", "through")] {
+        let line = format!("replay web.csv --on {system} --depth 4 --label {label}");
+        user.run(&words(&line)).expect(0, &[]);
+    }
+    user.run(&words("compare buffered through"))
+        .expect(0, &[])
+        .shows(&["replay trace=web.csv pace=depth-4", "slower"]);
+    user.run(&words("explain buffered"))
+        .expect(0, &[])
+        .shows(&["replay trace=web.csv", "rotational"]);
+    user.run(&words("explain buffered through")).expect(0, &[]);
+    user.run(&words(
+        "run --like buffered --on bare-sas-10k --format json",
+    ))
+    .expect(0, &[]);
+    user.run(&words("export buffered -o slow.json"))
+        .expect(0, &[]);
+    user.run(&words("show slow.json")).expect(0, &[]);
+    std::fs::write(user.file("web.csv"), msr(399)).expect("a trace");
+    for line in ["explain buffered", "run --like buffered"] {
+        user.run(&words(line))
+            .expect(2, &["the trace has changed since it was replayed"]);
+    }
+}

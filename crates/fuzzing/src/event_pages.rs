@@ -1,0 +1,82 @@
+//! Pages of a kernel's buffer of events, behind the descriptions of what is in them.
+
+use crate::Target;
+use diskperf_system::host::block_events::paged;
+
+/// A description of pages, three of events, and a page, with zero bytes between.
+pub(crate) const EVENT_PAGES: Target = Target {
+    name: "event_pages",
+    prepare: || Box::new(event_pages),
+    seeds: usual_pages,
+    words: &[
+        "field:",
+        "offset:",
+        "size:",
+        "commit;",
+        "data;",
+        "rwbs[10];",
+        "nr_sector;",
+        "common_type;",
+        "ID: 7",
+        "\0",
+        "\n",
+        ";",
+        "4294967295",
+    ],
+};
+
+const PAGES: &str = "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+fn event_pages(bytes: &[u8]) {
+    let mut parts = bytes.splitn(5, |byte| *byte == 0);
+    let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let texts: [String; 4] = std::array::from_fn(|_| text());
+    let page = parts.next().unwrap_or_default();
+    if let Err(error) = paged(texts.each_ref().map(String::as_str), page) {
+        assert!(!error.is_empty());
+    }
+}
+
+fn described(number: u32) -> String {
+    let mut text = format!("ID: {number}\n");
+    let fields = [
+        ("unsigned short common_type", 0, 2),
+        ("dev_t dev", 8, 4),
+        ("sector_t sector", 16, 8),
+        ("unsigned int nr_sector", 24, 4),
+        ("int error", 28, 4),
+        ("char rwbs[10]", 32, 10),
+    ];
+    for (name, offset, bytes) in fields {
+        text += &format!("\tfield:{name};\toffset:{offset};\tsize:{bytes};\tsigned:0;\n");
+    }
+    text
+}
+
+/// A page with one request, issued and done.
+fn usual_pages() -> Vec<Vec<u8>> {
+    let event = |kind: u16| {
+        let mut event = vec![0; 44];
+        event[..2].copy_from_slice(&kind.to_ne_bytes());
+        event[8..12].copy_from_slice(&(254u32 << 20).to_ne_bytes());
+        event[16..24].copy_from_slice(&4096u64.to_ne_bytes());
+        event[24..28].copy_from_slice(&8u32.to_ne_bytes());
+        event[32..34].copy_from_slice(b"WS");
+        event
+    };
+    let mut data = Vec::new();
+    for kind in [7, 9] {
+        data.extend((11u32 | 1000 << 5).to_ne_bytes());
+        data.extend(event(kind));
+    }
+    let mut bytes = PAGES.as_bytes().to_vec();
+    for number in [7, 8, 9] {
+        bytes.push(0);
+        bytes.extend(described(number).as_bytes());
+    }
+    bytes.push(0);
+    bytes.extend(5u64.to_ne_bytes());
+    bytes.extend((data.len() as u64).to_ne_bytes());
+    bytes.extend(data);
+    vec![bytes]
+}

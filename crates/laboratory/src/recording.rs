@@ -1,0 +1,481 @@
+//! `run --record`: what storage was asked for in the timed parts of a run, as a block trace
+//! of diskperf's own form. Each repetition is a part of it. [`device`] records what
+//! whoever asks of a disk.
+
+pub mod device;
+
+use crate::error::LaboratoryError;
+use crate::observer::{Event, Observer, Recorded, Source};
+use crate::output::Output;
+use crate::plan::Plan;
+use diskperf_blocktrace::own::{FLUSH_EVERY, LONGEST_NAME as LONGEST, Recorder};
+use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_timeline::{
+    DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds, Repetition, Run, World,
+};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A place for a recording, which is made when there is something to record.
+pub struct Place {
+    path: PathBuf,
+    output: Output,
+    force: bool,
+}
+
+impl Place {
+    /// Makes sure that a file can be made there, in the place of none unless `force`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot; or there is one, or it is standard output, which has the table.
+    pub fn open(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
+        let output = Output::open_beside_table("--record", path)?;
+        Ok(Self {
+            output: output.new_unless(force, path)?,
+            path: path.to_owned(),
+            force,
+        })
+    }
+
+    /// The same for these runs, which are to be one: a trace has one clock.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`]; several runs.
+    pub fn of_plans(path: &Path, force: bool, plans: &[Plan]) -> Result<Self, LaboratoryError> {
+        if let [first, second, ..] = plans {
+            return Err(LaboratoryError::Request(format!(
+                "--record takes one target, and this is {} and {}: a trace has one clock; name one with --on, or run several at the same time with --together",
+                first.title(),
+                second.title()
+            )));
+        }
+        Self::open(path, force)
+    }
+
+    /// Makes sure that it takes the place of nothing that the command uses.
+    ///
+    /// # Errors
+    ///
+    /// It would.
+    pub fn sparing(
+        self,
+        store: Option<&Path>,
+        inputs: &[PathBuf],
+    ) -> Result<Self, LaboratoryError> {
+        let output = self.output.sparing(store, inputs)?;
+        Ok(Self { output, ..self })
+    }
+
+    /// The same, which may be standard output.
+    fn open_anywhere(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
+        Ok(Self {
+            output: Output::open(path)?.new_unless(force, path)?,
+            path: path.to_owned(),
+            force,
+        })
+    }
+
+    fn begin(self) -> Result<Trace, LaboratoryError> {
+        let output = self.output.begin(self.force)?;
+        let recorder = Recorder::create(output).map_err(|error| failed(&self.path, &error))?;
+        Ok(Trace::of(recorder))
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> LaboratoryError {
+    LaboratoryError::Work(format!("{}: the recording ends: {error}", path.display()))
+}
+
+/// What came of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Came {
+    /// The file.
+    pub path: PathBuf,
+    /// Requests that were issued.
+    pub requests: u64,
+    /// Parts: repetitions.
+    pub parts: u64,
+    /// Events that were not seen.
+    pub lost: u64,
+    /// What the requests are, as a reader must know it.
+    pub what: Vec<String>,
+    /// What could not be recorded, and why.
+    pub unrecorded: Vec<String>,
+    /// Why the recording ended before the run did.
+    pub failure: Option<String>,
+}
+
+impl Came {
+    /// What of all that was to be recorded is not, in words.
+    pub fn missing(&self) -> Option<String> {
+        let mut missing = self.unrecorded.clone();
+        missing.extend(self.failure.clone());
+        if self.lost > 0 {
+            missing.push(format!(
+                "{} events were lost, and so are requests or their completions",
+                self.lost
+            ));
+        }
+        if self.parts == 0 {
+            missing.push("nothing was recorded, and no file is written".to_owned());
+        }
+        (!missing.is_empty()).then(|| missing.join("; "))
+    }
+}
+
+/// Records a run, and hands on what an observer is told.
+pub struct Recording<'a> {
+    inner: &'a mut dyn Observer,
+    /// None where nothing is recorded.
+    path: Option<PathBuf>,
+    /// Where it will be, as long as there was nothing to record.
+    place: Option<Place>,
+    trace: Option<Trace>,
+    /// What is known of the run before there is a file.
+    about: Vec<(&'static str, String)>,
+    devices: Vec<String>,
+    /// The step that runs, and its repetition, if one does.
+    step: String,
+    repetition: Option<u32>,
+    came: Came,
+}
+
+impl<'a> Recording<'a> {
+    /// Records there, if that is asked for, and tells an observer everything else.
+    pub fn new(place: Option<Place>, inner: &'a mut dyn Observer) -> Self {
+        Self {
+            inner,
+            path: place.as_ref().map(|place| place.path.clone()),
+            place,
+            trace: None,
+            about: Vec::new(),
+            devices: Vec::new(),
+            step: String::new(),
+            repetition: None,
+            came: Came::default(),
+        }
+    }
+
+    /// Ends the file; nothing, where none was asked for.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn finish(mut self) -> Result<Option<Came>, LaboratoryError> {
+        if let Some(trace) = self.trace.take() {
+            self.came.requests = trace.requests;
+            self.came.parts = trace.parts;
+            self.came.lost = trace.lost;
+            let ended = trace.recorder.finish();
+            ended.map_err(|error| self.failed(&error))?;
+        }
+        let path = self.path;
+        Ok(path.map(|path| Came { path, ..self.came }))
+    }
+
+    fn failed(&self, error: &io::Error) -> LaboratoryError {
+        failed(self.path.as_deref().unwrap_or(Path::new("")), error)
+    }
+
+    /// The first failure is said now, and ends the recording; the run goes on.
+    fn note(&mut self, outcome: Result<(), LaboratoryError>) {
+        if let Err(error) = outcome {
+            let error = error.to_string();
+            self.inner.event(Event::Warning(&error));
+            if let Some(trace) = self.trace.take() {
+                self.came.requests = trace.requests;
+                self.came.parts = trace.parts;
+            }
+            self.place = None;
+            self.came.failure = Some(error);
+        }
+    }
+
+    fn recorded(&mut self, event: &Recorded<'_>) -> Result<(), LaboratoryError> {
+        match event {
+            Recorded::From(Ok(source)) => self.begin_source(source),
+            Recorded::From(Err(why)) => self.came.unrecorded.push((*why).to_owned()),
+            Recorded::Devices(names) => {
+                self.devices = names.to_vec();
+                if let Some(trace) = &mut self.trace {
+                    let named = trace.devices(names);
+                    return named.map_err(|error| self.failed(&error));
+                }
+            }
+            Recorded::Begins(at) => return self.begins(*at),
+            Recorded::Events(events) => {
+                if let Some(trace) = &mut self.trace {
+                    let told = trace.tell(events);
+                    return told.map_err(|error| self.failed(&error));
+                }
+            }
+            Recorded::Ends(at) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.ends(*at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Another machine, or the same one anew.
+    fn begin_source(&mut self, source: &Source) {
+        self.devices.clone_from(&source.devices);
+        if !self.came.what.contains(&source.what) {
+            self.came.what.push(source.what.clone());
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.restart();
+        }
+    }
+
+    /// The timed part of a repetition begins; a pilot's is nobody's.
+    fn begins(&mut self, at: Nanoseconds) -> Result<(), LaboratoryError> {
+        let Some(number) = self.repetition else {
+            return Ok(());
+        };
+        if let Some(place) = self.place.take() {
+            self.trace = Some(place.begin()?);
+        }
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        let title = format!("{}, repetition {}", self.step, number + 1);
+        let mut write = || {
+            for (name, value) in self.about.drain(..) {
+                trace.recorder.about(name, &value)?;
+            }
+            trace.devices(&self.devices)?;
+            trace.begins(at, &title)
+        };
+        write().map_err(|error| self.failed(&error))
+    }
+
+    fn run_started(&mut self, run: &Run) {
+        let of = [
+            ("recorded by", format!("diskperf {}", run.version)),
+            ("experiment", run.suite.clone()),
+            ("target", run.target.clone()),
+            ("seed", run.seed.to_string()),
+        ];
+        self.about.extend(of);
+        // What a model does again has the same bytes.
+        if run.world == World::Host {
+            self.about.push(("run", run.id.clone()));
+        }
+        // Cut off it would be none.
+        let experiment = serde_json::to_string(&run.experiment);
+        if let Some(experiment) = experiment.ok().filter(|text| text.len() <= LONGEST) {
+            self.about.push(("experiment as JSON", experiment));
+        }
+    }
+
+    fn repetition_finished(&mut self, made: &[Repetition]) -> Result<(), LaboratoryError> {
+        self.repetition = None;
+        let counts = made.iter().any(|one| !one.discarded);
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        let ended = trace.ended(counts);
+        ended.map_err(|error| self.failed(&error))
+    }
+}
+
+impl Observer for Recording<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match &event {
+            Event::Recorded(recorded) => {
+                let outcome = self.recorded(recorded);
+                self.note(outcome);
+                return;
+            }
+            Event::RunStarted(run) => self.run_started(run),
+            Event::StepStarted { title, .. } => {
+                self.step = (*title).to_owned();
+                self.repetition = None;
+            }
+            Event::RepetitionStarted { number, .. } => self.repetition = Some(*number),
+            Event::RepetitionFinished(made) => {
+                let outcome = self.repetition_finished(made);
+                self.note(outcome);
+            }
+            _ => {}
+        }
+        self.inner.event(event);
+    }
+}
+
+/// The trace while it is written.
+struct Trace {
+    recorder: Recorder<Box<dyn Write + Send>>,
+    /// Devices that have a name in it, and the number that the source has for each.
+    named: BTreeMap<String, DeviceIndex>,
+    numbers: Vec<DeviceIndex>,
+    /// Requests under way: the trace's number of each, by the source's.
+    open: BTreeMap<u64, u64>,
+    /// Whether what is issued is recorded.
+    is_on: bool,
+    /// When the part ended that is not closed.
+    ends_ns: Option<u64>,
+    /// What the source's clock is behind the trace's.
+    offset_ns: u64,
+    last_ns: u64,
+    /// Whether the source is another one than the offset is of.
+    is_new: bool,
+    flushed: Instant,
+    requests: u64,
+    parts: u64,
+    lost: u64,
+}
+
+impl Trace {
+    fn of(recorder: Recorder<Box<dyn Write + Send>>) -> Self {
+        Self {
+            recorder,
+            named: BTreeMap::new(),
+            numbers: Vec::new(),
+            open: BTreeMap::new(),
+            is_on: false,
+            ends_ns: None,
+            offset_ns: 0,
+            last_ns: 0,
+            is_new: true,
+            flushed: Instant::now(),
+            requests: 0,
+            parts: 0,
+            lost: 0,
+        }
+    }
+
+    /// What comes next is of another source, whose numbers and whose clock are others.
+    fn restart(&mut self) {
+        self.open.clear();
+        self.is_new = true;
+    }
+
+    /// The source's devices have these names.
+    fn devices(&mut self, names: &[String]) -> io::Result<()> {
+        self.numbers.clear();
+        for name in names {
+            let number = match self.named.get(name) {
+                Some(number) => *number,
+                None => {
+                    let number = self.recorder.device(name)?;
+                    self.named.insert(name.clone(), number);
+                    number
+                }
+            };
+            self.numbers.push(number);
+        }
+        Ok(())
+    }
+
+    /// A part begins. The first source's clock is the trace's; one that begins before the
+    /// end of another's is put behind it.
+    fn begins(&mut self, at: Nanoseconds, title: &str) -> io::Result<()> {
+        if std::mem::take(&mut self.is_new) {
+            self.offset_ns = self.last_ns.saturating_sub(at.0);
+        }
+        self.is_on = true;
+        self.parts += 1;
+        let at_ns = self.on_own_clock(at);
+        self.recorder.begin_part(at_ns, title)
+    }
+
+    fn on_own_clock(&mut self, at: Nanoseconds) -> u64 {
+        let at_ns = at.0.saturating_add(self.offset_ns);
+        self.last_ns = self.last_ns.max(at_ns);
+        at_ns
+    }
+
+    fn tell(&mut self, events: &[DeviceEvent]) -> io::Result<()> {
+        for event in events {
+            let at_ns = self.on_own_clock(event.at);
+            match event.step {
+                DeviceStep::Issued(request) if self.is_on => {
+                    let record = record(at_ns, &request, &self.numbers);
+                    let number = self.recorder.issue(&record)?;
+                    self.open.insert(request.number, number);
+                    self.requests += 1;
+                }
+                DeviceStep::Completed { number, errno } => {
+                    if let Some(number) = self.open.remove(&number) {
+                        self.recorder.complete(number, at_ns, errno)?;
+                    }
+                }
+                DeviceStep::Lost(events) if self.is_on => {
+                    self.lost += events;
+                    self.recorder.lost(events)?;
+                }
+                DeviceStep::Issued(_) | DeviceStep::Lost(_) => {}
+            }
+        }
+        self.flush_if_due()
+    }
+
+    /// Hands what was recorded on, where it would be lost with a second otherwise.
+    fn flush_if_due(&mut self) -> io::Result<()> {
+        match self.flushed.elapsed() >= FLUSH_EVERY {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flushed = Instant::now();
+        self.recorder.flush()
+    }
+
+    /// The part is over; requests of it may still complete.
+    fn ends(&mut self, at: Nanoseconds) {
+        self.is_on = false;
+        self.ends_ns = Some(self.on_own_clock(at));
+    }
+
+    /// The part is over, and counts or not.
+    fn ended(&mut self, counts: bool) -> io::Result<()> {
+        if let Some(at_ns) = self.ends_ns.take() {
+            self.recorder.end_part(at_ns, counts)?;
+        }
+        self.flush()
+    }
+
+    /// Says something of the whole trace.
+    fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
+        self.recorder.about(name, value)
+    }
+
+    /// Ends it.
+    fn finish(self) -> io::Result<()> {
+        self.recorder.finish().map(drop)
+    }
+}
+
+fn record(at_ns: u64, of: &DeviceRequest, numbers: &[DeviceIndex]) -> Record {
+    let (operation, fua) = match of.operation {
+        DeviceOperation::Read => (Operation::Read, false),
+        DeviceOperation::Write { fua } => (Operation::Write, fua),
+        DeviceOperation::Flush => (Operation::Flush, false),
+        DeviceOperation::Discard => (Operation::Discard, false),
+        DeviceOperation::WriteZeroes => (Operation::WriteZeroes, false),
+    };
+    Record {
+        issued_ns: at_ns,
+        completed_ns: None,
+        think_ns: None,
+        operation,
+        fua,
+        sync: of.is_awaited,
+        device: numbers[of.device as usize],
+        offset_bytes: of.offset_bytes,
+        length_bytes: of.length_bytes,
+        errno: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

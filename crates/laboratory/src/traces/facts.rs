@@ -1,0 +1,356 @@
+//! What a replay has to know of its trace before it begins: one pass over all of it, in
+//! constant memory.
+
+use super::{Asked, Named, Opened};
+use crate::error::LaboratoryError;
+use diskperf_blocktrace::{Columns, DeviceIndex, Form, Operation, ReadOptions, Record, TimeUnit};
+use diskperf_timeline::{
+    LatencyRecorder, Nanoseconds, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
+};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+/// A replay with what its trace holds now, and with the files' paths from the root.
+///
+/// # Errors
+///
+/// A trace that cannot be read, that holds no request, that is of several devices, or that
+/// is another one than the replay was planned with.
+pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryError> {
+    let files = replay.files.iter().map(|path| whole(path));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let reading = TraceReplay {
+        files,
+        ..replay.clone()
+    };
+    let held = facts(&reading)?;
+    if let Some(kept) = &replay.held
+        && !kept.is_same_trace(&held)
+    {
+        return Err(changed(kept, &held));
+    }
+    Ok(TraceReplay {
+        held: Some(held),
+        ..reading
+    })
+}
+
+/// Why a replay is not of the trace that it was of.
+fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
+    let pairs = kept.files.iter().zip(&now.files);
+    let differs = pairs.filter(|(kept, now)| kept.sha256 != now.sha256);
+    let files: Vec<String> = differs
+        .map(|(kept, now)| {
+            format!(
+                "{} had {} bytes with the SHA-256 {:.16}..., and has {} with {:.16}...",
+                kept.path.display(),
+                kept.size_bytes,
+                kept.sha256,
+                now.size_bytes,
+                now.sha256
+            )
+        })
+        .collect();
+    LaboratoryError::Request(format!(
+        "the trace has changed since it was replayed: {}; put the old one back, or replay this one: `diskperf replay`",
+        files.join("; ")
+    ))
+}
+
+/// The path of a trace from the root; a trace is read more than once.
+fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
+    let refused = |reason: String| LaboratoryError::File {
+        reason,
+        path: path.to_owned(),
+    };
+    if path.as_os_str() == "-" {
+        return Err(LaboratoryError::request(
+            "a replay reads its trace several times, and standard input can be read once: give a file",
+        ));
+    }
+    let found = path
+        .canonicalize()
+        .map_err(|error| refused(error.to_string()))?;
+    let status = found
+        .metadata()
+        .map_err(|error| refused(error.to_string()))?;
+    match status.is_file() {
+        true => Ok(found),
+        false => Err(refused(
+            "is not a regular file, and a replay reads its trace several times".to_owned(),
+        )),
+    }
+}
+
+/// How the trace of a replay is read.
+pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
+    let TraceReading {
+        form,
+        columns,
+        time_unit,
+        partial,
+        window_ns,
+        device,
+    } = &replay.reading;
+    Ok(Asked {
+        files: replay.files.clone(),
+        options: ReadOptions {
+            form: parsed::<Form>(form)?,
+            columns: parsed::<Columns>(columns)?,
+            time_unit: parsed::<TimeUnit>(time_unit)?,
+            partial: *partial,
+        },
+        window_ns: *window_ns,
+        part: None,
+        device: device.clone(),
+        scale_to_bytes: None,
+    })
+}
+
+fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, LaboratoryError> {
+    let text = text.as_deref().map(str::parse::<T>);
+    text.transpose().map_err(LaboratoryError::Request)
+}
+
+/// A file whose bytes are hashed as they are read.
+#[derive(Clone)]
+struct Hashed(Arc<Mutex<Hashing>>);
+
+struct Hashing {
+    path: PathBuf,
+    file: File,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Hashed {
+    fn open(path: &Path) -> Result<Self, LaboratoryError> {
+        let file = File::open(path).map_err(|error| LaboratoryError::File {
+            reason: error.to_string(),
+            path: path.to_owned(),
+        })?;
+        Ok(Self(Arc::new(Mutex::new(Hashing {
+            path: path.to_owned(),
+            file,
+            hash: Sha256::new(),
+            bytes: 0,
+        }))))
+    }
+
+    fn named(&self) -> Named {
+        let path = self.with(|of| of.path.display().to_string());
+        (path, Box::new(self.clone()))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Hashing) -> T) -> T {
+        act(&mut self.0.lock().expect("nobody fails while he reads"))
+    }
+
+    /// The file as a whole, with what nobody has read of it.
+    fn finish(mut self) -> Result<TraceFile, LaboratoryError> {
+        let rest = std::io::copy(&mut self, &mut std::io::sink());
+        let path = self.with(|of| of.path.clone());
+        rest.map_err(|error| LaboratoryError::File {
+            reason: error.to_string(),
+            path: path.clone(),
+        })?;
+        Ok(self.with(|of| TraceFile {
+            path,
+            size_bytes: of.bytes,
+            sha256: hexadecimal(&of.hash.clone().finalize()),
+        }))
+    }
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.with(|of| {
+            let count = of.file.read(buffer)?;
+            of.hash.update(&buffer[..count]);
+            of.bytes += count as u64;
+            Ok(count)
+        })
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
+    let asked = asked(replay)?;
+    let files = asked.files.iter().map(|path| Hashed::open(path));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let mut opened = Opened::of(&asked, files.iter().map(Hashed::named).collect())?;
+    let mut found = Found::default();
+    opened.each(&AtomicBool::new(false), |record, _| {
+        found.add(record);
+        Ok(())
+    })?;
+    let names = opened.reader.devices().to_vec();
+    found.check(&asked, &names)?;
+    let (form, notices) = (opened.reader.form(), opened.reader.notices());
+    let files = files.into_iter().map(Hashed::finish);
+    Ok(TraceFacts {
+        files: files.collect::<Result<_, _>>()?,
+        form: form.name().to_owned(),
+        out_of_order: notices.out_of_order,
+        is_cut: notices.is_cut,
+        ..found.finish(form)
+    })
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    kinds: [Kind; 5],
+    facts: TraceFacts,
+    devices: BTreeSet<DeviceIndex>,
+    begins_ns: Option<u64>,
+    /// All offsets and lengths, one over the other.
+    bits: u64,
+    /// Whether a range ends beyond what addresses can say.
+    is_endless: bool,
+}
+
+struct Kind {
+    requests: u64,
+    bytes: u64,
+    response: LatencyRecorder,
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self {
+            requests: 0,
+            bytes: 0,
+            response: LatencyRecorder::growing(),
+        }
+    }
+}
+
+/// The most bytes of addresses, and that requests of a trace move: an exbibyte.
+const MOST_BYTES: u64 = 1 << 60;
+
+/// The longest trace, in nanoseconds: moments can be added.
+pub(crate) const LONGEST_NS: u64 = 1 << 60;
+
+/// The longest alignment that matters.
+const LONGEST_UNIT_BYTES: u64 = 4096;
+
+/// More devices than these are counted.
+const DEVICES_LISTED: usize = 10;
+
+impl Found {
+    fn add(&mut self, record: &Record) {
+        let kind = &mut self.kinds[place(record.operation)];
+        kind.requests += 1;
+        kind.bytes = kind.bytes.saturating_add(record.length_bytes);
+        if let Some(response_ns) = record.response_ns() {
+            kind.response.record(Nanoseconds(response_ns));
+            self.facts.completed += 1;
+        }
+        self.devices.insert(record.device);
+        let begins_ns = *self.begins_ns.get_or_insert(record.issued_ns);
+        let since_ns = record.issued_ns.saturating_sub(begins_ns);
+        let facts = &mut self.facts;
+        facts.lasts_ns = facts.lasts_ns.max(since_ns);
+        facts.failed += u64::from(record.errno != 0);
+        facts.fua_writes += u64::from(record.fua && record.operation == Operation::Write);
+        if record.operation == Operation::Flush {
+            return;
+        }
+        facts.of_no_bytes += u64::from(record.length_bytes == 0);
+        match record.offset_bytes.checked_add(record.length_bytes) {
+            Some(end) => facts.highest_bytes = facts.highest_bytes.max(end),
+            None => self.is_endless = true,
+        }
+        match record.operation {
+            Operation::Read | Operation::Write => {
+                facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
+                self.bits |= record.offset_bytes | record.length_bytes;
+            }
+            Operation::Discard => {
+                let longest = facts.longest_discard_bytes.max(record.length_bytes);
+                facts.longest_discard_bytes = longest;
+            }
+            Operation::Flush | Operation::WriteZeroes => {}
+        }
+    }
+
+    fn check(&self, asked: &Asked, names: &[String]) -> Result<(), LaboratoryError> {
+        let files = asked.files.iter().map(|path| path.display().to_string());
+        let files = files.collect::<Vec<_>>().join(", ");
+        let refused = |what: String| Err(LaboratoryError::Request(format!("{files}: {what}")));
+        if self.devices.is_empty() {
+            return refused(match (asked.window_ns, &asked.device) {
+                (None, None) => "there is no request in it".to_owned(),
+                _ => "there is no request in this part of it".to_owned(),
+            });
+        }
+        if self.devices.len() > 1 {
+            let named = self.devices.iter().map(|device| &*names[device.0 as usize]);
+            let listed: Vec<&str> = named.take(DEVICES_LISTED).collect();
+            let more = match self.devices.len() > DEVICES_LISTED {
+                true => ", ...",
+                false => "",
+            };
+            return refused(format!(
+                "it is of {} devices, each with addresses of its own, and a replay is of one: add --device NAME, of {}{more}",
+                self.devices.len(),
+                listed.join(", ")
+            ));
+        }
+        let moved = self.kinds.iter().map(|kind| kind.bytes);
+        let moved = moved.fold(0, u64::saturating_add);
+        if self.is_endless || self.facts.highest_bytes > MOST_BYTES || moved > MOST_BYTES {
+            return refused(
+                "its addresses or lengths come to more than an exbibyte, which no storage has"
+                    .to_owned(),
+            );
+        }
+        if self.facts.lasts_ns > LONGEST_NS {
+            return refused("it lasts for more than 36 years: a clock in it goes wrong".to_owned());
+        }
+        Ok(())
+    }
+
+    fn finish(self, form: Form) -> TraceFacts {
+        let kinds = self.kinds.map(|kind| TraceOperation {
+            requests: kind.requests,
+            bytes: kind.bytes,
+            response: kind.response.histogram(),
+        });
+        let [read, write, flush, discard, write_zeroes] = kinds;
+        let longest = LONGEST_UNIT_BYTES.trailing_zeros();
+        TraceFacts {
+            read,
+            write,
+            flush,
+            discard,
+            write_zeroes,
+            devices: self.devices.len() as u64,
+            // Without `wait` version 2 of fio's logs is an order alone.
+            has_times: form != Form::FioIolog2 || self.facts.lasts_ns > 0,
+            unit_bytes: 1 << self.bits.trailing_zeros().min(longest),
+            ..self.facts
+        }
+    }
+}
+
+/// Where the figures of an operation are.
+fn place(of: Operation) -> usize {
+    match of {
+        Operation::Read => 0,
+        Operation::Write => 1,
+        Operation::Flush => 2,
+        Operation::Discard => 3,
+        Operation::WriteZeroes => 4,
+    }
+}

@@ -1,0 +1,164 @@
+//! What storage of this machine is asked for while programs run on it: by the block layer's
+//! events where they can be had, else as the programs' rings submit it.
+
+use crate::observer::{Event, Observer, Recorded, Source};
+use diskperf_battery::{Program, Suite};
+use diskperf_system::host::RingLog;
+use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
+use diskperf_system::host::device::BlockDevice;
+use diskperf_timeline::DeviceEvent;
+use std::time::Instant;
+
+/// Tells an observer.
+pub(crate) struct Traffic {
+    of: Of,
+    /// Whether a timed part is on.
+    is_on: bool,
+    polled: Instant,
+    events: Vec<DeviceEvent>,
+}
+
+enum Of {
+    Disks(Box<BlockStream>),
+    Rings(RingLog),
+}
+
+impl Traffic {
+    /// That of these disks. Where they do not tell, of the rings of a suite's programs,
+    /// if any has one; what cannot be had is said.
+    pub(crate) fn of(
+        disks: &[BlockDevice],
+        suite: &Suite,
+        observer: &mut dyn Observer,
+    ) -> Option<Self> {
+        let listened = disks.iter().map(|disk| Listened {
+            disk: disk.clone(),
+            sectors: None,
+        });
+        let listened: Vec<Listened> = listened.collect();
+        let names: Vec<String> = disks.iter().map(|disk| disk.name().to_owned()).collect();
+        let (of, source) = match BlockStream::of(&listened) {
+            Ok(stream) => {
+                let what = format!(
+                    "what {} was asked by whoever, from the driver until it was done (block-layer events)",
+                    names.join(" and ")
+                );
+                let source = Source {
+                    devices: names,
+                    what,
+                };
+                (Of::Disks(Box::new(stream)), source)
+            }
+            Err(error) if suite.programs().any(Program::keeps_requests) => {
+                let what = format!(
+                    "what the programs submitted to their rings, until they knew of its completion, since there are no block-layer events ({error})"
+                );
+                let devices = Vec::new();
+                (Of::Rings(RingLog::default()), Source { devices, what })
+            }
+            Err(error) => {
+                let why = format!(
+                    "there are no block-layer events ({error}), and of programs that keep no requests under way nothing else is known"
+                );
+                observer.event(Event::Recorded(Recorded::From(Err(&why))));
+                return None;
+            }
+        };
+        observer.event(Event::Recorded(Recorded::From(Ok(&source))));
+        Some(Self {
+            of,
+            is_on: false,
+            polled: Instant::now(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Where rings are to write down what they submit.
+    pub(crate) fn ring_log(&self) -> Option<RingLog> {
+        match &self.of {
+            Of::Disks(_) => None,
+            Of::Rings(log) => Some(log.clone()),
+        }
+    }
+
+    /// A timed part begins.
+    pub(crate) fn begin(&mut self, observer: &mut dyn Observer) {
+        let begun = match &mut self.of {
+            Of::Disks(stream) => stream.begin(),
+            Of::Rings(log) => Ok(log.begin()),
+        };
+        if let Some(at) = self.or_say(begun, observer) {
+            self.is_on = true;
+            self.polled = Instant::now();
+            observer.event(Event::Recorded(Recorded::Begins(at)));
+        }
+    }
+
+    /// Tells what happened, if that is due; whether it was.
+    pub(crate) fn poll(&mut self, observer: &mut dyn Observer) -> bool {
+        if !self.is_on || self.polled.elapsed() < POLL_EVERY {
+            return false;
+        }
+        self.polled = Instant::now();
+        let polled = match &mut self.of {
+            Of::Disks(stream) => stream.poll(&mut self.events),
+            Of::Rings(log) => {
+                log.poll(&mut self.events);
+                Ok(())
+            }
+        };
+        self.tell(observer);
+        self.or_say(polled, observer);
+        true
+    }
+
+    /// The timed part is over.
+    pub(crate) fn end(&mut self, observer: &mut dyn Observer) {
+        if !std::mem::take(&mut self.is_on) {
+            return;
+        }
+        let ended = match &mut self.of {
+            Of::Disks(stream) => stream.end(&mut self.events),
+            Of::Rings(log) => Ok(log.end(&mut self.events)),
+        };
+        self.tell(observer);
+        if let Some(at) = self.or_say(ended, observer) {
+            observer.event(Event::Recorded(Recorded::Ends(at)));
+        }
+    }
+
+    fn tell(&mut self, observer: &mut dyn Observer) {
+        if let Of::Rings(log) = &self.of {
+            let names = log.files();
+            observer.event(Event::Recorded(Recorded::Devices(&names)));
+        }
+        observer.event(Event::Recorded(Recorded::Events(&self.events)));
+        self.events.clear();
+    }
+
+    /// What fails is said, and nothing more is told of this timed part.
+    fn or_say<T>(
+        &mut self,
+        outcome: Result<T, BlockEventsError>,
+        observer: &mut dyn Observer,
+    ) -> Option<T> {
+        outcome
+            .inspect_err(|error| {
+                self.is_on = false;
+                observer.event(Event::Recorded(Recorded::From(Err(&error.to_string()))));
+            })
+            .ok()
+    }
+
+    /// Removes what was made to listen.
+    ///
+    /// # Errors
+    ///
+    /// It stays, and `diskperf clean` finds it.
+    pub(crate) fn close(self) -> Result<(), BlockEventsError> {
+        match self.of {
+            Of::Disks(stream) => stream.close(),
+            Of::Rings(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The drive as a device: commands, and what comes of them.
+//!
+//! A command goes through the controller; a read is one operation for each page that it
+//! needs, which wait at dies; a write goes into the buffer, from which whole programs go to
+//! dies that are free. What is done when is on the agenda, and each event is followed by
+//! what it makes possible.
+
+mod collection;
+mod dies;
+mod flushes;
+mod map;
+mod programs;
+mod reads;
+mod writes;
+
+use super::agenda::{Agenda, Event};
+use super::buffer::Buffer;
+use super::channel::Channel;
+use super::die::{Die, Free};
+use super::link::Link;
+use super::places::Places;
+use super::pool::Pool;
+use super::specification::{
+    FlashError, FlashSpecification, FlushOrder, InterfaceSpecification, UNIT_BYTES,
+};
+use crate::WhatIf;
+use crate::hardware::mechanism::Busy;
+use crate::hardware::{Operation, Request, RequestId, Requests, moment};
+use collection::Collecting;
+use diskperf_ftl::{Ftl, Past, Traffic};
+use diskperf_sim::{Stream, Time};
+use diskperf_timeline::trace::Position;
+use diskperf_timeline::{DieBusy, FlashTraffic, Nanoseconds, Stage};
+use flushes::Flushes;
+use map::Map;
+use programs::Program;
+use reads::ReadOp;
+use std::collections::VecDeque;
+use writes::Crowded;
+
+/// A flash drive.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    specification: FlashSpecification,
+    ftl: Ftl,
+    places: Places,
+    agenda: Agenda,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    link: Link,
+    buffer: Buffer,
+    ops: Pool<ReadOp>,
+    programs: Pool<Program>,
+    /// Commands under way, by the places of their requests.
+    commands: Vec<Command>,
+    under_way: u32,
+    /// When the controller is through with all commands so far.
+    controller: Time,
+    /// Writes that find no room in the buffer, in order.
+    crowded: VecDeque<Crowded>,
+    collecting: Collecting,
+    flushes: Flushes,
+    /// The die that is looked at first for the next program.
+    turn: u32,
+    /// Of each writer, its superblock and the word lines that it has used on each die.
+    used: [(u32, Vec<u32>); 4],
+    /// Dies that take a program.
+    free: Vec<Free>,
+    /// The part of the map that is in memory, if that is not all of it.
+    map: Option<Map>,
+    /// Draws of reads that are done again.
+    retries: Stream,
+    done: VecDeque<RequestId>,
+    busy: Busy,
+    suspensions: u64,
+    written_in_place: u64,
+    what_if: WhatIf,
+    /// Room for the dies of a read.
+    touched: Vec<u32>,
+}
+
+/// A command under way.
+#[derive(Clone, Debug, Default)]
+struct Command {
+    /// Page reads, or units to be programmed, that are not done.
+    left: u32,
+    /// When the last of them so far was, and where its time went.
+    last: Time,
+    spans: Vec<(Stage, Time)>,
+    /// Units of a write that have found room.
+    admitted: u32,
+    /// Units of a write that are in the buffer.
+    arrived: u32,
+}
+
+impl Flash {
+    /// A drive that nothing is asked of. `seed` is of what is drawn: the past, and
+    /// choices of the translation layer.
+    ///
+    /// # Errors
+    ///
+    /// [`FlashError`] when the specification contradicts itself.
+    pub fn new(
+        specification: &FlashSpecification,
+        (seed, retries): (u64, Stream),
+    ) -> Result<Self, FlashError> {
+        specification.check()?;
+        let geometry = &specification.geometry;
+        let layer = &specification.layer;
+        let ftl = Ftl::written(
+            specification.layer_specification(seed),
+            specification.features(),
+            layer.past,
+            match layer.past {
+                Past::Fresh => 0,
+                _ => layer.filled,
+            },
+        )?;
+        let dies = geometry.dies();
+        // Without a buffer, what is on its way to dies has some room all the same.
+        let staging = 2 * dies * geometry.program_units();
+        let units = specification.buffer.map_or(staging, |buffer| buffer.units);
+        Ok(Self {
+            ftl,
+            places: Places::new(geometry),
+            agenda: Agenda::default(),
+            dies: vec![Die::new(geometry.planes); dies as usize],
+            channels: vec![Channel::default(); geometry.channels as usize],
+            link: Link::new(&specification.interface.link),
+            buffer: Buffer::new(units),
+            ops: Pool::default(),
+            programs: Pool::default(),
+            commands: Vec::new(),
+            under_way: 0,
+            controller: Time::ZERO,
+            crowded: VecDeque::new(),
+            collecting: Collecting::default(),
+            flushes: Flushes::default(),
+            map: specification
+                .map_cache_pages
+                .filter(|pages| *pages < layer.logical_units.div_ceil(map::PAGE_UNITS))
+                .map(|pages| Map::new(pages, layer.logical_units)),
+            turn: 0,
+            used: std::array::from_fn(|_| (u32::MAX, vec![0; dies as usize])),
+            free: vec![Free::Now; dies as usize],
+            retries,
+            done: VecDeque::new(),
+            busy: Busy::default(),
+            suspensions: 0,
+            written_in_place: 0,
+            what_if: WhatIf::default(),
+            touched: Vec::new(),
+            specification: specification.clone(),
+        })
+    }
+
+    /// The same drive, of which this is supposed.
+    pub fn supposing(self, what_if: WhatIf) -> Self {
+        Self { what_if, ..self }
+    }
+
+    /// Bytes of a sector: of an entry of the map.
+    pub fn sector_bytes(&self) -> u32 {
+        UNIT_BYTES
+    }
+
+    /// Sectors that the host sees.
+    pub fn sectors(&self) -> u64 {
+        u64::from(self.specification.layer.logical_units)
+    }
+
+    /// Where a sector's data is, if it was written and not since the drive's past alone.
+    pub fn position(&self, sector: u64) -> Option<Position> {
+        let logical = sector as u32;
+        let place = if self.specification.in_place {
+            self.places.in_place(logical)
+        } else if self.ftl.is_untouched(logical) {
+            return None;
+        } else {
+            self.place(self.ftl.read(logical)?)
+        };
+        let channels = self.specification.geometry.channels;
+        Some(Position::Flash {
+            channel: place.die % channels,
+            die: place.die / channels,
+        })
+    }
+
+    /// Where the data of a sector is; it has a place from now on. Nowhere if it was never
+    /// written.
+    fn locate(&mut self, logical: u32) -> Option<super::places::Place> {
+        if self.specification.in_place {
+            return Some(self.places.in_place(logical));
+        }
+        let physical = self.ftl.locate(logical)?;
+        Some(self.place(physical))
+    }
+
+    fn place(&self, physical: u32) -> super::places::Place {
+        let cached = self.ftl.is_cache(self.places.superblock(physical));
+        self.places.of(physical, cached)
+    }
+
+    /// Whether some of what was written to it may be in a buffer that it loses.
+    pub fn keeps_writes(&self) -> bool {
+        self.specification
+            .buffer
+            .is_some_and(|buffer| !buffer.protected)
+    }
+
+    /// What it has done so far.
+    pub fn busy(&self) -> Busy {
+        self.busy
+    }
+
+    /// What was programmed and erased.
+    pub fn traffic(&self) -> &Traffic {
+        self.ftl.traffic()
+    }
+
+    /// The same, and more, of the drive of this number.
+    pub(crate) fn counted(&self, drive: u32) -> FlashTraffic {
+        let traffic = self.ftl.traffic();
+        FlashTraffic {
+            drive,
+            host_units: traffic.host + self.written_in_place,
+            collection_units: traffic.collection,
+            folding_units: traffic.folding,
+            levelling_units: traffic.wear_levelling + traffic.refresh,
+            map_units: traffic.map,
+            padding_units: traffic.padding,
+            erases: traffic.erases,
+            suspensions: self.suspensions,
+        }
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// What it has to do and waits for, for people.
+    pub fn waiting(&self) -> String {
+        format!(
+            "{} commands, {} writes without room, {} units in the buffer of which {} wait, {:?}, {:?}, \
+             {} free superblocks, collection {:?}, dies {:?}",
+            self.under_way,
+            self.crowded.len(),
+            self.buffer.used(),
+            self.buffer.waits(),
+            self.flushes,
+            self.collecting,
+            self.ftl.free_superblocks(),
+            self.ftl.progress(),
+            self.free,
+        )
+    }
+
+    /// How often a program or an erase stopped for a read.
+    pub fn suspensions(&self) -> u64 {
+        self.suspensions
+    }
+
+    /// How long dies were kept by each kind of work, all of them together.
+    pub fn dies_busy(&self) -> [Time; DieBusy::ALL.len()] {
+        let mut sums = [Time::ZERO; DieBusy::ALL.len()];
+        for die in &self.dies {
+            for (sum, busy) in sums.iter_mut().zip(&die.busy) {
+                *sum += *busy;
+            }
+        }
+        sums
+    }
+
+    /// How long channels carried something, all of them together.
+    pub fn channels_busy(&self) -> Time {
+        self.channels.iter().map(Channel::busy).sum()
+    }
+
+    /// Whether it takes another command.
+    pub fn takes_requests(&self) -> bool {
+        self.under_way < self.interface().queue_depth
+    }
+
+    /// Takes a command.
+    ///
+    /// # Panics
+    ///
+    /// When it takes none now, or the drive has no such sectors.
+    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        assert!(self.takes_requests(), "a command for a queue that is full");
+        let request = &requests[id];
+        assert!(request.end() <= self.sectors(), "sectors beyond the drive");
+        self.under_way += 1;
+        self.collecting.wake();
+        if self.commands.len() <= id.place() {
+            self.commands.resize(id.place() + 1, Command::default());
+        }
+        let command = &mut self.commands[id.place()];
+        command.spans.clear();
+        (command.left, command.last) = (0, Time::ZERO);
+        (command.admitted, command.arrived) = (0, 0);
+        if self.holds_back(id, requests[id].operation) {
+            return;
+        }
+        self.decode(now, requests, id);
+    }
+
+    /// When something happens in it next, if nobody gives it a command.
+    pub fn next_event(&self) -> Option<Time> {
+        self.agenda.next()
+    }
+
+    /// Does what it had to do up to now; whether a command is done by that.
+    pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
+        let before = self.done.len();
+        while let Some((at, event)) = self.agenda.take(now) {
+            match event {
+                Event::Decoded(id) => self.decoded(at, requests, id),
+                Event::Arrived { id, first, units } => {
+                    self.arrived(at, requests, (id, first, units));
+                }
+                Event::Sensed(op) => self.sensed(at, op),
+                Event::Array { die, generation } => self.array(at, requests, (die, generation)),
+                Event::Transferred {
+                    channel,
+                    generation,
+                } => self.transferred(at, requests, (channel, generation)),
+                Event::Ended(id) => self.end(at, requests, id),
+                Event::Idle { generation } => self.collecting.rest(generation),
+            }
+            self.go_on(at, requests);
+        }
+        self.done.len() > before
+    }
+
+    /// Whether a command is done that was not taken off.
+    pub fn has_done(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The next command that is done, once.
+    pub fn take_done(&mut self) -> Option<RequestId> {
+        self.done.pop_front()
+    }
+
+    fn interface(&self) -> &InterfaceSpecification {
+        &self.specification.interface
+    }
+
+    /// What an event makes possible.
+    fn go_on(&mut self, now: Time, requests: &mut Requests) {
+        self.admit(now, requests);
+        if !self.specification.in_place {
+            self.collect(now);
+        }
+        self.end_flushes(now, requests);
+        self.assign(now);
+        if !self.specification.in_place {
+            self.erase_if_due(now);
+        }
+    }
+
+    /// The controller works on a command when it is through with those before: on each of
+    /// the several that a long request is.
+    fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let interface = self.specification.interface;
+        let request = &mut requests[id];
+        let commands = request.sectors.div_ceil(interface.most_units).max(1);
+        let comes = now + interface.submission;
+        let begins = comes.max(self.controller);
+        self.controller = begins + Time(interface.command.0 * u64::from(commands));
+        let decoded = begins + interface.processing;
+        request.mark(Stage::Command, moment(comes));
+        request.mark(Stage::ControllerQueue, moment(begins));
+        request.mark(Stage::Command, moment(decoded));
+        self.agenda.note(decoded, Event::Decoded(id));
+    }
+
+    /// The controller is through with a command.
+    fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        match requests[id].operation {
+            Operation::Read => {
+                let units = (requests[id].sector as u32, requests[id].sectors);
+                if !self.reads_map(now, id, units) {
+                    self.read(now, requests, id);
+                }
+            }
+            Operation::Write { .. } => self.crowded.push_back(self.crowding(now, id)),
+            Operation::Flush => self.begin_flush(now, requests, id),
+            Operation::Discard | Operation::WriteZeroes => self.trim(now, requests, id),
+        }
+    }
+
+    /// A command is done at a moment, but for telling the host.
+    fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
+        let ends = at + self.interface().completion;
+        requests[id].mark(Stage::Completion, moment(ends));
+        self.agenda.note(ends, Event::Ended(id));
+    }
+
+    /// The host knows that a command is done.
+    fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        self.busy.bytes += u64::from(request.sectors) * u64::from(UNIT_BYTES);
+        self.busy.transfers += 1;
+        self.under_way -= 1;
+        self.done.push_back(id);
+        self.release(now, requests);
+        if let Some(cache) = self.specification.cache.filter(|_| self.under_way == 0) {
+            let generation = self.collecting.generation();
+            self.agenda
+                .note(now + cache.idle, Event::Idle { generation });
+        }
+    }
+
+    /// What a command keeps the link besides its data; once, with the first of them.
+    fn link_overhead(&self, is_first: bool) -> Time {
+        match is_first {
+            true => self.interface().link.command,
+            false => Time::ZERO,
+        }
+    }
+}
+
+/// Books a stage until a moment, if that was not booked already.
+fn book(request: &mut Request, stage: Stage, until: Time) {
+    let until: Nanoseconds = moment(until);
+    if until > request.spans.marked() {
+        request.mark(stage, until);
+    }
+}

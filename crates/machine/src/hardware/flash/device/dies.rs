@@ -1,0 +1,214 @@
+//! What a die does next.
+
+use super::super::agenda::Event;
+use super::super::channel::Load;
+use super::super::die::{Array, Progress, Work};
+use super::*;
+
+impl Flash {
+    /// A read has come for a die: its program or erase stops, if it does that.
+    pub(super) fn stop_for_reads(&mut self, now: Time, number: u32) {
+        let die = &mut self.dies[number as usize];
+        let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
+            return;
+        };
+        if die.reads.is_empty() {
+            return;
+        }
+        if let Some(stands) = array.stop(now, rule) {
+            self.suspensions += 1;
+            self.note_array(stands, number);
+        }
+    }
+
+    fn note_array(&mut self, at: Time, die: u32) {
+        let of = &mut self.dies[die as usize];
+        of.generation += 1;
+        let generation = of.generation;
+        self.agenda.note(at, Event::Array { die, generation });
+    }
+
+    /// An array ends its work, or stands still.
+    pub(super) fn array(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        (number, generation): (u32, u32),
+    ) {
+        let die = &mut self.dies[number as usize];
+        if die.generation != generation {
+            return;
+        }
+        let array = die.array.as_mut().expect("an array that works");
+        if let Progress::Stops { .. } = array.progress {
+            array.stand(now);
+        } else {
+            let work = array.work;
+            die.array = None;
+            match work {
+                Work::Program(program) => self.programmed(now, requests, program),
+                Work::Erase => self.die_erased(now),
+            }
+        }
+        self.serve(now, number);
+    }
+
+    /// Has a die do what is next.
+    pub(super) fn serve(&mut self, now: Time, number: u32) {
+        self.serve_further(now, number);
+        let die = &mut self.dies[number as usize];
+        let programs = &self.programs;
+        die.note(now, |program| programs[program].is_of_host());
+        self.free[number as usize] = die.free(self.specification.cache_program);
+    }
+
+    fn serve_further(&mut self, now: Time, number: u32) {
+        let die = &self.dies[number as usize];
+        let stands = die.array.as_ref().is_some_and(Array::stands);
+        if die.array.is_some() && !stands {
+            self.load_ahead(now, number);
+            return;
+        }
+        let has_data = die.array.is_none() && (die.loading.is_some() || die.loaded.is_some());
+        let senses = self.specification.reads_during_data_in || !has_data;
+        if senses {
+            self.start_reads(now, number, true);
+        }
+        let die = &self.dies[number as usize];
+        if die.reading > 0 || senses && !die.reads.is_empty() {
+            return;
+        }
+        if stands {
+            self.resume(now, number);
+        } else if let Some(program) = self.dies[number as usize].loaded.take() {
+            self.start_program(now, number, program);
+        } else if self.dies[number as usize].loading.is_none() {
+            self.start_own(now, number);
+        }
+    }
+
+    /// A die without reads for the host: what the drive has for it to do.
+    fn start_own(&mut self, now: Time, number: u32) {
+        self.start_reads(now, number, false);
+        let die = &self.dies[number as usize];
+        if die.reading > 0 {
+            return;
+        }
+        if die.erase_due && self.may_erase() {
+            self.start_erase(now, number);
+        } else if !die.programs.is_empty() {
+            self.load(now, number);
+        }
+    }
+
+    /// A die that programs takes the data of the next program, if it can.
+    fn load_ahead(&mut self, now: Time, number: u32) {
+        let die = &self.dies[number as usize];
+        let has_room = die.loading.is_none() && die.loaded.is_none();
+        if self.specification.cache_program && has_room && !die.programs.is_empty() {
+            self.load(now, number);
+        }
+    }
+
+    /// Planes begin to sense what waits for them.
+    fn start_reads(&mut self, now: Time, number: u32, for_host: bool) {
+        let mut page = None;
+        let mut place = 0;
+        loop {
+            let die = &self.dies[number as usize];
+            let queue = match for_host {
+                true => &die.reads,
+                false => &die.own_reads,
+            };
+            let Some(&op) = queue.get(place) else { return };
+            let of = &self.ops[op];
+            let plane = &die.planes[of.plane as usize];
+            let plane_can =
+                plane.sensing.is_none() && (plane.held.is_none() || self.specification.cache_read);
+            let can = match (self.specification.independent_planes, page) {
+                (true, _) => plane_can,
+                // All planes sense the same page of their blocks.
+                (false, Some(page)) => plane_can && page == of.page,
+                (false, None) => die.planes.iter().all(|plane| {
+                    plane.sensing.is_none()
+                        && (plane.held.is_none() || self.specification.cache_read)
+                }),
+            };
+            if !can {
+                if page.is_none() && !self.specification.independent_planes {
+                    return;
+                }
+                place += 1;
+                continue;
+            }
+            page = Some(of.page);
+            // What waited until now is booked before the plane is another's.
+            self.sense(now, op);
+            let die = &mut self.dies[number as usize];
+            match for_host {
+                true => die.reads.remove(place),
+                false => die.own_reads.remove(place),
+            };
+        }
+    }
+
+    fn resume(&mut self, now: Time, number: u32) {
+        let rule = self.specification.suspension.expect("what stands stopped");
+        let die = &mut self.dies[number as usize];
+        let array = die.array.as_mut().expect("an array that stands");
+        let ends = array.resume(now, &rule);
+        self.note_array(ends, number);
+    }
+
+    /// The array of a die begins with something.
+    pub(super) fn start_array(
+        &mut self,
+        now: Time,
+        number: u32,
+        (work, cause, takes): (Work, DieBusy, Time),
+    ) {
+        let die = &mut self.dies[number as usize];
+        assert!(
+            die.array.is_none() && die.reading == 0,
+            "one operation of an array at a time"
+        );
+        die.array = Some(Array::new(work, cause, (now, takes)));
+        self.note_array(now + takes, number);
+        self.load_ahead(now, number);
+    }
+
+    /// Has a channel carry what is next.
+    pub(super) fn start_channel(&mut self, now: Time, channel: u32) {
+        let of = &mut self.channels[channel as usize];
+        if let Some(ends) = of.start(now) {
+            let generation = of.generation;
+            self.agenda.note(
+                ends,
+                Event::Transferred {
+                    channel,
+                    generation,
+                },
+            );
+        }
+    }
+
+    /// Something has crossed a channel.
+    pub(super) fn transferred(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        (channel, generation): (u32, u32),
+    ) {
+        let of = &mut self.channels[channel as usize];
+        if of.generation != generation {
+            return;
+        }
+        let (transfer, is_whole) = of.end();
+        self.start_channel(now, channel);
+        match transfer.load {
+            Load::Read(op) => self.read_transferred(now, requests, (op, transfer.from)),
+            Load::Program(program) if is_whole => self.loaded(now, program),
+            Load::Program(_) => {}
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Reads: one operation for each page, from the queue of its die to the host.
+
+use super::super::agenda::Event;
+use super::super::link::Toward;
+use super::super::places::Place;
+use super::*;
+use diskperf_ftl::Copy;
+
+/// Whose a page read is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) enum Reader {
+    /// A command's.
+    Host(RequestId),
+    /// Of a page of the map, which a command waits for or nobody does.
+    Map(Option<RequestId>),
+    /// Of a collection: the copies are with the operation.
+    #[default]
+    Collection,
+}
+
+impl Reader {
+    /// Whether somebody waits for it.
+    pub(super) fn is_host(self) -> bool {
+        matches!(self, Self::Host(_) | Self::Map(Some(_)))
+    }
+}
+
+/// A page being read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadOp {
+    pub(super) reader: Reader,
+    pub(super) die: u32,
+    pub(super) plane: u32,
+    /// Word line and page, as one number.
+    pub(super) page: u64,
+    /// Units that are wanted of it.
+    pub(super) units: u32,
+    /// Copies that they are, of a collection.
+    pub(super) copies: Vec<Copy>,
+    /// What sensing takes; and again, if it is done again.
+    sense: Time,
+    again: Time,
+    queued: Time,
+    begun: Time,
+    pub(super) is_sensed: bool,
+    /// When it was in its plane's register.
+    pub(super) sensed: Time,
+    /// What kept its die while it waited.
+    kept: Vec<(DieBusy, Time)>,
+}
+
+impl Flash {
+    /// A read looks for its units in the buffer and in the map.
+    pub(super) fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let request = &requests[id];
+        let (first, units) = (request.sector as u32, request.sectors);
+        let (mut hits, mut last) = (0, None::<(u32, Place)>);
+        let mut left = 0;
+        for logical in first..first + units {
+            if self.buffer.has(logical) {
+                hits += 1;
+                continue;
+            }
+            // What was never written is zeroes, which are nowhere.
+            let Some(place) = self.locate(logical) else {
+                hits += 1;
+                continue;
+            };
+            match last.filter(|(_, of)| *of == place) {
+                Some((op, _)) => self.ops[op].units += 1,
+                None => {
+                    let op = self.new_read(now, Reader::Host(id), place);
+                    left += 1;
+                    last = Some((op, place));
+                    self.dies[place.die as usize].reads.push_back(op);
+                    if !self.touched.contains(&place.die) {
+                        self.touched.push(place.die);
+                    }
+                }
+            }
+        }
+        self.commands[id.place()].left = left;
+        if hits > 0 || left == 0 {
+            self.answer_hits(now, requests, (id, hits));
+        }
+        // The dies are seen to when all is in their queues: pages of several planes are
+        // sensed together.
+        let touched = std::mem::take(&mut self.touched);
+        for die in &touched {
+            self.stop_for_reads(now, *die);
+            self.serve(now, *die);
+        }
+        self.touched = touched;
+        self.touched.clear();
+    }
+
+    /// Units that no die is needed for cross the link at once.
+    fn answer_hits(&mut self, now: Time, requests: &mut Requests, (id, hits): (RequestId, u32)) {
+        let bytes = u64::from(hits) * u64::from(UNIT_BYTES);
+        let overhead = self.link_overhead(true);
+        let crossing = self.link.cross(now, Toward::Host, (now, bytes, overhead));
+        let command = &mut self.commands[id.place()];
+        command.last = crossing.ends;
+        command.spans.extend([
+            (Stage::BusWait, crossing.begins),
+            (Stage::CacheHit, crossing.ends),
+        ]);
+        if command.left == 0 {
+            self.answered(requests, id);
+        }
+    }
+
+    /// A page read for `reader`, of one unit so far.
+    pub(super) fn new_read(&mut self, now: Time, reader: Reader, place: Place) -> u32 {
+        let sense = self.sensing(place);
+        let again = self.again(sense);
+        let pages = u64::from(self.specification.geometry.pages_per_word_line);
+        let number = self.ops.take();
+        let op = &mut self.ops[number];
+        op.copies.clear();
+        op.kept.clear();
+        op.reader = reader;
+        (op.die, op.plane) = (place.die, place.plane);
+        op.page = u64::from(place.word_line) * pages + u64::from(place.page);
+        op.units = 1;
+        (op.sense, op.again) = (sense, again);
+        (op.queued, op.is_sensed) = (now, false);
+        number
+    }
+
+    fn sensing(&self, place: Place) -> Time {
+        let times = &self.specification.times;
+        let read = match &self.specification.cache {
+            Some(cache) if place.cached => cache.read,
+            Some(_) | None => times.read[place.page as usize],
+        };
+        self.specification.channel.command + read
+    }
+
+    /// What reading a page again takes until its errors can be corrected.
+    fn again(&mut self, sense: Time) -> Time {
+        let share = self.specification.retry_share;
+        let mut again = Time::ZERO;
+        while share > 0.0 && self.retries.share() < share {
+            again += sense + self.specification.decode;
+        }
+        again
+    }
+
+    /// A plane begins to sense a page.
+    pub(super) fn sense(&mut self, now: Time, number: u32) {
+        let op = &mut self.ops[number];
+        let die = &mut self.dies[op.die as usize];
+        op.begun = now;
+        if op.reader.is_host() {
+            die.waited(op.queued, now, &mut op.kept);
+        }
+        die.reading += 1;
+        die.reading_own += u32::from(!op.reader.is_host());
+        let plane = &mut die.planes[op.plane as usize];
+        assert!(plane.sensing.is_none(), "a plane senses one page at a time");
+        plane.sensing = Some(number);
+        let ends = now + op.sense + op.again;
+        self.agenda.note(ends, Event::Sensed(number));
+    }
+
+    /// A page is sensed: it goes into the register, if that is free, and to the channel.
+    pub(super) fn sensed(&mut self, now: Time, number: u32) {
+        let op = &mut self.ops[number];
+        (op.is_sensed, op.sensed) = (true, now);
+        let (die, plane) = (op.die, op.plane);
+        self.fill_register(now, die, plane);
+        self.serve(now, die);
+    }
+
+    /// What a plane has sensed goes into its register, if that is free.
+    pub(super) fn fill_register(&mut self, now: Time, die: u32, plane: u32) {
+        let of = &mut self.dies[die as usize].planes[plane as usize];
+        let Some(number) = of.sensing.filter(|_| of.held.is_none()) else {
+            return;
+        };
+        let op = &self.ops[number];
+        if !op.is_sensed {
+            return;
+        }
+        (of.sensing, of.held) = (None, Some(number));
+        let is_host = op.reader.is_host();
+        let takes = self.transfer_time(op.units);
+        let channel = die % self.specification.geometry.channels;
+        self.channels[channel as usize].queue_read((number, takes), is_host);
+        self.start_channel(now, channel);
+    }
+
+    /// What so many units of a page take on a channel, with their check bytes.
+    pub(super) fn transfer_time(&self, units: u32) -> Time {
+        let geometry = &self.specification.geometry;
+        let spare = f64::from(geometry.page_spare_bytes) / f64::from(geometry.page_units());
+        let bytes = f64::from(units) * (f64::from(UNIT_BYTES) + spare);
+        Time((bytes * 1e9 / self.specification.channel.bytes_per_s + 0.5) as u64)
+    }
+
+    /// A page read has crossed the channel, on which it was from a moment on.
+    pub(super) fn read_transferred(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        (number, from): (u32, Time),
+    ) {
+        let op = &self.ops[number];
+        let (die, plane, reader) = (op.die, op.plane, op.reader);
+        let of = &mut self.dies[die as usize];
+        of.reading -= 1;
+        of.reading_own -= u32::from(!reader.is_host());
+        of.planes[plane as usize].held = None;
+        match reader {
+            Reader::Host(id) => self.deliver(now, requests, (number, id, from)),
+            Reader::Map(Some(id)) => self.map_page_read(now, requests, id),
+            Reader::Map(None) => {}
+            Reader::Collection => self.copies_read(number),
+        }
+        self.ops.give_back(number);
+        self.fill_register(now, die, plane);
+        self.serve(now, die);
+    }
+
+    /// A page of the map is there; with the last one, a read goes on.
+    fn map_page_read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        let command = &mut self.commands[id.place()];
+        command.left -= 1;
+        if command.left == 0 {
+            book(&mut requests[id], Stage::MapMiss, now);
+            self.read(now, requests, id);
+        }
+    }
+
+    /// Units of a page cross the link to the host.
+    fn deliver(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        (number, id, from): (u32, RequestId, Time),
+    ) {
+        let op = &self.ops[number];
+        let ready = now + self.specification.decode;
+        let bytes = u64::from(op.units) * u64::from(UNIT_BYTES);
+        let is_first = self.commands[id.place()].last == Time::ZERO;
+        let overhead = self.link_overhead(is_first);
+        let crossing = (self.link).cross(now, Toward::Host, (ready, bytes, overhead));
+        let command = &mut self.commands[id.place()];
+        command.left -= 1;
+        if crossing.ends >= command.last {
+            command.last = crossing.ends;
+            command.spans.clear();
+            let waits = op.kept.iter();
+            (command.spans).extend(waits.map(|(busy, until)| (Stage::DieWait(*busy), *until)));
+            command.spans.extend([
+                (Stage::FlashRead, op.begun + op.sense),
+                (Stage::ReadRetry, op.begun + op.sense + op.again),
+                (Stage::ChannelWait, from),
+                (Stage::ChannelTransfer, now),
+                (Stage::Decode, ready),
+                (Stage::BusWait, crossing.begins),
+                (Stage::BusTransfer, crossing.ends),
+            ]);
+        }
+        if command.left == 0 {
+            self.answered(requests, id);
+        }
+    }
+
+    /// All of a read is with the host: its time is that of the last of it.
+    fn answered(&mut self, requests: &mut Requests, id: RequestId) {
+        let command = &self.commands[id.place()];
+        for (stage, until) in &command.spans {
+            book(&mut requests[id], *stage, *until);
+        }
+        let last = command.last;
+        self.finish(last, requests, id);
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a physical unit is: its die, its plane, its page.
+
+use super::specification::FlashGeometry;
+use strength_reduce::StrengthReducedU32;
+
+/// The page that a unit is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) die: u32,
+    pub(super) plane: u32,
+    /// Which of its word line's pages it is.
+    pub(super) page: u32,
+    /// One bit a cell.
+    pub(super) cached: bool,
+    /// The word line, among all that the die has in a plane.
+    pub(super) word_line: u32,
+}
+
+/// Divisors of physical units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    superblock_units: StrengthReducedU32,
+    program_units: StrengthReducedU32,
+    cache_program_units: StrengthReducedU32,
+    dies: StrengthReducedU32,
+    page_units: StrengthReducedU32,
+    planes: StrengthReducedU32,
+    rows: u32,
+}
+
+impl Places {
+    pub(super) fn new(geometry: &FlashGeometry) -> Self {
+        let program_units = geometry.program_units();
+        let superblock_units = geometry.dies() * program_units * geometry.word_lines;
+        let reduced = StrengthReducedU32::new;
+        Self {
+            superblock_units: reduced(superblock_units),
+            program_units: reduced(program_units),
+            cache_program_units: reduced(program_units / geometry.pages_per_word_line),
+            dies: reduced(geometry.dies()),
+            page_units: reduced(geometry.page_units()),
+            planes: reduced(geometry.planes),
+            rows: geometry.word_lines,
+        }
+    }
+
+    /// The superblock of a physical unit.
+    #[inline]
+    pub(super) fn superblock(&self, physical: u32) -> u32 {
+        physical / self.superblock_units
+    }
+
+    /// Where a unit is that is written in place: they take turns at dies.
+    pub(super) fn in_place(&self, logical: u32) -> Place {
+        let (word_line, die) = StrengthReducedU32::div_rem(logical, self.dies);
+        Place {
+            die,
+            plane: 0,
+            page: 0,
+            cached: false,
+            word_line,
+        }
+    }
+
+    /// Where a physical unit is, whose superblock is `cached` or not. Units of a program
+    /// fill a page of each plane before the next page of the word line.
+    #[inline]
+    pub(super) fn of(&self, physical: u32, cached: bool) -> Place {
+        let (superblock, offset) = StrengthReducedU32::div_rem(physical, self.superblock_units);
+        let program_units = match cached {
+            true => self.cache_program_units,
+            false => self.program_units,
+        };
+        let (program, index) = StrengthReducedU32::div_rem(offset, program_units);
+        let (row, die) = StrengthReducedU32::div_rem(program, self.dies);
+        let (page, plane) = StrengthReducedU32::div_rem(index / self.page_units, self.planes);
+        Place {
+            die,
+            plane,
+            page,
+            cached,
+            word_line: superblock * self.rows + row,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Recording what drives are asked for, for a block trace: each request when software
+//! issues it, and when its completion is taken.
+
+use super::computer::Computer;
+
+use crate::hardware::{Operation, RequestId, moment};
+use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
+
+/// What was recorded so far.
+#[derive(Default)]
+pub(crate) struct Recording {
+    events: Vec<DeviceEvent>,
+    /// How many requests were issued.
+    issued: u64,
+    /// Numbers of the requests that are under way, by their places.
+    numbers: Vec<u64>,
+}
+
+impl Recording {
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<DeviceEvent>() * self.events.capacity()
+            + size_of::<u64>() * self.numbers.capacity()
+    }
+}
+
+impl Computer {
+    /// What was recorded since the last time this was asked.
+    pub(crate) fn take_events(&self) -> Vec<DeviceEvent> {
+        let recording = self.recording.as_ref();
+        recording.map_or_else(Vec::new, |recording| {
+            std::mem::take(&mut recording.borrow_mut().events)
+        })
+    }
+
+    /// A request was issued, for which somebody waits or nobody.
+    pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
+        let Some(recording) = &self.recording else {
+            return;
+        };
+        let hardware = self.hardware.borrow();
+        let request = &hardware.requests[id];
+        let sector_bytes = u64::from(hardware.drives.get(request.device).sector_bytes());
+        let Recording {
+            events,
+            issued,
+            numbers,
+        } = &mut *recording.borrow_mut();
+        if numbers.len() <= id.place() {
+            numbers.resize(id.place() + 1, 0);
+        }
+        numbers[id.place()] = *issued;
+        events.push(DeviceEvent {
+            at: request.spans.issued(),
+            step: DeviceStep::Issued(DeviceRequest {
+                number: *issued,
+                device: request.device as u32,
+                operation: match request.operation {
+                    Operation::Read => DeviceOperation::Read,
+                    Operation::Write { fua } => DeviceOperation::Write { fua },
+                    Operation::Flush => DeviceOperation::Flush,
+                    Operation::Discard => DeviceOperation::Discard,
+                    Operation::WriteZeroes => DeviceOperation::WriteZeroes,
+                },
+                is_awaited: awaited,
+                offset_bytes: request.sector * sector_bytes,
+                length_bytes: u64::from(request.sectors) * sector_bytes,
+            }),
+        });
+        *issued += 1;
+    }
+
+    /// The completion of a request is taken.
+    pub(crate) fn record_completion(&self, id: RequestId) {
+        let Some(recording) = &self.recording else {
+            return;
+        };
+        let recording = &mut *recording.borrow_mut();
+        let number = recording.numbers[id.place()];
+        recording.events.push(DeviceEvent {
+            at: moment(self.sim.now()),
+            // A drive that fails halts the machine.
+            step: DeviceStep::Completed { number, errno: 0 },
+        });
+    }
+}

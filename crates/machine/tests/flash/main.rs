@@ -1,0 +1,209 @@
+//! The flash drive in time, against exact arithmetic and queueing theory (facts, flash
+//! drives, 4 and 7). Times are in microseconds.
+
+mod collection;
+mod expectations;
+mod expected;
+mod ledger;
+mod parallelism;
+
+use diskperf_ftl::{Past, Policy};
+use diskperf_machine::hardware::flash::device::Flash;
+use diskperf_machine::hardware::flash::specification::{
+    ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
+    FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
+    LinkSpecification, Suspension,
+};
+use diskperf_machine::hardware::{Operation, Request, RequestId, Requests, moment};
+use diskperf_sim::{Streams, Time};
+
+const SEED: u64 = 27;
+const READ: Operation = Operation::Read;
+const WRITE: Operation = Operation::Write { fua: false };
+const FUA: Operation = Operation::Write { fua: true };
+
+fn us(microseconds: f64) -> Time {
+    Time((microseconds * 1000.0 + 0.5) as u64)
+}
+
+/// The drive of facts 7: one channel of 1000 MB/s, one die, one plane, pages of a unit;
+/// reads 50, programs 500, erases 3000; no other times, no buffer, no suspension.
+fn toy() -> FlashSpecification {
+    FlashSpecification {
+        geometry: FlashGeometry {
+            channels: 1,
+            dies_per_channel: 1,
+            planes: 1,
+            blocks: 16,
+            word_lines: 16,
+            pages_per_word_line: 1,
+            page_bytes: 4096,
+            page_spare_bytes: 0,
+        },
+        times: ArrayTimes {
+            read: vec![us(50.0)],
+            program: us(500.0),
+            erase: us(3000.0),
+        },
+        cache: None,
+        in_place: false,
+        independent_planes: false,
+        cache_read: false,
+        cache_program: false,
+        reads_during_data_in: false,
+        suspension: None,
+        channel: ChannelSpecification {
+            bytes_per_s: 1e9,
+            command: Time::ZERO,
+        },
+        decode: Time::ZERO,
+        retry_share: 0.0,
+        buffer: None,
+        journal: JournalSpecification {
+            pages: 4,
+            changes_per_page: 1 << 20,
+            program: us(500.0),
+            programs: 1,
+        },
+        map_cache_pages: None,
+        trim_page: Time::ZERO,
+        layer: LayerSpecification {
+            logical_units: 64,
+            policy: Policy::Greedy,
+            soft_free: 4,
+            hard_free: 3,
+            wear_threshold: None,
+            dies_erasing: 1 << 10,
+            past: Past::Fresh,
+            filled: 0,
+        },
+        interface: InterfaceSpecification {
+            queue_depth: 1 << 10,
+            submission: Time::ZERO,
+            command: Time::ZERO,
+            processing: Time::ZERO,
+            most_units: 1 << 20,
+            link: LinkSpecification {
+                read_bytes_per_s: f64::INFINITY,
+                write_bytes_per_s: f64::INFINITY,
+                full_duplex: true,
+                command: Time::ZERO,
+            },
+            completion: Time::ZERO,
+            flush: FlushOrder::Queues,
+        },
+    }
+}
+
+fn suspending(most: u32) -> Option<Suspension> {
+    Some(Suspension {
+        program: us(20.0),
+        erase: us(20.0),
+        resume: us(5.0),
+        most,
+    })
+}
+
+fn buffered(units: u32, protected: bool) -> Option<BufferSpecification> {
+    Some(BufferSpecification { units, protected })
+}
+
+/// A drive, and who asks it.
+struct Host {
+    flash: Flash,
+    requests: Requests,
+    now: Time,
+}
+
+impl Host {
+    fn new(specification: &FlashSpecification) -> Self {
+        let retries = Streams::new(SEED).stream("retries");
+        let flash = Flash::new(specification, (SEED, retries));
+        Self {
+            flash: flash.unwrap_or_else(|error| panic!("{error}")),
+            requests: Requests::default(),
+            now: Time::ZERO,
+        }
+    }
+
+    fn ask(&mut self, operation: Operation, sector: u64, sectors: u32) -> RequestId {
+        let mut request = Request {
+            operation,
+            sector,
+            sectors,
+            ..Request::default()
+        };
+        request.spans.issue(moment(self.now));
+        let id = self.requests.issue(request);
+        self.flash.take(self.now, &mut self.requests, id);
+        id
+    }
+
+    /// Goes on to the next event; whether there was one.
+    fn step(&mut self) -> bool {
+        let Some(next) = self.flash.next_event() else {
+            return false;
+        };
+        self.now = next;
+        self.flash.advance(next, &mut self.requests);
+        true
+    }
+
+    /// Goes on to a moment.
+    fn until(&mut self, until: Time) {
+        while self.flash.next_event().is_some_and(|next| next <= until) {
+            self.step();
+        }
+        self.now = until;
+    }
+
+    /// The next request that is done, whose time is accounted for to its end.
+    fn wait(&mut self) -> (RequestId, Request) {
+        loop {
+            if let Some(id) = self.flash.take_done() {
+                let request = self.requests.take(id);
+                assert!(request.spans.marked() <= moment(self.now), "{request:?}");
+                return (id, request);
+            }
+            assert!(self.step(), "a request that never ends");
+        }
+    }
+
+    fn one(&mut self, operation: Operation, sector: u64, sectors: u32) -> Request {
+        self.ask(operation, sector, sectors);
+        let (_, request) = self.wait();
+        assert_eq!(request.spans.marked(), moment(self.now), "{request:?}");
+        request
+    }
+
+    /// Nothing is left to be done.
+    fn rest(&mut self) {
+        while self.step() {}
+    }
+
+    /// Asks at these times from now on; when each was done, from now on too.
+    fn ends(&mut self, script: &[(f64, Operation, u64, u32)]) -> Vec<f64> {
+        let begun = self.now;
+        let mut ids = Vec::new();
+        let mut ends = vec![f64::NAN; script.len()];
+        let mut next = 0;
+        while ends.iter().any(|end| end.is_nan()) {
+            let due = script.get(next).map(|(at, ..)| begun + us(*at));
+            match (due, self.flash.next_event()) {
+                (Some(due), event) if event.is_none_or(|event| event >= due) => {
+                    let (_, operation, sector, sectors) = script[next];
+                    self.now = due;
+                    ids.push(self.ask(operation, sector, sectors));
+                    next += 1;
+                }
+                _ => assert!(self.step(), "a request that never ends"),
+            }
+            while self.flash.has_done() {
+                let (id, _) = self.wait();
+                let place = ids.iter().position(|of| *of == id).expect("asked");
+                ends[place] = (self.now - begun).0 as f64 / 1000.0;
+            }
+        }
+        ends
+    }
+}

@@ -1,0 +1,265 @@
+//! The kernel's ring buffer of events, page by page, as `trace_pipe_raw` has it: what is
+//! printed to be read takes the kernel ten times as long (the kernel's documentation,
+//! trace/ring-buffer-design.rst, and include/linux/ring_buffer.h).
+
+/// Where things are in a page, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageLayout {
+    commit: Field,
+    data: Field,
+}
+
+/// A field by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+}
+
+impl Field {
+    /// The field that has this name in a description of the kernel's:
+    /// `field:dev_t dev; offset:8; size:4; signed:0;`.
+    pub(super) fn named(name: &str, description: &str) -> Option<Self> {
+        let line = description.lines().find(|line| {
+            let declared = line.trim_start().strip_prefix("field:");
+            let declared = declared.and_then(|rest| rest.split(';').next());
+            let last = declared.and_then(|declared| declared.split_whitespace().next_back());
+            last.is_some_and(|last| last.split('[').next() == Some(name))
+        })?;
+        let number = |what: &str| -> Option<usize> {
+            let parts = line.split(';').map(str::trim);
+            parts
+                .filter_map(|part| part.strip_prefix(what))
+                .next()?
+                .parse()
+                .ok()
+        };
+        let (offset, bytes) = (number("offset:")?, number("size:")?);
+        // No description of a kernel has more, and sums stay small.
+        (offset < 1 << 20 && bytes < 1 << 20).then_some(Self { offset, bytes })
+    }
+
+    /// An unsigned number of up to 8 bytes.
+    pub(super) fn number(self, of: &[u8]) -> Option<u64> {
+        let bytes = self.of(of)?;
+        let mut whole = [0; 8];
+        let place = match cfg!(target_endian = "big") {
+            true => whole.len().checked_sub(bytes.len())?,
+            false => 0,
+        };
+        whole
+            .get_mut(place..place + bytes.len())?
+            .copy_from_slice(bytes);
+        Some(u64::from_ne_bytes(whole))
+    }
+
+    pub(super) fn of(self, of: &[u8]) -> Option<&[u8]> {
+        of.get(self.offset..self.offset + self.bytes)
+    }
+}
+
+/// Of the commit counter, the bits that are no count: events were missed before the page.
+const COUNT_BITS: u64 = (1 << 27) - 1;
+
+const PADDING: u32 = 29;
+const TIME_EXTEND: u32 = 30;
+const TIME_STAMP: u32 = 31;
+
+/// Bits of a time's difference in the header of an event.
+const DELTA_BITS: u32 = 27;
+/// An absolute time has 59 bits; the others are those of the page.
+const HIGH_BITS: u64 = 0xf8 << 56;
+
+impl PageLayout {
+    /// From `events/header_page`.
+    pub(super) fn parse(description: &str) -> Option<Self> {
+        Some(Self {
+            commit: Field::named("commit", description)?,
+            data: Field::named("data", description)?,
+        })
+    }
+
+    /// How long a page is.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.data.offset + self.data.bytes
+    }
+
+    /// Tells the events of a page, each with its time.
+    ///
+    /// # Errors
+    ///
+    /// What is no page, in words.
+    pub(super) fn each(
+        &self,
+        page: &[u8],
+        mut tell: impl FnMut(u64, &[u8]),
+    ) -> Result<(), &'static str> {
+        let stamp = Field {
+            offset: 0,
+            bytes: 8,
+        }
+        .number(page);
+        let filled = self.commit.number(page);
+        let (Some(stamp), Some(filled)) = (stamp, filled) else {
+            return Err("a page is too short");
+        };
+        let filled = (filled & COUNT_BITS) as usize;
+        let data = page.get(self.data.offset..).unwrap_or_default();
+        let mut rest = data
+            .get(..filled)
+            .ok_or("a page says that it has more than it has")?;
+        let mut at = stamp;
+        while let Some((head, behind)) = word(rest) {
+            let (kind, delta) = (head & 31, u64::from(head >> 5));
+            match kind {
+                // Nothing follows.
+                PADDING if delta == 0 => break,
+                PADDING => {
+                    let (bytes, _) = word(behind).ok_or(CUT)?;
+                    at = at.wrapping_add(delta);
+                    rest = behind.get(bytes as usize..).ok_or(CUT)?;
+                }
+                TIME_EXTEND | TIME_STAMP => {
+                    let (high, behind) = word(behind).ok_or(CUT)?;
+                    let long = (u64::from(high) << DELTA_BITS) + delta;
+                    at = match kind {
+                        TIME_EXTEND => at.wrapping_add(long),
+                        _ => (stamp & HIGH_BITS) | long,
+                    };
+                    rest = behind;
+                }
+                0 => {
+                    let (bytes, _) = word(behind).ok_or(CUT)?;
+                    let bytes = (bytes as usize).next_multiple_of(4);
+                    at = at.wrapping_add(delta);
+                    tell(at, behind.get(4..bytes).ok_or(CUT)?);
+                    rest = &behind[bytes..];
+                }
+                words => {
+                    let bytes = 4 * words as usize;
+                    at = at.wrapping_add(delta);
+                    tell(at, behind.get(..bytes).ok_or(CUT)?);
+                    rest = &behind[bytes..];
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const CUT: &str = "an event goes on past the end of its page";
+
+fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_ne_bytes(*word), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a kernel describes its pages.
+    const DESCRIPTION: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+    fn layout() -> PageLayout {
+        PageLayout::parse(DESCRIPTION).expect("a description")
+    }
+
+    fn page(stamp: u64, flags: u64, words: &[u32]) -> Vec<u8> {
+        let mut page = stamp.to_ne_bytes().to_vec();
+        page.extend(((4 * words.len() as u64) | flags).to_ne_bytes());
+        page.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        page.resize(4096, 0xee);
+        page
+    }
+
+    fn told(page: &[u8]) -> Result<Vec<(u64, Vec<u32>)>, &'static str> {
+        let mut all = Vec::new();
+        let words = |data: &[u8]| -> Vec<u32> {
+            data.chunks(4)
+                .filter_map(|four| Some(word(four)?.0))
+                .collect()
+        };
+        layout().each(page, |at, data| all.push((at, words(data))))?;
+        Ok(all)
+    }
+
+    fn head(kind: u32, delta: u32) -> u32 {
+        kind | delta << 5
+    }
+
+    #[test]
+    fn events_follow_each_other_in_time() {
+        let page = page(
+            1000,
+            0,
+            &[
+                head(2, 5),
+                7,
+                8,
+                head(TIME_EXTEND, 1),
+                1,
+                // A long one: its length counts itself.
+                head(0, 3),
+                12,
+                9,
+                10,
+                // One that was taken back, of two words.
+                head(PADDING, 4),
+                8,
+                0xdead,
+                head(1, 0),
+                11,
+                head(TIME_STAMP, 17),
+                2,
+                head(1, 2),
+                12,
+                head(PADDING, 0),
+                99,
+            ],
+        );
+        let extended = 1005 + (1 << 27) + 1;
+        let expected = [
+            (1005, vec![7, 8]),
+            (extended + 3, vec![9, 10]),
+            (extended + 7, vec![11]),
+            ((2 << 27) + 17 + 2, vec![12]),
+        ];
+        assert_eq!(told(&page), Ok(expected.to_vec()));
+    }
+
+    #[test]
+    fn flags_of_missed_events_are_no_length() {
+        let flags = 1 << 31 | 1 << 30;
+        let page = page(5, flags, &[head(1, 1), 7]);
+        assert_eq!(told(&page), Ok(vec![(6, vec![7])]));
+    }
+
+    #[test]
+    fn what_is_no_page_is_refused() {
+        for words in [
+            &[head(3, 0), 1][..],
+            &[head(0, 0), 4000],
+            &[head(0, 0)],
+            &[head(0, 0), 0],
+            &[head(TIME_EXTEND, 0)],
+            &[head(PADDING, 1), 1 << 30],
+        ] {
+            assert!(told(&page(0, 0, words)).is_err(), "{words:?}");
+        }
+        let mut long = page(0, 0, &[]);
+        long[8..16].copy_from_slice(&5000u64.to_ne_bytes());
+        assert!(told(&long).is_err());
+        assert!(told(&[0; 12]).is_err());
+    }
+
+    #[test]
+    fn fields_are_found_by_name() {
+        let text = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
+        let found = |name| Field::named(name, text).map(|field| (field.offset, field.bytes));
+        assert_eq!(found("rwbs"), Some((34, 10)));
+        assert_eq!(found("cmd"), Some((60, 4)));
+        assert_eq!(found("common_type"), Some((0, 2)));
+        assert_eq!(found("type"), None);
+    }
+}

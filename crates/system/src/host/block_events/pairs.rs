@@ -1,0 +1,277 @@
+//! From what a driver is given and what is done to the issues and the completions of
+//! requests, each of which has a number.
+
+use super::requests::SECTOR_BYTES;
+use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Something that the block layer did with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stepped {
+    pub(super) at: Nanoseconds,
+    pub(super) step: Step,
+    /// The device, by its place among those that are listened to.
+    pub(super) device: u32,
+    pub(super) letters: Letters,
+    pub(super) sector: u64,
+    /// How many, of 512 bytes; 0 where no data moves.
+    pub(super) sectors: u64,
+    /// 0, or the errno that it is done with.
+    pub(super) errno: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Issued,
+    Requeued,
+    Completed,
+}
+
+/// What letters say of a request: the operation, and whether somebody waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Letters {
+    pub(super) operation: DeviceOperation,
+    pub(super) is_awaited: bool,
+}
+
+impl Letters {
+    /// Of `WFS` and the like (the kernel's `blk_fill_rwbs`); `None` of commands of the
+    /// driver's own. One more F before the operation asks for an empty cache first.
+    pub(super) fn parse(letters: &[u8]) -> Option<Self> {
+        let end = letters.iter().position(|letter| *letter == 0);
+        let letters = &letters[..end.unwrap_or(letters.len())];
+        let letters = match letters {
+            [b'F', rest @ ..] if matches!(rest.first(), Some(b'R' | b'W' | b'F' | b'D' | b'N')) => {
+                rest
+            }
+            all => all,
+        };
+        let (operation, how) = letters.split_first()?;
+        let operation = match operation {
+            b'R' => DeviceOperation::Read,
+            b'W' if how.first() == Some(&b'Z') => DeviceOperation::WriteZeroes,
+            b'W' => DeviceOperation::Write {
+                fua: how.contains(&b'F'),
+            },
+            b'F' => DeviceOperation::Flush,
+            b'D' => DeviceOperation::Discard,
+            b'N' => DeviceOperation::WriteZeroes,
+            _ => return None,
+        };
+        let is_ahead = how.contains(&b'A');
+        let is_read = operation == DeviceOperation::Read;
+        Some(Self {
+            operation,
+            is_awaited: how.contains(&b'S') || is_read && !is_ahead,
+        })
+    }
+
+    fn is_flush(self) -> bool {
+        self.operation == DeviceOperation::Flush
+    }
+}
+
+/// Requests that are under way. Events come in the order of time.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    issued: u64,
+    /// By device, whether it is a flush, and the first sector that is not done.
+    open: BTreeMap<(u32, bool, u64), VecDeque<Open>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    number: u64,
+    /// Sectors that are not done.
+    left: u64,
+    /// It is in the queue again.
+    is_requeued: bool,
+}
+
+impl Pairs {
+    /// What an event says of requests, if anything.
+    pub(super) fn event(&mut self, event: &Stepped) -> Option<DeviceEvent> {
+        let is_flush = event.letters.is_flush();
+        if !is_flush && event.sectors == 0 {
+            // The end of a write whose data was done before, or a command.
+            return None;
+        }
+        let sector = if is_flush { 0 } else { event.sector };
+        let key = (event.device, is_flush, sector);
+        match event.step {
+            Step::Issued => self.issued(key, event),
+            Step::Requeued => {
+                let open = self.open.get_mut(&key)?;
+                open.iter_mut().find(|one| !one.is_requeued)?.is_requeued = true;
+                None
+            }
+            Step::Completed => self.completed(key, event),
+        }
+    }
+
+    fn issued(&mut self, key: (u32, bool, u64), event: &Stepped) -> Option<DeviceEvent> {
+        let open = self.open.entry(key).or_default();
+        if let Some(again) = open.iter_mut().find(|one| one.is_requeued) {
+            again.is_requeued = false;
+            return None;
+        }
+        let number = self.issued;
+        self.issued += 1;
+        let left = if key.1 { 0 } else { event.sectors };
+        open.push_back(Open {
+            number,
+            left,
+            is_requeued: false,
+        });
+        Some(DeviceEvent {
+            at: event.at,
+            step: DeviceStep::Issued(DeviceRequest {
+                number,
+                device: event.device,
+                operation: event.letters.operation,
+                is_awaited: event.letters.is_awaited,
+                offset_bytes: key.2 * SECTOR_BYTES,
+                length_bytes: left * SECTOR_BYTES,
+            }),
+        })
+    }
+
+    /// Of a request that was issued before anybody listened, nothing is known.
+    fn completed(&mut self, key: (u32, bool, u64), event: &Stepped) -> Option<DeviceEvent> {
+        let open = self.open.get_mut(&key)?;
+        let one = open.pop_front()?;
+        if open.is_empty() {
+            self.open.remove(&key);
+        }
+        let done = if key.1 { 0 } else { event.sectors };
+        if done < one.left {
+            let left = Open {
+                left: one.left - done,
+                ..one
+            };
+            let key = (key.0, key.1, key.2 + done);
+            self.open.entry(key).or_default().push_back(left);
+            return None;
+        }
+        Some(DeviceEvent {
+            at: event.at,
+            step: DeviceStep::Completed {
+                number: one.number,
+                errno: event.errno,
+            },
+        })
+    }
+
+    /// Forgets what is under way: some of its completions were lost.
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(events: &[(u64, Step, &str, u64, u64)]) -> Vec<(u64, DeviceStep)> {
+        let mut pairs = Pairs::default();
+        let events = events
+            .iter()
+            .map(|(at, step, letters, sector, sectors)| Stepped {
+                at: Nanoseconds(*at),
+                step: *step,
+                device: 0,
+                letters: Letters::parse(letters.as_bytes()).expect("letters"),
+                sector: *sector,
+                sectors: *sectors,
+                errno: 0,
+            });
+        let told = events.filter_map(|event| pairs.event(&event));
+        told.map(|event| (event.at.0, event.step)).collect()
+    }
+
+    fn ends(told: &[(u64, DeviceStep)]) -> Vec<(u64, u64)> {
+        let end = |(at, step): &(u64, DeviceStep)| match step {
+            DeviceStep::Completed { number, .. } => Some((*number, *at)),
+            _ => None,
+        };
+        told.iter().filter_map(end).collect()
+    }
+
+    #[test]
+    fn letters_say_what_is_asked_and_whether_somebody_waits() {
+        let parsed = |letters: &str| {
+            let parsed = Letters::parse(letters.as_bytes())?;
+            Some((parsed.operation, parsed.is_awaited))
+        };
+        use DeviceOperation as Op;
+        for (letters, expected) in [
+            ("R", Some((Op::Read, true))),
+            ("RA", Some((Op::Read, false))),
+            ("RSM", Some((Op::Read, true))),
+            ("W", Some((Op::Write { fua: false }, false))),
+            ("WS\0\0", Some((Op::Write { fua: false }, true))),
+            ("WFS", Some((Op::Write { fua: true }, true))),
+            ("FWFS", Some((Op::Write { fua: true }, true))),
+            ("FWS", Some((Op::Write { fua: false }, true))),
+            ("F", Some((Op::Flush, false))),
+            ("FF", Some((Op::Flush, false))),
+            ("D", Some((Op::Discard, false))),
+            ("DE", Some((Op::Discard, false))),
+            ("N", Some((Op::WriteZeroes, false))),
+            ("WZS", Some((Op::WriteZeroes, true))),
+            ("ZR", None),
+            ("", None),
+        ] {
+            assert_eq!(parsed(letters), expected, "{letters}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_requeued_is_issued_once_and_done_when_all_of_it_is() {
+        let found = told(&[
+            (10, Step::Issued, "W", 8, 16),
+            (11, Step::Requeued, "W", 8, 16),
+            (15, Step::Issued, "W", 8, 16),
+            (20, Step::Completed, "W", 8, 4),
+            (21, Step::Completed, "W", 12, 12),
+        ]);
+        assert_eq!(found.len(), 2);
+        assert!(matches!(found[0], (10, DeviceStep::Issued(_))));
+        assert_eq!(ends(&found), [(0, 21)]);
+    }
+
+    #[test]
+    fn requests_for_the_same_place_end_in_their_order() {
+        let found = told(&[
+            (10, Step::Issued, "R", 8, 8),
+            (11, Step::Issued, "R", 8, 8),
+            (20, Step::Completed, "R", 8, 8),
+            (25, Step::Completed, "R", 8, 8),
+        ]);
+        assert_eq!(ends(&found), [(0, 20), (1, 25)]);
+    }
+
+    /// As Linux 6.18 tells a write with O_DSYNC on a device that has a cache and no FUA.
+    #[test]
+    fn a_write_that_is_flushed_behind_is_a_write_and_a_flush() {
+        let found = told(&[
+            (10, Step::Issued, "WS", 0, 16),
+            (20, Step::Completed, "WS", 0, 16),
+            (21, Step::Issued, "FF", u64::MAX, 0),
+            (40, Step::Completed, "FF", u64::MAX, 0),
+            (41, Step::Completed, "WS", 0, 0),
+        ]);
+        assert_eq!(found.len(), 4);
+        assert_eq!(ends(&found), [(0, 20), (1, 40)]);
+    }
+
+    #[test]
+    fn of_what_began_before_nothing_is_told() {
+        let found = told(&[
+            (10, Step::Completed, "R", 8, 8),
+            (11, Step::Requeued, "R", 8, 8),
+            (12, Step::Completed, "F", 0, 0),
+        ]);
+        assert!(found.is_empty());
+    }
+}
